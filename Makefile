@@ -1,0 +1,54 @@
+# Two commands: `make demo` shows what Aliquot does, `make test` checks everything.
+# Both need only Python 3.11+ with pip; they set up .venv themselves.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml
+
+.PHONY: demo test lint types layers unit bench lock clean
+
+demo: .venv/ready
+	@$(BIN)/aliquot simulate examples/kep-9/story-1
+
+test: lint types layers unit
+
+lint: .venv/ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready-dev
+	$(BIN)/mypy
+
+layers: .venv/ready-dev
+	$(BIN)/lint-imports
+
+unit: .venv/ready-dev
+	$(BIN)/pytest
+
+bench: .venv/ready
+	$(BIN)/aliquot bench all
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# Pins the newest versions that pyproject.toml allows: a maintainer's tool, needs uv.
+lock:
+	$(LOCK) --extra build -o requirements.lock
+	$(LOCK) --extra build --extra dev -o requirements-dev.lock
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Aliquot needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Setting up .venv (once) ..."
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/ready: .venv/created requirements.lock pyproject.toml
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/ready-dev: .venv/ready requirements-dev.lock
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,41 @@
+"""The knobs that the engine obeys; what each means is in docs/reference/configuration.md."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from aliquot.engine.placement import ScoreMode
+
+Borrow = Literal["unusedMin", "freeCapacity"]
+
+SECOND = 1_000_000_000
+"""Times are whole nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityKnobs:
+    """Of the `capacity` policy."""
+
+    borrow: Borrow = "unusedMin"
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionKnobs:
+    """Of whatever takes back."""
+
+    hold_for: int = 300 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementKnobs:
+    """Of the choice of nodes."""
+
+    score: ScoreMode = "pack"
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """All of them, with their defaults."""
+
+    capacity: CapacityKnobs = field(default_factory=CapacityKnobs)
+    eviction: EvictionKnobs = field(default_factory=EvictionKnobs)
+    placement: PlacementKnobs = field(default_factory=PlacementKnobs)

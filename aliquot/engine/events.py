@@ -1,0 +1,61 @@
+"""What happens to a cluster: the engine's only input, besides the time of a cycle.
+
+Each event states how a thing is now, not how it changed, so that replaying one is harmless and a
+missed one is made good by the next.
+"""
+
+from dataclasses import dataclass
+
+from aliquot.engine.objects import Node, Pod, Quota
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSet:
+    """A node is there, like this."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGone:
+    """A node is no longer there; its pods are lost."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSet:
+    """A quota is there, like this."""
+
+    quota: Quota
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaGone:
+    """A quota is no longer there; its pods run on without it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """A pod is there, like this: waiting, or bound to its node."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodGone:
+    """A pod has finished or was deleted."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindFailed:
+    """A Bind could not be carried out; the pod waits again."""
+
+    uid: str
+
+
+Event = NodeSet | NodeGone | QuotaSet | QuotaGone | PodSet | PodGone | BindFailed

@@ -1,0 +1,143 @@
+"""What the engine knows of a cluster: nodes, pods and quotas, whatever dialect they came from.
+
+These are values: frozen, comparable, without behaviour beyond reading themselves. A dialect builds
+them from Kubernetes objects; from here on nobody asks where they came from.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Amounts = tuple[tuple[str, int], ...]
+"""Resource and amount (see `quantity`), sorted by resource. In requests, zeros are left out."""
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One line of a node selector term: a label (or field), an operator, values."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Requirements that must all hold. A term without any matches nothing, as in Kubernetes."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """What keeps pods off a node unless they tolerate it."""
+
+    key: str
+    value: str
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """What lets a pod past a taint. An empty key with Exists tolerates everything."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a pod may run, apart from what it asks for; and where it would rather."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[Term, ...] | None = None
+    preferred: tuple[tuple[int, Term], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What many pods have in common: what they ask for, and where they may run.
+
+    `requests` is the room that a node must have. Quotas are charged the same, except on the node
+    classes named in `charges`.
+    """
+
+    requests: Amounts
+    where: Where = Where()
+    charges: tuple[tuple[str, Amounts], ...] = ()
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.requests, self.where, self.charges)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod that waits (no node) or runs (a node). A finished pod is no longer there.
+
+    `created` orders by age; only its order counts. `quota` names a quota by hand; without it the
+    pod belongs to the quota of its namespace. `nominated` is a node that is held for it.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    shape: Shape
+    priority: int = 0
+    created: int = 0
+    node: str | None = None
+    quota: str | None = None
+    nominated: str | None = None
+    gated: bool = False
+    terminating: bool = False
+    preempts: bool = True
+
+    @property
+    def path(self) -> str:
+        """`namespace/name`, the way people read it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: what it has for pods, its labels and taints.
+
+    A cordoned or not-ready node carries the taint that Kubernetes gives it. Nodes of one
+    `node_class` count a pod alike against quotas (the same GPU model).
+    """
+
+    name: str
+    allocatable: Amounts
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
+    node_class: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A node of the quota tree. A resource missing from `min` is 0, from `max` unlimited."""
+
+    name: str
+    min: Amounts = ()
+    max: Amounts = ()
+    weight: Amounts = ()
+    parent: str | None = None
+    lend: bool = True
+    namespaces: frozenset[str] = field(default_factory=frozenset)
+
+
+def plus(*amounts: Amounts) -> Amounts:
+    """Add up, resource by resource."""
+    total: dict[str, int] = {}
+    for part in amounts:
+        for resource, value in part:
+            total[resource] = total.get(resource, 0) + value
+    return tuple(sorted(total.items()))

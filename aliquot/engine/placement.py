@@ -1,0 +1,240 @@
+"""Room: which node holds a pod best.
+
+Pods of one shape get the same answer, so each shape keeps its own column of scores over the nodes,
+and brings up to date only the nodes whose room has changed since it last looked. A score is one
+int64, its parts by weight: how the node stands to the pod's wishes, whether no extended resource
+is left unused beside it, how full (pack) or empty (spread) the node would be, and the node's place
+in the order of names; below zero the node cannot hold the pod. So the best node is one argmax, and
+ties end the same on every run.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.columns import Resources, Vector
+from aliquot.engine.ledger import Ledger
+from aliquot.engine.nodes import Nodes
+from aliquot.engine.objects import Shape
+from aliquot.engine.quantity import text
+from aliquot.engine.reasons import ROOM, Reason, Refusal
+from aliquot.engine.standing import Standings
+from aliquot.engine.where import Barred
+
+ScoreMode = Literal["pack", "spread"]
+
+_RANK_BITS = 20
+_FILL_BITS = 20
+_MOST_FILL = 2**_FILL_BITS - 1
+_LEAN_BITS = 1
+_UNASKED = -(2**63)
+_OUT_OF_THE_QUESTION = -(2**62)
+_PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
+_LONGEST_LOG = 1 << 16
+_MOST_WARM = 1024
+_BARRED = {
+    Barred.SELECTOR: "not matched by its node selector or affinity",
+    Barred.TAINT: "with a taint it does not tolerate",
+}
+
+
+class Ask:
+    """A shape, made ready for the columns, with its scores over the nodes."""
+
+    def __init__(self, shape: Shape, resources: Resources) -> None:
+        self.shape = shape
+        self.room = resources.vector(shape.requests)
+        self._charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
+        self.read = 0
+        self.refused: tuple[tuple[int, int], Refusal] | None = None
+        self.cool()
+        self.lay_out(resources)
+
+    def cool(self) -> None:
+        """Forget the scores; they are worked out anew when asked for."""
+        self.scores: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.fill_base: NDArray[np.float64] = np.empty(0)
+        self.version = -1
+
+    def charge(self, node_class: str | None) -> Vector:
+        """What a quota is charged for such a pod, on a node of this class."""
+        if node_class is None:
+            return self.room
+        return self._charges.get(node_class, self.room)
+
+    def lay_out(self, resources: Resources) -> None:
+        """Spread the request over all rows; rows it does not ask for never stand in its way."""
+        rows = len(resources)
+        self.need = np.full((rows, 1), _UNASKED, dtype=np.int64)
+        self.request = np.zeros((rows, 1), dtype=np.int64)
+        self.weight = np.zeros(rows)
+        for row, amount in self.room:
+            self.need[row] = self.request[row] = amount
+            self.weight[row] = resources.names[row] != "pods"
+        self.weight /= max(self.weight.sum(), 1)
+        self.slope = self.weight
+        asked = {row for row, _ in self.room}
+        self.spared = [
+            row
+            for row, name in enumerate(resources.names)
+            if row not in asked and not name.startswith(_PLAIN)
+        ]
+
+
+class Placement:
+    """Finds room on the nodes, given what the ledger says is taken."""
+
+    def __init__(
+        self, resources: Resources, nodes: Nodes, ledger: Ledger, mode: ScoreMode = "pack"
+    ) -> None:
+        self._resources = resources
+        self._nodes = nodes
+        self._ledger = ledger
+        self._mode = mode
+        self._asks: dict[Shape, Ask] = {}
+        self._warm: dict[Ask, None] = {}
+        self._standings = Standings(nodes)
+        self._inverse: NDArray[np.float64] = np.empty((0, 0))
+        self._inverse_version = -1
+        self._epoch = 0
+
+    def ask(self, shape: Shape) -> Ask:
+        """The one Ask of a shape."""
+        found = self._asks.get(shape)
+        if found is None:
+            found = self._asks[shape] = Ask(shape, self._resources)
+        return found
+
+    def pick(self, ask: Ask, classes: list[str] | None = None) -> str | None:
+        """The best node for such a pod, of these classes if they are given; None without room."""
+        scores = self._refreshed(ask)
+        if classes is not None:
+            scores = np.where(self._nodes.of_classes(classes), scores, -1)
+        best = int(scores.argmax()) if len(scores) else -1
+        if best < 0 or scores.item(best) < 0:
+            return None
+        return self._nodes.slots.names[best]
+
+    def find(self, ask: Ask, classes: list[str] | None) -> str | Refusal:
+        """The best node, or why there is none; a refusal stands until room is given back."""
+        since = (self._ledger.gains, self._version())
+        if classes is None and ask.refused is not None and ask.refused[0] == since:
+            return ask.refused[1]
+        node = self.pick(ask, classes)
+        if node is not None:
+            return node
+        refusal = self.refusal(ask)
+        if classes is None:
+            ask.refused = (since, refusal)
+        return refusal
+
+    def has_room(self, ask: Ask, slots: set[int]) -> bool:
+        """Would any of these nodes hold such a pod now?"""
+        scores = self._refreshed(ask)
+        return any(scores.item(slot) >= 0 for slot in slots)
+
+    def classes(self, ask: Ask) -> list[str]:
+        """The classes of the nodes that such a pod may run on, by name."""
+        standing = self._standings.of(ask.shape.where)
+        return sorted(
+            {
+                node.node_class
+                for name, node in self._nodes.known.items()
+                if standing.item(self._nodes.slots[name]) >= 0
+            }
+        )
+
+    def refusal(self, ask: Ask) -> Refusal:
+        """Say why no node holds such a pod: how many fail, by what, with the numbers."""
+        standing = self._standings.of(ask.shape.where)
+        open_to = standing >= 0
+        causes: list[tuple[int, str, str | None]] = []
+        for row, amount in ask.room:
+            free = self._nodes.allocatable.data[row] - self._ledger.taken.data[row]
+            here = free[: len(standing)][open_to]
+            lacking = int((here < amount).sum())
+            if lacking:
+                name = self._resources.names[row]
+                most = text(name, max(int(here.max()), 0))
+                words = f"too little {name} (asks {text(name, amount)}, most free {most})"
+                causes.append((lacking, words, name))
+        for code, words in _BARRED.items():
+            kept_off = int((standing == code).sum())
+            if kept_off:
+                causes.append((kept_off, words, None))
+        causes.sort(key=lambda cause: -cause[0])
+        short = next((resource for _, _, resource in causes if resource), None)
+        told = ", ".join(f"{number} {words}" for number, words, _ in causes)
+        count = len(self._nodes.known)
+        message = f"0 of {count} nodes can hold it: {told}" if count else "there are no nodes"
+        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+
+    def _version(self) -> int:
+        """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
+        nodes = self._nodes
+        return len(nodes.changed) + len(nodes.slots.names) + len(self._resources) + self._epoch
+
+    def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
+        """The scores of a shape, up to date."""
+        log = self._ledger.touched
+        if len(log) > _LONGEST_LOG:
+            log.clear()
+            self._epoch += 1
+        version = self._version()
+        if ask.version != version:
+            self._warm_up(ask)
+            self._rebase(ask)
+            ask.scores = self._score(ask, np.arange(len(self._nodes.slots)))
+            ask.version = version
+        elif ask.read < len(log):
+            changed = np.array(list(set(log[ask.read :])))
+            ask.scores[changed] = self._score(ask, changed)
+        ask.read = len(log)
+        return ask.scores
+
+    def _warm_up(self, ask: Ask) -> None:
+        """Bound the memory: of very many shapes, those longest without a rebase go cold."""
+        self._warm.pop(ask, None)
+        self._warm[ask] = None
+        if len(self._warm) > _MOST_WARM:
+            next(iter(self._warm)).cool()
+            del self._warm[next(iter(self._warm))]
+
+    def _rebase(self, ask: Ask) -> None:
+        """The part of the scores that changes only with the nodes."""
+        if len(ask.weight) != len(self._resources):
+            ask.lay_out(self._resources)
+        standing = self._standings.of(ask.shape.where)
+        slots = len(standing)
+        lean = (self._nodes.allocatable.data[ask.spared, :slots] == 0).all(axis=0)
+        points = (standing << _LEAN_BITS | lean) << (_FILL_BITS + _RANK_BITS)
+        points += 2**_RANK_BITS - 1 - self._nodes.rank
+        ask.base = np.where(standing < 0, _OUT_OF_THE_QUESTION, points)
+        inverse = self._inverses()[:, :slots]
+        toward = _MOST_FILL if self._mode == "spread" else -_MOST_FILL
+        ask.slope = toward * ask.weight
+        ask.fill_base = max(-toward, 0) - ask.slope @ (ask.request * inverse)
+
+    def _score(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The scores of some nodes; numpy calls are what it costs, so it makes few."""
+        free = self._nodes.allocatable.data.take(slots, 1)
+        free -= self._ledger.taken.data.take(slots, 1)
+        unfit = np.logical_or.reduce(free < ask.need)
+        fill = ask.slope @ (free * self._inverse.take(slots, 1))
+        fill += ask.fill_base.take(slots)
+        scores = fill.astype(np.int64)
+        scores <<= _RANK_BITS
+        scores += ask.base.take(slots)
+        np.putmask(scores, unfit, -1)
+        return scores
+
+    def _inverses(self) -> NDArray[np.float64]:
+        """One over what each node has, 0 where it has none; kept until the nodes change."""
+        version = self._version()
+        if self._inverse_version != version:
+            allocatable = self._nodes.allocatable.data
+            self._inverse = np.where(allocatable > 0, 1 / np.maximum(allocatable, 1), 0.0)
+            self._inverse_version = version
+        return self._inverse

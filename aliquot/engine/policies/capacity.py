@@ -1,0 +1,59 @@
+"""KEP-9 capacity scheduling: min is guaranteed, what is idle of it may be borrowed up to max.
+
+A claim may start if all quotas together stay within the sum of their guarantees: whoever goes
+above min does so on min that somebody else leaves idle. The knob `borrow: freeCapacity` lends what
+the cluster has beyond the guarantees, too.
+"""
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.config import Knobs
+from aliquot.engine.quantity import text
+from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.state import State
+from aliquot.engine.tree import OUTSIDE, ROOT
+
+
+class Capacity:
+    """The policy of flat quotas with min and max."""
+
+    def __init__(self, knobs: Knobs) -> None:
+        self._lend_free = knobs.capacity.borrow == "freeCapacity"
+
+    def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """Used by all quotas, plus what is held, plus the claim, within the sum of min.
+
+        Only resources that the claim asks for count, and of those only the ones that some quota's
+        min names.
+        """
+        if claim.quota is None:
+            return None
+        ledger, root = state.ledger, state.tree.slots[ROOT]
+        for row, amount in claim.charge(node_class):
+            most = self._lendable(state, row)
+            if most is None:
+                continue
+            used, held = ledger.used.get(row, root), ledger.held.get(row, root)
+            if used + held + amount > most:
+                resource = state.resources.names[row]
+                return Refusal(
+                    Reason.BORROWING_EXHAUSTED,
+                    f"all quotas together: {self._bound_name} {text(resource, most)} {resource}, "
+                    f"used {text(resource, used)}{kept(resource, held)}, "
+                    f"{asked(claim.size, resource, amount)}",
+                    quota=claim.quota,
+                    resource=resource,
+                    watch=(Watch(quota=ROOT),),
+                )
+        return None
+
+    @property
+    def _bound_name(self) -> str:
+        return "guaranteed or free" if self._lend_free else "sum of min"
+
+    def _lendable(self, state: State, row: int) -> int | None:
+        """What all quotas together may use of this resource; None if none guarantees any of it."""
+        guaranteed = state.tree.guaranteed(row)
+        if guaranteed is None or not self._lend_free:
+            return guaranteed
+        outside = state.ledger.used.get(row, state.tree.slots[OUTSIDE])
+        return max(guaranteed, state.nodes.total.get(state.resources.names[row], 0) - outside)

@@ -1,0 +1,37 @@
+"""The gate that holds under every policy: no quota, nor any above it, uses more than its max."""
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.quantity import text
+from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.state import State
+from aliquot.engine.tree import UNLIMITED
+
+
+def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+    """Used, plus what is held for others, plus the claim, must stay within max.
+
+    Only resources that the claim asks for count, and of those only the ones that max names.
+    """
+    if claim.quota is None:
+        return None
+    limit, in_use, kept_back = state.tree.max, state.ledger.used, state.ledger.held
+    charge = claim.charge(node_class)
+    for slot in state.tree.path(claim.quota)[:-1]:
+        for row, amount in charge:
+            most = limit.get(row, slot)
+            if most >= UNLIMITED:
+                continue
+            used, held = in_use.get(row, slot), kept_back.get(row, slot)
+            if used + held + amount > most:
+                quota = state.tree.slots.names[slot]
+                resource = state.resources.names[row]
+                return Refusal(
+                    Reason.QUOTA_MAX_EXCEEDED,
+                    f"quota {quota}: max {text(resource, most)} {resource}, "
+                    f"used {text(resource, used)}{kept(resource, held)}, "
+                    f"{asked(claim.size, resource, amount)}",
+                    quota=quota,
+                    resource=resource,
+                    watch=(Watch(quota=quota),),
+                )
+    return None

@@ -1,0 +1,181 @@
+"""Everything the engine knows: the facts, as events bring them in.
+
+`apply` makes the books agree with one event, whatever came before it; no decision is taken here.
+Applying what a cluster holds now to an empty state gives the same books as having lived through
+its history.
+"""
+
+from collections.abc import Iterable
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.columns import Resources
+from aliquot.engine.config import Knobs
+from aliquot.engine.events import (
+    BindFailed,
+    Event,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaGone,
+    QuotaSet,
+)
+from aliquot.engine.ledger import Booking, Ledger, Stage
+from aliquot.engine.nodes import Nodes
+from aliquot.engine.objects import Node, Pod, Quota
+from aliquot.engine.placement import Ask, Placement
+from aliquot.engine.tree import ROOT, Tree
+from aliquot.engine.waiting import Waiting
+
+
+class State:
+    """Nodes, quotas, pods; who holds what, and who waits."""
+
+    def __init__(self, knobs: Knobs) -> None:
+        self.knobs = knobs
+        self.resources = Resources()
+        self.tree = Tree(self.resources)
+        self.nodes = Nodes(self.resources)
+        self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
+        self.placement = Placement(self.resources, self.nodes, self.ledger, knobs.placement.score)
+        self.waiting = Waiting()
+        self.pods: dict[str, Pod] = {}
+        self.lost: dict[str, None] = {}
+        """Pods whose node is gone, to be evicted."""
+        self._by_namespace: dict[str, dict[str, None]] = {}
+        self._by_quota_named: dict[str, dict[str, None]] = {}
+
+    def apply(self, event: Event) -> None:
+        """Take note of what has happened."""
+        match event:
+            case PodSet(pod):
+                self._set_pod(pod)
+            case PodGone(uid):
+                self._drop_pod(uid)
+            case BindFailed(uid):
+                self._unbind(uid)
+            case NodeSet(node):
+                self._set_node(node)
+            case NodeGone(name):
+                self._drop_node(name)
+            case QuotaSet(quota):
+                self._set_quota(quota)
+            case QuotaGone(name):
+                self._drop_quota(name)
+
+    def booking(self, ask: Ask, quota: str | None, node: str) -> Booking:
+        """What such a pod takes on a node, and is charged in its quota."""
+        known = self.nodes.known.get(node)
+        charge = ask.charge(None if known is None else known.node_class)
+        return Booking(quota, charge, node, ask.room)
+
+    def give_up_hold(self, uid: str) -> None:
+        """Nothing is kept for this pod any longer; it waits on."""
+        claim = self.waiting.claim(uid)
+        self.ledger.wait(uid, Booking(claim.quota, claim.charge(None)))
+
+    def _set_pod(self, pod: Pod) -> None:
+        old = self.pods.get(pod.uid)
+        if old is not None and old.quota is not None and old.quota != pod.quota:
+            del self._by_quota_named[old.quota][pod.uid]
+        self.pods[pod.uid] = pod
+        self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
+        if pod.quota is not None:
+            self._by_quota_named.setdefault(pod.quota, {})[pod.uid] = None
+        self._file(pod)
+
+    def _file(self, pod: Pod) -> None:
+        """Book a pod where it stands now: on its node, or among those that wait."""
+        entry = self.ledger.entries.get(pod.uid)
+        if pod.node is not None:
+            self.waiting.remove(pod.uid)
+            ask = self.placement.ask(pod.shape)
+            self.ledger.commit(pod.uid, self.booking(ask, self.tree.home(pod), pod.node))
+        elif entry is None or entry.stage is not Stage.RESERVED:
+            self._let_wait(pod)
+
+    def _let_wait(self, pod: Pod) -> None:
+        ask = self.placement.ask(pod.shape)
+        quota = self.tree.home(pod)
+        if pod.nominated is not None and pod.nominated in self.nodes.known:
+            self.ledger.hold(pod.uid, self.booking(ask, quota, pod.nominated))
+        else:
+            self.ledger.wait(pod.uid, Booking(quota, ask.charge(None)))
+        self.waiting.add(Claim((pod,), (ask,), quota))
+
+    def _drop_pod(self, uid: str) -> None:
+        pod = self.pods.pop(uid, None)
+        if pod is None:
+            return
+        del self._by_namespace[pod.namespace][uid]
+        if pod.quota is not None:
+            del self._by_quota_named[pod.quota][uid]
+        self.lost.pop(uid, None)
+        self.waiting.remove(uid)
+        node = self.ledger.entries[uid].booking.node
+        self.ledger.release(uid)
+        if node is not None:
+            self._tidy(node)
+
+    def _unbind(self, uid: str) -> None:
+        pod = self.pods.get(uid)
+        if pod is not None and self.ledger.entries[uid].stage is Stage.RESERVED:
+            self._let_wait(pod)
+
+    def _set_node(self, node: Node) -> None:
+        if self.nodes.known.get(node.name) == node:
+            return
+        slot = self.nodes.set(node)
+        self.ledger.freed_nodes.add(slot)
+        self.ledger.freed_quotas.add(self.tree.slots[ROOT])
+        for uid in list(self.ledger.by_node.get(slot, ())):
+            self.lost.pop(uid, None)
+            self._file(self.pods[uid])
+
+    def _drop_node(self, name: str) -> None:
+        if name not in self.nodes.known:
+            return
+        self.nodes.remove(name)
+        for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
+            if self.ledger.entries[uid].stage is Stage.HELD:
+                self.give_up_hold(uid)
+            else:
+                self.lost[uid] = None
+        self._tidy(name)
+
+    def _tidy(self, node: str) -> None:
+        """Give a slot back whose node is gone and which nobody is booked on any more."""
+        slots = self.nodes.slots
+        if node not in self.nodes.known and not self.ledger.by_node.get(slots[node]):
+            slots.drop(node)
+
+    def _set_quota(self, quota: Quota) -> None:
+        before = self.tree.quotas.get(quota.name)
+        if before == quota:
+            return
+        self.tree.set(quota)
+        self.ledger.freed_quotas.update(self.tree.path(quota.name))
+        if before is None:
+            self._rehome(quota.name, quota.namespaces)
+        elif (before.namespaces, before.parent) != (quota.namespaces, quota.parent):
+            self._rehome(quota.name, quota.namespaces | before.namespaces)
+
+    def _drop_quota(self, name: str) -> None:
+        quota = self.tree.quotas.get(name)
+        if quota is not None:
+            self.tree.remove(name)
+            self.ledger.freed_quotas.add(self.tree.slots[ROOT])
+            self._rehome(name, quota.namespaces)
+            self.tree.slots.drop(name)
+
+    def _rehome(self, quota: str, namespaces: Iterable[str]) -> None:
+        """Charge the pods that this quota may have gained or lost to where they belong now."""
+        uids = dict(self.ledger.by_quota.get(quota, {}))
+        uids.update(self._by_quota_named.get(quota, {}))
+        for namespace in namespaces:
+            uids.update(self._by_namespace.get(namespace, {}))
+        for uid in uids:
+            pod = self.pods[uid]
+            self.ledger.move(uid, self.tree.home(pod))
+            if uid in self.waiting:
+                self._let_wait(pod)

@@ -1,0 +1,104 @@
+"""The quota tree: which quota a pod belongs to, what each may use, and what all have together.
+
+Every quota has a slot in the columns; so have two accounts that stand for many: ROOT for all
+quotas together, OUTSIDE for the pods that no quota governs. A flat list of quotas is a tree of one
+level.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.objects import Pod, Quota
+from aliquot.engine.quantity import LIMIT
+from aliquot.errors import TreeError
+
+ROOT = ""
+OUTSIDE = "<outside>"
+UNLIMITED = LIMIT + 1
+
+
+class Tree:
+    """All quotas, with min and max in columns."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self.quotas: dict[str, Quota] = {}
+        self.slots = Slots()
+        self.min = Columns(resources, self.slots)
+        self.max = Columns(resources, self.slots, default=UNLIMITED)
+        self._by_namespace: dict[str, str] = {}
+        self._paths: dict[str, tuple[int, ...]] = {}
+        self._sum_of_min: list[int] | None = None
+        self.slots.take(ROOT)
+        self._outside = (self.slots.take(OUTSIDE),)
+
+    def set(self, quota: Quota) -> None:
+        """Add a quota, or change one."""
+        self._check_parent(quota)
+        self.remove(quota.name)
+        self.quotas[quota.name] = quota
+        slot = self.slots.take(quota.name)
+        self.min.fill(slot, self._resources.vector(quota.min))
+        self.max.fill(slot, self._resources.vector(quota.max))
+        for namespace in quota.namespaces:
+            self._by_namespace[namespace] = quota.name
+
+    def remove(self, name: str) -> None:
+        """Forget a quota; its slot stays taken until nothing is booked in it any more."""
+        quota = self.quotas.pop(name, None)
+        self._sum_of_min = None
+        self._paths.clear()
+        for namespace in quota.namespaces if quota is not None else ():
+            if self._by_namespace.get(namespace) == name:
+                del self._by_namespace[namespace]
+
+    def home(self, pod: Pod) -> str | None:
+        """The quota a pod belongs to: the one it names, else its namespace's, else none."""
+        if pod.quota is not None and pod.quota in self.quotas:
+            return pod.quota
+        return self._by_namespace.get(pod.namespace)
+
+    def path(self, name: str | None) -> tuple[int, ...]:
+        """The slots that a booking of this quota counts in: itself, its ancestors, ROOT."""
+        if name is None:
+            return self._outside
+        found = self._paths.get(name)
+        if found is None:
+            slots = [self.slots[quota.name] for quota in self.ancestry(name)]
+            found = self._paths[name] = (*slots, self.slots[ROOT])
+        return found
+
+    def ancestry(self, name: str) -> Iterator[Quota]:
+        """The quota itself, then its parent, and so on to the top."""
+        quota: Quota | None = self.quotas[name]
+        while quota is not None:
+            yield quota
+            quota = self.quotas[quota.parent] if quota.parent is not None else None
+
+    def leaves(self) -> Iterable[Quota]:
+        """The quotas without children, by name."""
+        parents = {quota.parent for quota in self.quotas.values()}
+        return (self.quotas[name] for name in sorted(self.quotas) if name not in parents)
+
+    def guaranteed(self, row: int) -> int | None:
+        """The sum of min over all leaves in this resource; None where no quota's min names it."""
+        if self._sum_of_min is None or len(self._sum_of_min) < len(self._resources):
+            self._sum_of_min = self._add_up()
+        total = self._sum_of_min[row]
+        return None if total < 0 else total
+
+    def _add_up(self) -> list[int]:
+        sums: dict[str, int] = {}
+        for quota in self.leaves():
+            for resource, amount in quota.min:
+                sums[resource] = sums.get(resource, 0) + amount
+        return [sums.get(name, -1) for name in self._resources.names]
+
+    def _check_parent(self, quota: Quota) -> None:
+        ancestor = quota.parent
+        while ancestor is not None:
+            if ancestor == quota.name:
+                raise TreeError(f"quota {quota.name}: its parent {quota.parent} is its own child")
+            if ancestor not in self.quotas:
+                raise TreeError(f"quota {quota.name}: there is no parent quota {ancestor}")
+            ancestor = self.quotas[ancestor].parent

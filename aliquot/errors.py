@@ -1,0 +1,32 @@
+"""Every error Aliquot raises on purpose, in one small tree.
+
+A message says what was refused, by which rule, with the numbers, and where that is known, what
+would help. The commands turn an `AliquotError` into one line on stderr and exit code 2; anything
+else that escapes is a defect of ours.
+"""
+
+
+class AliquotError(Exception):
+    """Base of all errors that a caller may expect and handle."""
+
+
+class QuantityError(AliquotError):
+    """A text that is not a Kubernetes quantity."""
+
+
+class InputError(AliquotError):
+    """Bad input: names the place (file and document), the field, and what is wrong with it."""
+
+    def __init__(self, place: str, field: str, problem: str) -> None:
+        self.place = place
+        self.field = field
+        self.problem = problem
+        super().__init__(": ".join(part for part in (place, field, problem) if part))
+
+
+class TreeError(AliquotError):
+    """A quota tree that cannot be: an unknown parent, a cycle."""
+
+
+class LedgerError(AliquotError):
+    """A booking that contradicts one already in the ledger."""
