@@ -105,7 +105,8 @@ class Columns:
 
     def get(self, row: int, slot: int) -> int:
         """One amount, as a plain int."""
-        return self._cells[row * self._width + slot]
+        amount: int = self._cells[row * self._width + slot]
+        return amount
 
     def add(self, slot: int, vector: Vector, sign: int) -> bool:
         """Add amounts to a slot, up to LIMIT; False if one was at LIMIT, where less is unknown."""
@@ -145,4 +146,4 @@ class Columns:
         """Whole columns are read through numpy; single cells, much faster, as plain memory."""
         self.data = data
         self._width = data.shape[1]
-        self._cells = memoryview(data).cast("B").cast("q")
+        self._cells: memoryview[int] = data.data.cast("B").cast("q")

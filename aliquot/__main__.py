@@ -1,0 +1,5 @@
+"""`python -m aliquot`."""
+
+from aliquot.cli.main import main
+
+main()

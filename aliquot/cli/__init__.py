@@ -1,0 +1,1 @@
+"""The commands: thin wrappers of library calls, and how their results look."""

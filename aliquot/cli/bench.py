@@ -1,0 +1,8 @@
+"""`aliquot bench`."""
+
+import click
+
+
+@click.command()
+def bench() -> None:
+    """Measure."""

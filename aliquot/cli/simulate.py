@@ -1,0 +1,67 @@
+"""`aliquot simulate`: what would happen to these objects, without a cluster."""
+
+import json
+
+import click
+import yaml
+
+from aliquot.cli.tables import print_tables
+from aliquot.cluster import inputs
+from aliquot.cluster.objects import objects
+from aliquot.cluster.outcome import outcome
+from aliquot.cluster.simulation import Simulation
+from aliquot.dialects import configuration
+from aliquot.dialects.policy import resolve
+from aliquot.dialects.times import duration
+
+_POLICIES = click.Choice(configuration.POLICIES)
+_OUTPUTS = click.Choice(["table", "json", "yaml", "objects"])
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--policy", type=_POLICIES, help="How quotas are shared; auto asks the objects.")
+@click.option("--config", metavar="FILE", help="A Configuration with the knobs.")
+@click.option("--until", metavar="TIME", help="Stop at this time, such as 2h.")
+@click.option("-o", "--output", type=_OUTPUTS, default="table", help="What to print.")
+def simulate(
+    paths: tuple[str, ...], policy: str | None, config: str | None, until: str | None, output: str
+) -> None:
+    """Run manifests through the engine, in virtual time, and say what happens and why.
+
+    PATH is a file or folder of Kubernetes manifests, or - for standard input.
+    """
+    settings = inputs.load_configuration(config)
+    stop = None if until is None else duration(until, "--until", "")
+    given = inputs.load(paths)
+    chosen, why = resolve(policy, settings, given.manifests())
+    _say_on_stderr(given)
+    simulation = Simulation(given, chosen, configuration.knobs(settings))
+    simulation.run(stop)
+    if output == "table":
+        print_tables(simulation, why)
+    elif output == "json":
+        click.echo(json.dumps(outcome(simulation), indent=2, ensure_ascii=False))
+    elif output == "yaml":
+        click.echo(_yaml(outcome(simulation)), nl=False)
+    else:
+        click.echo("---\n".join(_yaml(body) for body in objects(simulation)), nl=False)
+
+
+def _say_on_stderr(given: inputs.Inputs) -> None:
+    for warning in given.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if given.skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(given.skipped.items()))
+        click.echo(f"skipped, no part in scheduling: {kinds}", err=True)
+
+
+def _yaml(value: object) -> str:
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """YAML without anchors: what repeats is written out."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True

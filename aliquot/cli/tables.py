@@ -1,0 +1,177 @@
+"""How a simulation looks on a terminal: quotas as bars, what happened when, what waits and why."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from aliquot.cluster.outcome import Result, outcome
+from aliquot.cluster.simulation import Simulation
+from aliquot.engine.quantity import amount
+
+_BAR = 32
+_MOST_ROWS = 24
+_PIPE_WIDTH = 160
+_CELLS = (
+    ("█", "green", "used within min"),
+    ("▓", "yellow", "borrowed"),
+    ("░", "cyan", "idle min, to lend"),
+    ("·", "bright_black", "up to max"),
+)
+
+
+def print_tables(simulation: Simulation, why: str) -> None:
+    """Print everything a person wants to know, in colour where it goes to a terminal."""
+    console = Console(highlight=False)
+    tables = Group(*_parts(outcome(simulation), why))
+    if console.is_terminal:
+        console.print(tables)
+        return
+    console.width = _PIPE_WIDTH
+    with console.capture() as capture:
+        console.print(tables)
+    click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def _parts(result: Result, why: str) -> Iterator[RenderableType]:
+    yield _headline(result, why)
+    if result["quotas"]:
+        yield _titled("QUOTAS", _quotas(result["quotas"]), _legend())
+    if result["bindings"] or result["evictions"]:
+        yield _titled("WHAT HAPPENED", _history(result))
+    if result["pending"]:
+        yield _titled("WAITING", _waiting(result["pending"]))
+
+
+def _titled(title: str, *parts: RenderableType) -> RenderableType:
+    return Group(Text(f"\n{title}", style="bold"), *parts)
+
+
+def _headline(result: Result, why: str) -> Text:
+    count = {"Running": 0, "Pending": 0, "Succeeded": 0, "Evicted": 0}
+    for pod in result["pods"]:
+        count[pod["phase"]] = count.get(pod["phase"], 0) + 1
+    line = Text.assemble("policy ", (result["policy"], "bold"), f" ({why}), ")
+    line.append(f"simulated to {_time(result['until'])}: ")
+    parts = [
+        (f"{count['Running']} running", "green"),
+        (f"{count['Pending']} waiting", "yellow" if count["Pending"] else ""),
+        (f"{count['Succeeded']} ended", ""),
+        (f"{count['Evicted']} evicted", "red" if count["Evicted"] else ""),
+    ]
+    return line.append(Text(", ").join(Text(*part) for part in parts))
+
+
+def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bright_black", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=column != "why",
+            overflow="fold",
+        )
+    return table
+
+
+def _quotas(quotas: list[Result]) -> RenderableType:
+    table = _table("quota", "resource", "used", "min", "max", "", "", right=("used", "min", "max"))
+    scale = {resource: _longest(quotas, resource) for each in quotas for resource in each["used"]}
+    for quota in quotas:
+        name = quota["name"]
+        for resource in quota["used"]:
+            row = [quota[word].get(resource) for word in ("used", "min", "max")]
+            table.add_row(
+                Text(name, style="bold"),
+                resource,
+                row[0],
+                row[1] or "0",
+                row[2] or "∞",
+                _bar(quota, resource, scale[resource]),
+                _remark(quota, resource),
+            )
+            name = ""
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _longest(quotas: list[Result], resource: str) -> int:
+    """The largest figure of any quota in this resource: what a full bar stands for."""
+    words = ("used", "min", "max")
+    figures = (quota[word].get(resource, "0") for quota in quotas for word in words)
+    return max((amount(resource, figure) for figure in figures), default=0) or 1
+
+
+def _bar(quota: Result, resource: str, scale: int) -> Text:
+    """Used within min, borrowed, idle, and what is left up to max, to one scale for all quotas."""
+    used, low, high = (
+        amount(resource, quota[word].get(resource, "0")) for word in ("used", "min", "max")
+    )
+    ends = (min(used, low), used, max(used, low), max(used, low, high))
+    bar, drawn = Text(), 0
+    for end, (cell, style, _) in zip(ends, _CELLS, strict=True):
+        cells = round(end * _BAR / scale)
+        bar.append(cell * (cells - drawn), style=style)
+        drawn = max(cells, drawn)
+    return bar
+
+
+def _remark(quota: Result, resource: str) -> Text:
+    borrowed = quota["borrowed"].get(resource, "0")
+    waiting = amount(resource, quota["request"][resource]) - amount(
+        resource, quota["used"][resource]
+    )
+    words = [Text(f"borrows {borrowed}", style="yellow")] if borrowed != "0" else []
+    if waiting > 0:
+        words.append(Text(f"asks for {quota['request'][resource]}", style="bright_black"))
+    return Text(", ").join(words)
+
+
+def _legend() -> RenderableType:
+    legend = Text("   ").join(Text(f"{cell} {words}", style=style) for cell, style, words in _CELLS)
+    return Padding(legend, (0, 0, 0, 2))
+
+
+def _history(result: Result) -> RenderableType:
+    table = _table("at", "", "pod", "node", "why", right=("at",))
+    started = [(each["at"], 1, each) for each in result["bindings"]]
+    evicted = [(each["at"], 0, each) for each in result["evictions"]]
+    rows = sorted(started + evicted, key=lambda row: row[:2])
+    for at, is_start, each in islice(rows, _MOST_ROWS):
+        if is_start:
+            table.add_row(_time(at), Text("starts", style="green"), each["pod"], each["node"], "")
+        else:
+            why = f"{each['reason']}: {each['message']}"
+            table.add_row(_time(at), Text("evicted", style="red"), each["pod"], each["node"], why)
+    return Padding(Group(table, *_more(len(rows) - _MOST_ROWS)), (0, 0, 0, 2))
+
+
+def _waiting(pending: list[Result]) -> RenderableType:
+    table = _table("pods", "reason", "why")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in pending:
+        groups.setdefault((each["reason"], each["message"]), []).append(each["pod"])
+    for (reason, message), pods in islice(groups.items(), _MOST_ROWS):
+        others = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
+        table.add_row(f"{pods[0]}{others}", Text(reason, style="yellow"), message)
+    return Padding(Group(table, *_more(len(groups) - _MOST_ROWS)), (0, 0, 0, 2))
+
+
+def _more(rows: int) -> Iterable[Text]:
+    return (
+        [Text(f"... and {rows} more; -o json has them all", style="bright_black")]
+        if rows > 0
+        else []
+    )
+
+
+def _time(seconds: float) -> str:
+    """`1h30m`, `45s`: the way durations are written in manifests."""
+    if seconds != int(seconds) or seconds == 0:
+        return f"{seconds:g}s"
+    hours, rest = divmod(int(seconds), 3600)
+    parts = ((hours, "h"), (rest // 60, "m"), (rest % 60, "s"))
+    return "".join(f"{value}{unit}" for value, unit in parts if value)

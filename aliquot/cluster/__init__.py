@@ -1,0 +1,1 @@
+"""The embedded, in-process cluster: objects, virtual time, workloads, benchmarks."""

@@ -1,0 +1,181 @@
+"""What a simulation starts from: files, folders or standard input, read and checked as a whole.
+
+Everything is read, and every state that a timeline leads through is checked, before anything runs:
+bad input never leaves half a result behind.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aliquot.cluster.store import Store
+from aliquot.dialects import configuration, documents, manifest, rules
+from aliquot.dialects.configuration import Configuration
+from aliquot.dialects.documents import Document
+from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.times import duration
+from aliquot.dialects.wire import TimelineWire
+from aliquot.errors import InputError
+
+ARRIVAL = "sim.aliquot.dev/arrival"
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is applied and deleted at one moment."""
+
+    at: int
+    apply: tuple[Manifest, ...] = ()
+    delete: tuple[tuple[Key, str], ...] = ()
+    """Keys, each with the place that asks for it."""
+
+
+@dataclass(slots=True)
+class Inputs:
+    """Changes in order of time, what was passed over, and what is worth a warning."""
+
+    changes: list[Change] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    warnings: list[str] = field(default_factory=list)
+
+    def manifests(self) -> Iterator[Manifest]:
+        """Every object that ever comes."""
+        return (each for change in self.changes for each in change.apply)
+
+
+def load(paths: Iterable[str]) -> Inputs:
+    """Read files and folders (`-` is standard input)."""
+    return gather(document for path in paths for document in _documents(path))
+
+
+def load_configuration(file: str | None) -> Configuration:
+    """The configuration of a file, or the default one."""
+    if file is None:
+        return Configuration()
+    found = list(documents.parse(_text(Path(file)), file))
+    if len(found) != 1:
+        raise InputError(file, "", f"expected one Configuration, found {len(found)} documents")
+    return configuration.read(found[0])
+
+
+def gather(documents_: Iterable[Document]) -> Inputs:
+    """Sort documents into changes over time, and check every state they lead to."""
+    inputs = Inputs()
+    moments: dict[int, list[Change]] = {}
+    for document in documents_:
+        read = manifest.read(document)
+        if read is None:
+            inputs.skipped[str(document.body["kind"])] += 1
+        elif isinstance(read.content, TimelineWire):
+            for change in _steps(read, inputs):
+                moments.setdefault(change.at, []).append(change)
+        else:
+            at = _arrival(read)
+            moments.setdefault(at, []).append(Change(at, apply=(read,)))
+    for at in sorted(moments):
+        parts = moments[at]
+        applied = tuple(each for part in parts for each in part.apply)
+        _refuse_duplicates(applied)
+        deleted = tuple(each for part in parts for each in part.delete)
+        inputs.changes.append(Change(at, applied, deleted))
+    _check(inputs)
+    return inputs
+
+
+def _documents(path: str) -> Iterator[Document]:
+    if path == "-":
+        yield from documents.parse(sys.stdin.read(), "standard input")
+        return
+    for file in _files(Path(path)):
+        yield from documents.parse(_text(file), str(file))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(str(file), "", "is not text in UTF-8") from None
+    except OSError as error:
+        raise InputError(str(file), "", (error.strerror or str(error)).lower()) from None
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise InputError(str(path), "", "no such file or folder")
+    if not path.is_dir():
+        return [path]
+    found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+    if not found:
+        raise InputError(str(path), "", f"holds no {', '.join(_SUFFIXES)} files")
+    return found
+
+
+def _arrival(read: Manifest) -> int:
+    value = (read.metadata.annotations or {}).get(ARRIVAL)
+    if value is None:
+        return 0
+    return duration(value, f"{read.place}: {read.title}", f"metadata.annotations[{ARRIVAL}]")
+
+
+def _steps(timeline: Manifest, inputs: Inputs) -> Iterator[Change]:
+    assert isinstance(timeline.content, TimelineWire)
+    if timeline.content.steps is None:
+        raise timeline.error("steps", "is missing")
+    for index, step in enumerate(timeline.content.steps):
+        place = f"{timeline.place}: {timeline.title}: steps[{index}]"
+        at = duration(step.at, place, "at")
+        applied = []
+        for number, body in enumerate(step.apply or []):
+            for document in documents.unpack(body, f"{place}.apply[{number}]"):
+                read = manifest.read(document)
+                if read is None:
+                    inputs.skipped[str(document.body["kind"])] += 1
+                elif isinstance(read.content, TimelineWire):
+                    raise InputError(document.place, "kind", "a timeline cannot apply a Timeline")
+                else:
+                    applied.append(read)
+        deleted = []
+        for number, each in enumerate(step.delete or []):
+            where = f"{place}.delete[{number}]"
+            if not each.kind or not each.name:
+                raise InputError(where, "kind, name", "are both needed")
+            deleted.append((manifest.key(each.kind, each.namespace, each.name), where))
+        yield Change(at, tuple(applied), tuple(deleted))
+
+
+def _refuse_duplicates(applied: Iterable[Manifest]) -> None:
+    first: dict[Key, Manifest] = {}
+    for each in applied:
+        other = first.setdefault(each.key, each)
+        if other is not each:
+            raise each.error("metadata.name", f"stands twice; also in {other.place}")
+
+
+def _check(inputs: Inputs) -> None:
+    """Walk through every state; the first error ends it, warnings are collected once."""
+    store = Store()
+    warned: dict[str, None] = {}
+    for change in inputs.changes:
+        for key, place in change.delete:
+            store.delete(key, place)
+        for each in change.apply:
+            store.put(each)
+        for finding in _findings(change, store):
+            if finding.severity == "error":
+                raise finding.error()
+            warned[str(finding.error())] = None
+    inputs.warnings = list(warned)
+
+
+def _findings(change: Change, store: Store) -> Iterator[rules.Finding]:
+    quotas = {"ElasticQuota", "ResourceQuota", "Node"}
+    kinds = {each.kind for each in change.apply} | {key[0] for key, _ in change.delete}
+    if kinds & quotas:
+        yield from rules.check_quotas(store.objects)
+    for each in change.apply:
+        store.check(each)
+        if each.kind == "Pod":
+            yield from rules.check_pod(each, store.objects)

@@ -1,0 +1,104 @@
+"""What a simulation says at the end, in the shape that `-o json` promises."""
+
+from typing import Any
+
+from aliquot.cluster.simulation import Done, Simulation
+from aliquot.dialects import amounts
+from aliquot.dialects.times import seconds
+from aliquot.engine.decisions import Bind, Evict
+from aliquot.engine.order import natural
+from aliquot.engine.summary import QuotaSummary, over_quota_pods, summarise
+
+Result = dict[str, Any]
+
+
+def outcome(simulation: Simulation) -> Result:
+    """Everything that happened, and how everything stands at the end."""
+    return {
+        "policy": simulation.engine.policy,
+        "until": seconds(simulation.now),
+        "bindings": [_binding(done) for done in simulation.history if _is(done, Bind)],
+        "evictions": [_eviction(done) for done in simulation.history if _is(done, Evict)],
+        "pending": _pending(simulation),
+        "pods": _pods(simulation),
+        "quotas": [_quota(summary) for summary in summarise(simulation.engine.state)],
+        "queues": [],
+        "gangs": [],
+        "gpuQuotas": [],
+    }
+
+
+def _is(done: Done, kind: type[Bind] | type[Evict]) -> bool:
+    return isinstance(done.decision, kind)
+
+
+def _binding(done: Done) -> Result:
+    bind = done.decision
+    assert isinstance(bind, Bind)
+    entry: Result = {"at": seconds(done.at), "pod": bind.pod.path, "node": bind.node}
+    if bind.devices:
+        entry["devices"] = list(bind.devices)
+    return entry
+
+
+def _eviction(done: Done) -> Result:
+    evict = done.decision
+    assert isinstance(evict, Evict)
+    return {
+        "at": seconds(done.at),
+        "pod": evict.pod.path,
+        "node": evict.pod.node,
+        "for": evict.claimant.path if evict.claimant is not None else None,
+        "reason": str(evict.reason),
+        "message": evict.message,
+    }
+
+
+def _pending(simulation: Simulation) -> list[Result]:
+    engine = simulation.engine
+    waiting = []
+    for record in simulation.world.records.values():
+        refusal = engine.why(record.pod.uid) if record.phase == "Pending" else None
+        if refusal is not None:
+            entry = {
+                "pod": record.pod.path,
+                "reason": str(refusal.reason),
+                "message": refusal.message,
+                "quota": refusal.quota or engine.state.tree.home(record.pod),
+                "resource": refusal.resource,
+            }
+            waiting.append(entry)
+    return sorted(waiting, key=lambda entry: natural(entry["pod"] or ""))
+
+
+def _pods(simulation: Simulation) -> list[Result]:
+    state = simulation.engine.state
+    over = over_quota_pods(state)
+    pods = []
+    for uid, record in simulation.world.records.items():
+        quota = state.tree.home(record.pod)
+        labelled = record.phase == "Running" and quota is not None
+        entry = {
+            "pod": record.pod.path,
+            "phase": record.phase,
+            "node": record.pod.node,
+            "quota": quota,
+            "capacity": ("over-quota" if uid in over else "in-quota") if labelled else None,
+        }
+        pods.append(entry)
+    return sorted(pods, key=lambda entry: natural(entry["pod"] or ""))
+
+
+def _quota(summary: QuotaSummary) -> Result:
+    return {
+        "name": summary.name,
+        "parent": summary.parent,
+        "min": amounts.write(summary.min),
+        "max": amounts.write(summary.max),
+        "used": amounts.write(summary.used),
+        "request": amounts.write(summary.request),
+        "runtime": amounts.write(summary.runtime),
+        "weight": amounts.write(summary.weight),
+        "borrowed": amounts.write(summary.borrowed),
+        "idle": amounts.write(summary.idle),
+    }

@@ -1,0 +1,26 @@
+"""What a simulation remembers of each pod that ever was."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from aliquot.dialects.documents import Body
+from aliquot.dialects.manifest import Key
+from aliquot.engine.objects import Pod
+
+Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """A pod: as the engine knows it now, what became of it, and who replaces it if it is lost."""
+
+    pod: Pod
+    body: Body
+    phase: Phase = "Pending"
+    owner: Key | None = None
+    duration: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Is it still there, waiting or running?"""
+        return self.phase in ("Pending", "Running")

@@ -1,0 +1,74 @@
+"""The embedded cluster in virtual time: objects in, what became of every pod out.
+
+At each moment: pods that end, end; objects change; then the engine decides, its decisions are
+carried out at once, and it decides again until nothing more follows. Then time jumps to the next
+moment at which anything can happen.
+"""
+
+from dataclasses import dataclass
+
+from aliquot.cluster.inputs import Inputs
+from aliquot.cluster.world import World
+from aliquot.dialects.times import timestamp
+from aliquot.engine.config import Knobs
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Evict
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A decision, and when it was carried out."""
+
+    at: int
+    decision: Bind | Evict
+
+
+class Simulation:
+    """One run: let it `run`, then read the world, the history and the engine's state."""
+
+    def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
+        self.engine = Engine(policy, knobs)
+        self.world = World(self.engine.apply, _timestamps(inputs))
+        self.history: list[Done] = []
+        self.now = 0
+        self._changes = list(reversed(inputs.changes))
+
+    def run(self, until: int | None = None) -> None:
+        """Let everything happen that can happen, up to and including `until`."""
+        while (moment := self._next_moment()) is not None and (until is None or moment <= until):
+            happened = self.world.end_due(moment)
+            if self._changes and self._changes[-1].at <= moment:
+                self.world.change(self._changes.pop())
+                happened = True
+            if self._decide(moment) or happened:
+                self.now = moment
+        if until is not None:
+            self.now = until
+
+    def _next_moment(self) -> int | None:
+        moments = [self._changes[-1].at if self._changes else None]
+        moments += [self.world.next_end(), self.engine.next_deadline()]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _decide(self, now: int) -> bool:
+        """Carry decisions out until there are no more; tells whether there were any."""
+        decided = False
+        while True:
+            done = [each for each in self.engine.cycle(now) if isinstance(each, Bind | Evict)]
+            if not done:
+                return decided
+            decided = True
+            for decision in done:
+                self.history.append(Done(now, decision))
+                if isinstance(decision, Bind):
+                    self.world.start(decision.pod.uid, decision.node, now)
+                else:
+                    self.world.end(decision.pod.uid, "Evicted", now)
+
+
+def _timestamps(inputs: Inputs) -> list[int]:
+    found = (
+        timestamp(each.metadata.creation_timestamp, each.place, "metadata.creationTimestamp")
+        for each in inputs.manifests()
+    )
+    return [moment for moment in found if moment is not None]

@@ -1,0 +1,30 @@
+"""Quantity maps of Kubernetes objects, as amounts; what is nonsense is refused by name."""
+
+from collections.abc import Mapping
+
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.wire import Quantities
+from aliquot.engine import quantity
+from aliquot.errors import QuantityError
+
+
+def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[str, int]:
+    """Amounts by resource; none negative, extended resources whole."""
+    amounts: dict[str, int] = {}
+    for resource, value in (quantities or {}).items():
+        where = f"{field}.{resource}" if "." not in resource else f"{field}[{resource}]"
+        try:
+            exact = quantity.parse(str(value))
+        except QuantityError as error:
+            raise manifest.error(where, str(error)) from None
+        if exact.nanos < 0:
+            raise manifest.error(where, f"{value} is negative")
+        amounts[resource] = quantity.amount(resource, str(value))
+        if "/" in resource and quantity.per_one(resource) == 1 and exact.nanos % 10**9:
+            raise manifest.error(where, f"{value} is not a whole number, as it must be here")
+    return amounts
+
+
+def write(amounts: Mapping[str, int]) -> dict[str, str]:
+    """Amounts as canonical quantities, by resource name."""
+    return {name: quantity.text(name, amounts[name]) for name in sorted(amounts)}

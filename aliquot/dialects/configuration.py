@@ -1,0 +1,142 @@
+"""The configuration file: read, checked to the last key, and turned into the engine's knobs."""
+
+from typing import Literal
+
+import msgspec
+
+from aliquot.dialects.documents import Document
+from aliquot.dialects.manifest import convert
+from aliquot.dialects.times import duration
+from aliquot.dialects.wire import Wire
+from aliquot.engine.config import CapacityKnobs, EvictionKnobs, Knobs, PlacementKnobs
+from aliquot.errors import InputError
+
+API_VERSION = "config.aliquot.dev/v1alpha1"
+POLICIES = ("auto", "capacity", "fair", "hierarchy", "queues")
+
+PolicyName = Literal["auto", "capacity", "fair", "hierarchy", "queues"]
+Borrow = Literal["unusedMin", "freeCapacity"]
+_ORDER_WORDS = {"creation", "request", "name", "priority"}
+
+
+class Section(Wire, forbid_unknown_fields=True):
+    """A part of the file in which every key must be known."""
+
+
+class Profile(Section):
+    """A scheduler name, and how its pods are scheduled."""
+
+    scheduler_name: str
+    policy: PolicyName = "auto"
+
+
+class Capacity(Section):
+    """Knobs of the `capacity` policy."""
+
+    borrow: Borrow = "unusedMin"
+
+
+class Fair(Section):
+    """Knobs of the `fair` policy."""
+
+    borrow: Borrow = "unusedMin"
+    over_quota_order: list[str] = msgspec.field(
+        default_factory=lambda: ["creation", "request", "name"]
+    )
+
+
+class Hierarchy(Section):
+    """Knobs of the `hierarchy` policy."""
+
+    revoke_after: str | int | float = "120s"
+    recycle: Literal["demand", "always"] = "demand"
+    scale_min: bool = True
+    surplus: bool = True
+    parent_pods: Literal["refuse", "implicitChild"] = "refuse"
+
+
+class Queues(Section):
+    """Knobs of the `queues` policy."""
+
+    priority_bands: bool = False
+
+
+class Gpu(Section):
+    """How GPUs count, and where fractions of them go."""
+
+    memory_gb: int = msgspec.field(default=32, name="memoryGB")
+    memory_gb_by_model: dict[str, int] = msgspec.field(default_factory=dict, name="memoryGBByModel")
+    placement: Literal["CompactFirst", "LowLoadFirst", "NodeCompactGPULowLoad"] = (
+        "NodeCompactGPULowLoad"
+    )
+
+
+class Eviction(Section):
+    """What is spared, and for how long freed room is held."""
+
+    min_runtime: str | int | float = "0s"
+    quotaless: Literal["protected", "lowest"] = "protected"
+    on_quota_lowered: Literal["keep", "evict"] = "keep"
+    hold_for: str | int | float = "5m"
+
+
+class Placement(Section):
+    """How nodes are chosen."""
+
+    score: Literal["pack", "spread"] = "pack"
+
+
+def _default_profiles() -> list[Profile]:
+    return [Profile(scheduler_name="aliquot")]
+
+
+class Configuration(Section):
+    """The whole file."""
+
+    api_version: str = API_VERSION
+    kind: str = "Configuration"
+    profiles: list[Profile] = msgspec.field(default_factory=_default_profiles)
+    capacity: Capacity = msgspec.field(default_factory=Capacity)
+    fair: Fair = msgspec.field(default_factory=Fair)
+    hierarchy: Hierarchy = msgspec.field(default_factory=Hierarchy)
+    queues: Queues = msgspec.field(default_factory=Queues)
+    gpu: Gpu = msgspec.field(default_factory=Gpu)
+    eviction: Eviction = msgspec.field(default_factory=Eviction)
+    placement: Placement = msgspec.field(default_factory=Placement)
+
+
+def read(document: Document) -> Configuration:
+    """Read and check a configuration."""
+    place = document.place
+    configuration = convert(document.body, Configuration, place)
+    for field, have, want in (
+        ("apiVersion", configuration.api_version, API_VERSION),
+        ("kind", configuration.kind, "Configuration"),
+    ):
+        if have != want:
+            raise InputError(place, field, f"is {have!r}, must be {want!r}")
+    for word in configuration.fair.over_quota_order:
+        if word.removeprefix("-") not in _ORDER_WORDS:
+            known = ", ".join(sorted(_ORDER_WORDS))
+            raise InputError(place, "fair.overQuotaOrder", f"{word!r} is none of {known}")
+    for field, gigabytes in (
+        ("gpu.memoryGB", configuration.gpu.memory_gb),
+        *((f"gpu.memoryGBByModel.{k}", v) for k, v in configuration.gpu.memory_gb_by_model.items()),
+    ):
+        if gigabytes < 1:
+            raise InputError(place, field, f"is {gigabytes}, must be at least 1")
+    duration(configuration.eviction.min_runtime, place, "eviction.minRuntime")
+    duration(configuration.hierarchy.revoke_after, place, "hierarchy.revokeAfter")
+    knobs(configuration, place)
+    return configuration
+
+
+def knobs(configuration: Configuration, place: str = "") -> Knobs:
+    """The engine's part of the configuration."""
+    return Knobs(
+        capacity=CapacityKnobs(borrow=configuration.capacity.borrow),
+        eviction=EvictionKnobs(
+            hold_for=duration(configuration.eviction.hold_for, place, "eviction.holdFor")
+        ),
+        placement=PlacementKnobs(score=configuration.placement.score),
+    )

@@ -1,0 +1,50 @@
+"""Nodes: what one has for pods, and what keeps pods off it."""
+
+from aliquot.dialects import amounts
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.wire import NodeSpec, NodeStatus, NodeWire
+from aliquot.engine.objects import Effect, Node, Taint
+from aliquot.engine.quantity import LIMIT
+
+GPU_MODEL = "nvidia.com/gpu.product"
+_EFFECTS: dict[str, Effect] = {
+    "NoSchedule": "NoSchedule",
+    "PreferNoSchedule": "PreferNoSchedule",
+    "NoExecute": "NoExecute",
+}
+
+
+def node(manifest: Manifest) -> Node:
+    """A node as the engine sees it. Without a word on `pods` it takes any number of them."""
+    read = manifest.content
+    assert isinstance(read, NodeWire)
+    status = read.status or NodeStatus()
+    field = "status.allocatable" if status.allocatable is not None else "status.capacity"
+    quantities = status.allocatable if status.allocatable is not None else status.capacity
+    has = {"pods": LIMIT, **amounts.read(quantities, manifest, field)}
+    labels = {key: str(value) for key, value in (manifest.metadata.labels or {}).items()}
+    return Node(
+        name=manifest.name,
+        allocatable=tuple(sorted(has.items())),
+        labels=tuple(sorted(labels.items())),
+        taints=_taints(read, manifest),
+        node_class=labels.get(GPU_MODEL, ""),
+    )
+
+
+def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
+    """Its taints, and those that stand for being cordoned or not ready."""
+    spec = read.spec or NodeSpec()
+    taints = []
+    for index, each in enumerate(spec.taints or []):
+        effect = _EFFECTS.get(each.effect)
+        if effect is None:
+            field = f"spec.taints[{index}].effect"
+            raise manifest.error(field, f"{each.effect!r} is none of {', '.join(_EFFECTS)}")
+        taints.append(Taint(each.key, each.value or "", effect))
+    if spec.unschedulable:
+        taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+    conditions = read.status.conditions if read.status is not None else None
+    if any(each.type == "Ready" and each.status != "True" for each in conditions or []):
+        taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
+    return tuple(taints)

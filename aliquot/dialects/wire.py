@@ -1,0 +1,268 @@
+"""The parts of Kubernetes objects that matter here, as they stand in JSON.
+
+Every field is optional, as in the API's own types; what must be there is checked where it is used,
+so that the message can say what it is for. Fields not named here are left alone.
+"""
+
+from typing import Any
+
+import msgspec
+
+Quantities = dict[str, str | int | float]
+
+
+class Wire(msgspec.Struct, rename="camel"):
+    """A JSON object with camelCase keys."""
+
+
+class OwnerReference(Wire):
+    """Who made this object."""
+
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class Metadata(Wire):
+    """What every object has."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    labels: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class ResourceRequirements(Wire):
+    """What a container, or a whole pod, asks for."""
+
+    requests: Quantities | None = None
+    limits: Quantities | None = None
+
+
+class Container(Wire):
+    """A container; restartPolicy Always makes an init container a sidecar."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
+
+
+class SelectorRequirement(Wire):
+    """One line of a selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class SelectorTerm(Wire):
+    """Lines that must all hold."""
+
+    match_expressions: list[SelectorRequirement] | None = None
+    match_fields: list[SelectorRequirement] | None = None
+
+
+class RequiredTerms(Wire):
+    """Terms of which one must hold."""
+
+    node_selector_terms: list[SelectorTerm] | None = None
+
+
+class PreferredTerm(Wire):
+    """A term that should hold, and how much that is worth."""
+
+    weight: int = 0
+    preference: SelectorTerm | None = None
+
+
+class NodeAffinity(Wire):
+    """Which nodes a pod must, and would rather, run on."""
+
+    required_during_scheduling_ignored_during_execution: RequiredTerms | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] | None = None
+
+
+class Affinity(Wire):
+    """Affinity to nodes."""
+
+    node_affinity: NodeAffinity | None = None
+
+
+class TolerationWire(Wire):
+    """Which taints a pod tolerates."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class PodSpec(Wire):
+    """What a pod asks for and where it may run."""
+
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    resources: ResourceRequirements | None = None
+    overhead: Quantities | None = None
+    node_name: str | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[TolerationWire] | None = None
+    priority: int | None = None
+    priority_class_name: str | None = None
+    preemption_policy: str | None = None
+    scheduling_gates: list[dict[str, Any]] | None = None
+
+
+class ContainerStatus(Wire):
+    """What a container has been given, which differs from its spec during a resize."""
+
+    name: str = ""
+    allocated_resources: Quantities | None = None
+
+
+class PodStatus(Wire):
+    """How a pod is doing."""
+
+    phase: str | None = None
+    nominated_node_name: str | None = None
+    container_statuses: list[ContainerStatus] | None = None
+
+
+class PodWire(Wire):
+    """A pod."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class PodTemplate(Wire):
+    """What the pods of a workload look like."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: PodSpec | None = None
+
+
+class WorkloadSpec(Wire):
+    """Of a Deployment, ReplicaSet, StatefulSet or Job."""
+
+    replicas: int | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool | None = None
+    template: PodTemplate | None = None
+
+
+class WorkloadWire(Wire):
+    """What makes pods, and replaces those it loses."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: WorkloadSpec | None = None
+
+
+class TaintWire(Wire):
+    """What keeps pods off a node."""
+
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+
+
+class NodeSpec(Wire):
+    """Of a node."""
+
+    unschedulable: bool | None = None
+    taints: list[TaintWire] | None = None
+
+
+class Condition(Wire):
+    """One thing that is true of an object, or not."""
+
+    type: str = ""
+    status: str = ""
+
+
+class NodeStatus(Wire):
+    """What a node has."""
+
+    allocatable: Quantities | None = None
+    capacity: Quantities | None = None
+    conditions: list[Condition] | None = None
+
+
+class NodeWire(Wire):
+    """A node."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class PriorityClassWire(Wire):
+    """A name for a priority."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    value: int | None = None
+    global_default: bool | None = None
+    preemption_policy: str | None = None
+
+
+class QuotaSpec(Wire):
+    """Of an ElasticQuota."""
+
+    min: Quantities | None = None
+    max: Quantities | None = None
+
+
+class QuotaWire(Wire):
+    """An ElasticQuota, of any of the groups that have one."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: QuotaSpec | None = None
+
+
+class ResourceQuotaSpec(Wire):
+    """Of a core ResourceQuota."""
+
+    hard: Quantities | None = None
+
+
+class ResourceQuotaWire(Wire):
+    """A core ResourceQuota."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: ResourceQuotaSpec | None = None
+
+
+class PlainWire(Wire):
+    """An object of which only the name matters."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+class Deletion(Wire):
+    """What a timeline takes away."""
+
+    kind: str = ""
+    namespace: str | None = None
+    name: str = ""
+
+
+class Step(Wire):
+    """What a timeline changes at one moment."""
+
+    at: str | int | float = 0
+    apply: list[dict[str, Any]] | None = None
+    delete: list[Deletion] | None = None
+
+
+class TimelineWire(Wire):
+    """Changes to the objects over time."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    steps: list[Step] | None = None

@@ -1,0 +1,113 @@
+"""How every quota stands: the numbers that tables, JSON, metrics and explanations show."""
+
+from dataclasses import dataclass
+
+from aliquot.engine.ledger import Stage
+from aliquot.engine.objects import Amounts, Pod, Quota
+from aliquot.engine.order import importance, over_quota
+from aliquot.engine.share import Sharer, share
+from aliquot.engine.state import State
+
+Figures = dict[str, int]
+"""Amounts by resource name."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSummary:
+    """One quota's figures. A resource without a bound is missing from `max`."""
+
+    name: str
+    parent: str | None
+    min: Figures
+    max: Figures
+    used: Figures
+    request: Figures
+    runtime: Figures
+    weight: Figures
+    borrowed: Figures
+    idle: Figures
+
+
+def summarise(state: State) -> list[QuotaSummary]:
+    """All quotas, by name."""
+    quotas = sorted(state.tree.quotas.values(), key=lambda quota: quota.name)
+    summaries = {quota.name: _figures(state, quota) for quota in quotas}
+    for resource in state.resources.names:
+        total = state.tree.guaranteed(state.resources.row(resource))
+        sharers = [_sharer(summaries[quota.name], resource) for quota in state.tree.leaves()]
+        for name, part in share(total or 0, sharers).items():
+            if resource in summaries[name].used:
+                summaries[name].runtime[resource] = part
+    return list(summaries.values())
+
+
+def over_quota_pods(state: State) -> set[str]:
+    """The uids of all bound pods that are over-quota."""
+    ledger, names = state.ledger, state.resources.names
+    over: set[str] = set()
+    for quota in state.tree.quotas.values():
+        charges: list[tuple[Pod, Amounts]] = []
+        for uid in ledger.by_quota.get(quota.name, ()):
+            entry = ledger.entries[uid]
+            if entry.stage >= Stage.RESERVED:
+                charge = tuple((names[row], amount) for row, amount in entry.booking.charge)
+                charges.append((state.pods[uid], charge))
+        charges.sort(key=lambda pair: importance(pair[0]))
+        over |= over_quota(charges, _floor(state, quota))
+    return over
+
+
+def _floor(state: State, quota: Quota) -> Figures:
+    """Min in every resource that some quota's min names."""
+    own = dict(quota.min)
+    managed = (name for name in state.resources.names if _is_managed(state, name))
+    return {name: own.get(name, 0) for name in managed}
+
+
+def _is_managed(state: State, resource: str) -> bool:
+    return state.tree.guaranteed(state.resources.row(resource)) is not None
+
+
+def _figures(state: State, quota: Quota) -> QuotaSummary:
+    low, high, weight = dict(quota.min), dict(quota.max), dict(quota.weight)
+    used, request = _in_use(state, quota)
+    floor = {name: low.get(name, 0) for name in used if _is_managed(state, name)}
+    return QuotaSummary(
+        name=quota.name,
+        parent=quota.parent,
+        min=low,
+        max=high,
+        used=used,
+        request=request,
+        runtime={},
+        weight={name: weight.get(name, high.get(name, low.get(name, 1))) for name in used},
+        borrowed={name: max(used[name] - floor[name], 0) for name in floor},
+        idle={name: max(low[name] - used[name], 0) for name in low},
+    )
+
+
+def _in_use(state: State, quota: Quota) -> tuple[Figures, Figures]:
+    """Used and request, in the resources that the quota names or its pods ask for.
+
+    `pods` is a resource like any other, but shown only where the quota names it.
+    """
+    slot, ledger = state.tree.slots[quota.name], state.ledger
+    named = {name for name, _ in (*quota.min, *quota.max)}
+    used: Figures = {}
+    request: Figures = {}
+    for row, name in enumerate(state.resources.names):
+        in_use = ledger.used.get(row, slot)
+        asked = in_use + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
+        if name in named or (asked and name != "pods"):
+            used[name], request[name] = in_use, asked
+    return used, request
+
+
+def _sharer(summary: QuotaSummary, resource: str) -> Sharer:
+    request = summary.request.get(resource, 0)
+    return Sharer(
+        name=summary.name,
+        wants=min(request, summary.max.get(resource, request)),
+        floor=summary.min.get(resource, 0),
+        weight=summary.weight.get(resource, 1),
+    )
