@@ -11,6 +11,7 @@ import click
 from aliquot import __version__
 from aliquot.cli.bench import bench
 from aliquot.cli.simulate import simulate
+from aliquot.cli.test import test
 from aliquot.errors import AliquotError
 
 
@@ -21,6 +22,7 @@ def cli() -> None:
 
 
 cli.add_command(simulate)
+cli.add_command(test)
 cli.add_command(bench)
 
 

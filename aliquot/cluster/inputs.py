@@ -48,7 +48,7 @@ class Inputs:
 
 def load(paths: Iterable[str]) -> Inputs:
     """Read files and folders (`-` is standard input)."""
-    return gather(document for path in paths for document in _documents(path))
+    return collect(document for path in paths for document in documents_in(path))
 
 
 def load_configuration(file: str | None) -> Configuration:
@@ -61,11 +61,11 @@ def load_configuration(file: str | None) -> Configuration:
     return configuration.read(found[0])
 
 
-def gather(documents_: Iterable[Document]) -> Inputs:
+def collect(found: Iterable[Document]) -> Inputs:
     """Sort documents into changes over time, and check every state they lead to."""
     inputs = Inputs()
     moments: dict[int, list[Change]] = {}
-    for document in documents_:
+    for document in found:
         read = manifest.read(document)
         if read is None:
             inputs.skipped[str(document.body["kind"])] += 1
@@ -85,7 +85,8 @@ def gather(documents_: Iterable[Document]) -> Inputs:
     return inputs
 
 
-def _documents(path: str) -> Iterator[Document]:
+def documents_in(path: str) -> Iterator[Document]:
+    """The documents of a file, of all files in a folder, or of standard input (`-`)."""
     if path == "-":
         yield from documents.parse(sys.stdin.read(), "standard input")
         return

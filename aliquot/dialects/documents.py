@@ -24,6 +24,8 @@ class Document:
 
     place: str
     body: Body
+    source: str = ""
+    """The file it was read from, if it was."""
 
 
 class _Loader(yaml.CSafeLoader):
@@ -64,10 +66,10 @@ def parse(text: str, source: str) -> Iterator[Document]:
         place = source if len(bodies) == 1 else f"{source}, document {number}"
         if body is not None:
             _check_size(body, place)
-            yield from unpack(body, place)
+            yield from unpack(body, place, source)
 
 
-def unpack(body: object, place: str) -> Iterator[Document]:
+def unpack(body: object, place: str, source: str = "") -> Iterator[Document]:
     """A body as a document, or as several if it is a list of objects."""
     if not isinstance(body, dict):
         raise InputError(place, "", f"expected an object with kind and metadata, got {_name(body)}")
@@ -76,14 +78,14 @@ def unpack(body: object, place: str) -> Iterator[Document]:
         raise InputError(place, "kind", "is missing" if kind is None else "must be a word")
     items = body.get("items")
     if not kind.endswith("List") or items is None:
-        yield Document(place, body)
+        yield Document(place, body, source)
         return
     if not isinstance(items, list):
         raise InputError(place, "items", f"expected a list, got {_name(items)}")
     of_kind = {} if kind == "List" else {"kind": kind[:-4], "apiVersion": body.get("apiVersion")}
     for index, item in enumerate(items):
         inner = {**of_kind, **item} if isinstance(item, dict) else item
-        yield from unpack(inner, f"{place}, items[{index}]")
+        yield from unpack(inner, f"{place}, items[{index}]", source)
 
 
 def _check_size(body: object, place: str) -> None:
