@@ -29,9 +29,7 @@ cli.add_command(bench)
 def main() -> None:
     """Run a command; every expected error is one line and exit code 2."""
     try:
-        cli(standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        sys.exit(cli.main(standalone_mode=False))
     except click.Abort:
         sys.exit(130)
     except click.ClickException as error:

@@ -25,8 +25,9 @@ from aliquot.engine.where import Barred
 ScoreMode = Literal["pack", "spread"]
 
 _RANK_BITS = 20
-_FILL_BITS = 20
-_MOST_FILL = 2**_FILL_BITS - 1
+_WHOLE = 2**18
+_MOST_RESOURCES = 2**6 - 1
+_FILL_BITS = 24
 _LEAN_BITS = 1
 _UNASKED = -(2**63)
 _OUT_OF_THE_QUESTION = -(2**62)
@@ -42,20 +43,19 @@ _BARRED = {
 class Ask:
     """A shape, made ready for the columns, with its scores over the nodes."""
 
-    def __init__(self, shape: Shape, resources: Resources) -> None:
+    def __init__(self, shape: Shape, resources: Resources, mode: ScoreMode) -> None:
         self.shape = shape
         self.room = resources.vector(shape.requests)
         self._charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
         self.read = 0
         self.refused: tuple[tuple[int, int], Refusal] | None = None
         self.cool()
-        self.lay_out(resources)
+        self.lay_out(resources, mode)
 
     def cool(self) -> None:
         """Forget the scores; they are worked out anew when asked for."""
         self.scores: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self.fill_base: NDArray[np.float64] = np.empty(0)
         self.version = -1
 
     def charge(self, node_class: str | None) -> Vector:
@@ -64,17 +64,17 @@ class Ask:
             return self.room
         return self._charges.get(node_class, self.room)
 
-    def lay_out(self, resources: Resources) -> None:
+    def lay_out(self, resources: Resources, mode: ScoreMode) -> None:
         """Spread the request over all rows; rows it does not ask for never stand in its way."""
         rows = len(resources)
-        self.need = np.full((rows, 1), _UNASKED, dtype=np.int64)
         self.request = np.zeros((rows, 1), dtype=np.int64)
-        self.weight = np.zeros(rows)
+        self.least = np.full((rows, 1), _UNASKED, dtype=np.int64)
+        self.slope = np.zeros(rows, dtype=np.int64)
         for row, amount in self.room:
-            self.need[row] = self.request[row] = amount
-            self.weight[row] = resources.names[row] != "pods"
-        self.weight /= max(self.weight.sum(), 1)
-        self.slope = self.weight
+            self.request[row] = amount
+            self.least[row] = 0
+            if resources.names[row] != "pods":
+                self.slope[row] = 1 if mode == "spread" else -1
         asked = {row for row, _ in self.room}
         self.spared = [
             row
@@ -104,7 +104,7 @@ class Placement:
         """The one Ask of a shape."""
         found = self._asks.get(shape)
         if found is None:
-            found = self._asks[shape] = Ask(shape, self._resources)
+            found = self._asks[shape] = Ask(shape, self._resources, self._mode)
         return found
 
     def pick(self, ask: Ask, classes: list[str] | None = None) -> str | None:
@@ -204,37 +204,40 @@ class Placement:
 
     def _rebase(self, ask: Ask) -> None:
         """The part of the scores that changes only with the nodes."""
-        if len(ask.weight) != len(self._resources):
-            ask.lay_out(self._resources)
+        if len(ask.slope) != len(self._resources):
+            ask.lay_out(self._resources, self._mode)
         standing = self._standings.of(ask.shape.where)
         slots = len(standing)
         lean = (self._nodes.allocatable.data[ask.spared, :slots] == 0).all(axis=0)
         points = (standing << _LEAN_BITS | lean) << (_FILL_BITS + _RANK_BITS)
         points += 2**_RANK_BITS - 1 - self._nodes.rank
+        if self._mode == "pack":
+            points += (_MOST_RESOURCES * _WHOLE) << _RANK_BITS
         ask.base = np.where(standing < 0, _OUT_OF_THE_QUESTION, points)
-        inverse = self._inverses()[:, :slots]
-        toward = _MOST_FILL if self._mode == "spread" else -_MOST_FILL
-        ask.slope = toward * ask.weight
-        ask.fill_base = max(-toward, 0) - ask.slope @ (ask.request * inverse)
+        self._keep_inverse()
 
     def _score(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The scores of some nodes; numpy calls are what it costs, so it makes few."""
-        free = self._nodes.allocatable.data.take(slots, 1)
-        free -= self._ledger.taken.data.take(slots, 1)
-        unfit = np.logical_or.reduce(free < ask.need)
-        fill = ask.slope @ (free * self._inverse.take(slots, 1))
-        fill += ask.fill_base.take(slots)
-        scores = fill.astype(np.int64)
+        """The scores of some nodes. What it costs is the number of numpy calls, so it makes few.
+
+        How full a node would be is rounded per resource and then added up as integers, so that a
+        node scores the same whenever, and beside whichever others, it is looked at.
+        """
+        left = self._nodes.allocatable.data.take(slots, 1)
+        left -= self._ledger.taken.data.take(slots, 1)
+        left -= ask.request
+        unfit = np.logical_or.reduce(left < ask.least)
+        with np.errstate(invalid="ignore"):  # only a node beyond hope overflows, and it is unfit
+            parts = (left * self._inverse.take(slots, 1)).astype(np.int64)
+        scores = ask.slope @ parts
         scores <<= _RANK_BITS
         scores += ask.base.take(slots)
         np.putmask(scores, unfit, -1)
         return scores
 
-    def _inverses(self) -> NDArray[np.float64]:
-        """One over what each node has, 0 where it has none; kept until the nodes change."""
+    def _keep_inverse(self) -> None:
+        """What one unit is of each node, in parts of _WHOLE; 0 where it has none."""
         version = self._version()
         if self._inverse_version != version:
             allocatable = self._nodes.allocatable.data
-            self._inverse = np.where(allocatable > 0, 1 / np.maximum(allocatable, 1), 0.0)
+            self._inverse = np.where(allocatable > 0, _WHOLE / np.maximum(allocatable, 1), 0.0)
             self._inverse_version = version
-        return self._inverse

@@ -1,0 +1,154 @@
+"""Random small clusters for the property tests, and an oracle that knows only the rules.
+
+The oracle works on plain dicts, straight from the definitions, one pod and one node at a time:
+slow, obvious, and sharing no code with the engine.
+"""
+
+from hypothesis import strategies as st
+
+from aliquot.engine.objects import (
+    Amounts,
+    Node,
+    Pod,
+    Quota,
+    Requirement,
+    Shape,
+    Taint,
+    Term,
+    Toleration,
+    Where,
+)
+
+GPU = "nvidia.com/gpu"
+TEAMS = ("team-a", "team-b")
+NAMESPACES = (*TEAMS, "free")
+HUGE = 12 * 10**18
+
+RESOURCES = (GPU, "cpu")
+asked = st.sampled_from([1, 1, 2, 2, 3, 3, 4, HUGE])
+bound = st.sampled_from([0, 2, 3, 4, 5, 6, 7, 8, 9, HUGE, HUGE * 1000])
+had = st.sampled_from([4, 6, 8, 10, 12, HUGE])
+
+
+def amounts(values: st.SearchStrategy[int]) -> st.SearchStrategy[Amounts]:
+    """Amounts of a few resources, each sometimes left out."""
+    return st.fixed_dictionaries({}, optional=dict.fromkeys(RESOURCES, values)).map(
+        lambda named: tuple(sorted(named.items()))
+    )
+
+
+WHERES = st.sampled_from(
+    [
+        *[Where()] * 5,
+        Where(selector=(("zone", "x"),)),
+        Where(required=(Term((Requirement("zone", "NotIn", ("x",)),)),)),
+        Where(preferred=((10, Term((Requirement("zone", "In", ("y",)),))),)),
+        Where(tolerations=(Toleration(operator="Exists"),)),
+    ]
+)
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> Shape:
+    requests = draw(amounts(asked))
+    return Shape(tuple(sorted([*requests, ("pods", 1)])), draw(WHERES))
+
+
+@st.composite
+def nodes(draw: st.DrawFn, name: str) -> Node:
+    allocatable = draw(amounts(had))
+    zone = draw(st.sampled_from(["x", "y"]))
+    tainted = draw(st.sampled_from([False, False, False, True]))
+    taints = (Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"),) if tainted else ()
+    pods = draw(st.integers(2, 6))
+    return Node(name, tuple(sorted([*allocatable, ("pods", pods)])), (("zone", zone),), taints)
+
+
+@st.composite
+def quotas(draw: st.DrawFn, namespace: str) -> Quota:
+    low, high = dict(draw(amounts(bound))), dict(draw(amounts(bound)))
+    low = {name: min(value, high.get(name, value)) for name, value in low.items()}
+    return Quota(
+        f"{namespace}/quota",
+        tuple(sorted(low.items())),
+        tuple(sorted(high.items())),
+        namespaces=frozenset({namespace}),
+    )
+
+
+@st.composite
+def pods(draw: st.DrawFn, number: int) -> Pod:
+    return Pod(
+        uid=f"uid-{number}",
+        namespace=draw(st.sampled_from([*TEAMS, *NAMESPACES])),
+        name=f"pod-{number}",
+        shape=draw(shapes()),
+        priority=draw(st.sampled_from([0, 0, 0, 100])),
+        created=draw(st.integers(0, 3)),
+        gated=draw(st.sampled_from([False] * 9 + [True])),
+    )
+
+
+class Oracle:
+    """A cluster in plain dicts, and what may start in it."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.quotas: dict[str, Quota] = {}
+        self.waiting: dict[str, Pod] = {}
+        self.running: dict[str, tuple[Pod, str]] = {}
+
+    def quota(self, pod: Pod) -> Quota | None:
+        return self.quotas.get(pod.namespace)
+
+    def used(self, namespaces: set[str], resource: str) -> int:
+        return sum(
+            dict(pod.shape.requests).get(resource, 0)
+            for pod, _ in self.running.values()
+            if pod.namespace in namespaces
+        )
+
+    def on(self, node: str, resource: str) -> int:
+        return sum(
+            dict(pod.shape.requests).get(resource, 0)
+            for pod, where in self.running.values()
+            if where == node
+        )
+
+    def within_quota(self, pod: Pod) -> str | None:
+        """The gate that refuses the pod, if one does."""
+        quota = self.quota(pod)
+        if quota is None:
+            return None
+        asks = dict(pod.shape.requests)
+        for resource, most in quota.max:
+            if resource in asks and self.used({pod.namespace}, resource) + asks[resource] > most:
+                return "QuotaMaxExceeded"
+        for resource, amount in asks.items():
+            mins = [dict(q.min)[resource] for q in self.quotas.values() if resource in dict(q.min)]
+            if mins and self.used(set(self.quotas), resource) + amount > sum(mins):
+                return "BorrowingExhausted"
+        return None
+
+    def fits(self, pod: Pod, node: Node) -> bool:
+        where, zone = pod.shape.where, dict(node.labels)["zone"]
+        if where.selector and zone != "x":
+            return False
+        if where.required is not None and zone == "x":
+            return False
+        if node.taints and not where.tolerations:
+            return False
+        have = dict(node.allocatable)
+        return all(
+            self.on(node.name, resource) + amount <= have.get(resource, 0)
+            for resource, amount in pod.shape.requests
+        )
+
+    def refusal(self, pod: Pod) -> str | None:
+        """Why the pod may not start; None if it may."""
+        if pod.gated:
+            return "SchedulingGated"
+        refused = self.within_quota(pod)
+        if refused is None and not any(self.fits(pod, node) for node in self.nodes.values()):
+            return "NoNodeFits"
+        return refused

@@ -1,0 +1,242 @@
+"""The invariants of the engine, over random clusters and operations, against a plain oracle.
+
+1: nothing is ever pushed above max or a node's capacity, and every pod is counted once.
+2: a state rebuilt from the cluster equals the one that lived through its history.
+4: no room is left idle that a waiting claim could use under its policy's gates.
+7: the same events give the same decisions, whatever order they came in before the first cycle.
+"""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.events import (
+    BindFailed,
+    Event,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaGone,
+    QuotaSet,
+)
+from aliquot.engine.objects import Node, Pod, Quota, Shape
+from aliquot.engine.order import importance
+from aliquot.engine.summary import over_quota_pods, summarise
+from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
+
+NODE_NAMES = ("n-1", "n-2", "n-10")
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """Everything that can happen to a cluster, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engine = Engine()
+        self.oracle = Oracle()
+        self.holds: dict[str, str] = {}
+        self.pods_made = 0
+
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        for name in NODE_NAMES[:2]:
+            self.set_node(data, name)
+        for team in TEAMS:
+            self.set_quota(data, team)
+
+    @rule(data=st.data(), name=st.sampled_from(NODE_NAMES))
+    def set_node(self, data: st.DataObject, name: str) -> None:
+        node = data.draw(nodes(name))
+        self.oracle.nodes[name] = node
+        self.engine.apply(NodeSet(node))
+
+    @rule(name=st.sampled_from(NODE_NAMES))
+    def drop_node(self, name: str) -> None:
+        self.oracle.nodes.pop(name, None)
+        self.engine.apply(NodeGone(name))
+
+    @rule(data=st.data(), namespace=st.sampled_from(TEAMS))
+    def set_quota(self, data: st.DataObject, namespace: str) -> None:
+        quota = data.draw(quotas(namespace))
+        self.oracle.quotas[namespace] = quota
+        self.engine.apply(QuotaSet(quota))
+
+    @rule(namespace=st.sampled_from(TEAMS))
+    def drop_quota(self, namespace: str) -> None:
+        self.oracle.quotas.pop(namespace, None)
+        self.engine.apply(QuotaGone(f"{namespace}/quota"))
+
+    @rule(data=st.data(), count=st.integers(1, 4))
+    def add_pods(self, data: st.DataObject, count: int) -> None:
+        for _ in range(count):
+            self.pods_made += 1
+            pod = data.draw(pods(self.pods_made))
+            self.oracle.waiting[pod.uid] = pod
+            self.engine.apply(PodSet(pod))
+
+    @precondition(lambda self: self.oracle.nodes)
+    @rule(data=st.data())
+    def add_bound_pod(self, data: st.DataObject) -> None:
+        """Somebody else put it there, whatever the bounds say."""
+        self.pods_made += 1
+        node = data.draw(st.sampled_from(sorted(self.oracle.nodes)))
+        pod = replace(data.draw(pods(self.pods_made)), node=node)
+        self.oracle.running[pod.uid] = (pod, node)
+        self.engine.apply(PodSet(pod))
+
+    @precondition(lambda self: self.oracle.running)
+    @rule(data=st.data())
+    def finish_pod(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.oracle.running)))
+        del self.oracle.running[uid]
+        self.engine.apply(PodGone(uid))
+
+    @precondition(lambda self: self.oracle.waiting)
+    @rule(data=st.data())
+    def ungate_pod(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.oracle.waiting)))
+        pod = replace(self.oracle.waiting[uid], gated=False)
+        self.oracle.waiting[uid] = pod
+        self.engine.apply(PodSet(pod))
+
+    @precondition(lambda self: self.oracle.waiting)
+    @rule(data=st.data())
+    def delete_waiting_pod(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.oracle.waiting)))
+        del self.oracle.waiting[uid]
+        self.engine.apply(PodGone(uid))
+
+    @rule(fail=st.booleans(), confirm=st.booleans())
+    def cycle(self, fail: bool, confirm: bool) -> None:
+        failed: list[Bind] = []
+        for decision in self.engine.cycle():
+            self.check(decision)
+            if isinstance(decision, Bind) and fail and not failed:
+                failed.append(decision)
+            elif isinstance(decision, Bind) and confirm:
+                self.engine.apply(PodSet(replace(decision.pod, node=decision.node)))
+        for bind in failed:
+            del self.oracle.running[bind.pod.uid]
+            self.oracle.waiting[bind.pod.uid] = bind.pod
+            self.engine.apply(BindFailed(bind.pod.uid))
+        if not failed:
+            self.at_the_fixed_point()
+
+    def check(self, decision: Decision) -> None:
+        """Each decision must be right at the moment it is taken, judged one by one."""
+        match decision:
+            case Bind(pod, node):
+                assert self.oracle.within_quota(pod) is None
+                assert self.oracle.fits(pod, self.oracle.nodes[node])
+                del self.oracle.waiting[pod.uid]
+                self.oracle.running[pod.uid] = (pod, node)
+            case Hold(pod, refusal):
+                assert pod.uid in self.oracle.waiting
+                self.holds[pod.uid] = refusal.reason
+            case Evict(pod, claimant, reason, _):
+                assert reason == "NodeLost"
+                assert claimant is None
+                assert self.oracle.running[pod.uid][1] not in self.oracle.nodes
+                del self.oracle.running[pod.uid]
+                self.engine.apply(PodGone(pod.uid))
+
+    def at_the_fixed_point(self) -> None:
+        """Nobody waits who could start, everybody is told why, and asking changes nothing."""
+        assert set(self.oracle.waiting) == {c.uid for c in self.engine.state.waiting.claims()}
+        for uid, pod in self.oracle.waiting.items():
+            reason = self.oracle.refusal(pod)
+            assert reason is not None
+            why = self.engine.why(uid)
+            assert why is not None
+            assert why.reason == reason
+            assert why.message
+            assert uid in self.holds
+        assert not [d for d in self.engine.cycle() if isinstance(d, Bind)]
+
+    @invariant()
+    def books_agree_with_the_oracle(self) -> None:
+        state, oracle = self.engine.state, self.oracle
+        limit = 2**62
+        for namespace, quota in oracle.quotas.items():
+            slot = state.tree.slots[quota.name]
+            for row, resource in enumerate(state.resources.names):
+                used = min(oracle.used({namespace}, resource), limit)
+                assert state.ledger.used.get(row, slot) == used
+        for name in oracle.nodes:
+            slot = state.nodes.slots[name]
+            for row, resource in enumerate(state.resources.names):
+                assert state.ledger.taken.get(row, slot) == min(oracle.on(name, resource), limit)
+
+    @invariant()
+    def rebuild_equals_incremental(self) -> None:
+        fresh = Engine()
+        for event in reversed(list(self.facts())):
+            fresh.apply(event)
+        assert summarise(fresh.state) == summarise(self.engine.state)
+        assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
+
+    def facts(self) -> list[Event]:
+        oracle = self.oracle
+        return [
+            *(NodeSet(node) for node in oracle.nodes.values()),
+            *(QuotaSet(quota) for quota in oracle.quotas.values()),
+            *(PodSet(pod) for pod in oracle.waiting.values()),
+            *(PodSet(replace(pod, node=node)) for pod, node in oracle.running.values()),
+        ]
+
+
+EngineMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestEngine = EngineMachine.TestCase
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> list[Event]:
+    events: list[Event] = [NodeSet(draw(nodes(name))) for name in NODE_NAMES]
+    events += [QuotaSet(draw(quotas(namespace))) for namespace in TEAMS]
+    events += [PodSet(draw(pods(number))) for number in range(draw(st.integers(0, 10)))]
+    return events
+
+
+@settings(deadline=None)
+@given(clusters(), st.data())
+def test_the_order_of_events_does_not_matter(events: list[Event], data: st.DataObject) -> None:
+    shuffled = data.draw(st.permutations(events))
+    assert decisions(events) == decisions(shuffled)
+
+
+def decisions(events: list[Event]) -> list[Decision]:
+    engine = Engine()
+    for event in events:
+        engine.apply(event)
+    return sorted(engine.cycle(), key=lambda d: importance(d.pod))
+
+
+@settings(deadline=None)
+@given(clusters())
+def test_among_pods_alike_the_more_important_start_first(events: list[Event]) -> None:
+    started, waiting = set(), []
+    for decision in decisions(events):
+        if isinstance(decision, Bind):
+            started.add(decision.pod.uid)
+        elif isinstance(decision, Hold) and not decision.pod.gated:
+            waiting.append(decision.pod)
+    everybody = [event.pod for event in events if isinstance(event, PodSet)]
+    for pod in waiting:
+        for other in everybody:
+            alike = (other.namespace, other.shape) == (pod.namespace, pod.shape)
+            assert not (alike and other.uid in started and importance(pod) < importance(other))
+
+
+def test_a_pod_is_counted_once_however_often_it_is_told() -> None:
+    engine = Engine()
+    engine.apply(NodeSet(Node("n", ((GPU, 8), ("pods", 10)))))
+    engine.apply(QuotaSet(Quota("q", ((GPU, 8),), namespaces=frozenset({"team-a"}))))
+    pod = Pod("u", "team-a", "p", Shape(((GPU, 1), ("pods", 1))), node="n")
+    for _ in range(3):
+        engine.apply(PodSet(pod))
+    assert summarise(engine.state)[0].used[GPU] == 1
