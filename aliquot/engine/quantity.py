@@ -5,8 +5,8 @@ and nothing is ever rounded by a float. The engine counts in *amounts*: whole nu
 per resource (millicores and milli-TFLOPs; bytes, cards and everything else in ones), rounded up
 where a quantity is finer than the unit, as the API server does.
 
-Amounts are plain ints of any size here. Columns of int64 hold `min(amount, LIMIT)`: a bound such
-as `12E` saturates there, and never wraps.
+Amounts are plain ints of any size here. Columns of int64 hold `min(amount, LIMIT)`, which never
+wraps; a bound that large, such as `12E`, bounds nothing.
 """
 
 import re

@@ -14,7 +14,6 @@ from aliquot.errors import TreeError
 
 ROOT = ""
 OUTSIDE = "<outside>"
-UNLIMITED = LIMIT + 1
 
 
 class Tree:
@@ -25,7 +24,7 @@ class Tree:
         self.quotas: dict[str, Quota] = {}
         self.slots = Slots()
         self.min = Columns(resources, self.slots)
-        self.max = Columns(resources, self.slots, default=UNLIMITED)
+        self.max = Columns(resources, self.slots, default=LIMIT)
         self._by_namespace: dict[str, str] = {}
         self._paths: dict[str, tuple[int, ...]] = {}
         self._sum_of_min: list[int] | None = None

@@ -23,6 +23,7 @@ GPU = "nvidia.com/gpu"
 TEAMS = ("team-a", "team-b")
 NAMESPACES = (*TEAMS, "free")
 HUGE = 12 * 10**18
+LIMIT = 2**62
 
 RESOURCES = (GPU, "cpu")
 asked = st.sampled_from([1, 1, 2, 2, 3, 3, 4, HUGE])
@@ -122,11 +123,13 @@ class Oracle:
             return None
         asks = dict(pod.shape.requests)
         for resource, most in quota.max:
-            if resource in asks and self.used({pod.namespace}, resource) + asks[resource] > most:
+            used = self.used({pod.namespace}, resource)
+            if resource in asks and most < LIMIT and used + asks[resource] > most:
                 return "QuotaMaxExceeded"
         for resource, amount in asks.items():
             mins = [dict(q.min)[resource] for q in self.quotas.values() if resource in dict(q.min)]
-            if mins and self.used(set(self.quotas), resource) + amount > sum(mins):
+            used = self.used(set(self.quotas), resource)
+            if mins and sum(mins) < LIMIT and used + amount > sum(mins):
                 return "BorrowingExhausted"
         return None
 

@@ -7,7 +7,7 @@ the cluster has beyond the guarantees, too.
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
-from aliquot.engine.quantity import text
+from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
 from aliquot.engine.tree import OUTSIDE, ROOT
@@ -30,7 +30,7 @@ class Capacity:
         ledger, root = state.ledger, state.tree.slots[ROOT]
         for row, amount in claim.charge(node_class):
             most = self._lendable(state, row)
-            if most is None:
+            if most is None or most >= LIMIT:
                 continue
             used, held = ledger.used.get(row, root), ledger.held.get(row, root)
             if used + held + amount > most:

@@ -1,10 +1,9 @@
 """The gate that holds under every policy: no quota, nor any above it, uses more than its max."""
 
 from aliquot.engine.claim import Claim
-from aliquot.engine.quantity import text
+from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
-from aliquot.engine.tree import UNLIMITED
 
 
 def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:
@@ -19,7 +18,7 @@ def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
     for slot in state.tree.path(claim.quota)[:-1]:
         for row, amount in charge:
             most = limit.get(row, slot)
-            if most >= UNLIMITED:
+            if most >= LIMIT:
                 continue
             used, held = in_use.get(row, slot), kept_back.get(row, slot)
             if used + held + amount > most:
