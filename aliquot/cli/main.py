@@ -4,6 +4,8 @@
 one line on stderr, with nothing on stdout.
 """
 
+import io
+import os
 import sys
 
 import click
@@ -12,13 +14,20 @@ from aliquot import __version__
 from aliquot.cli.bench import bench
 from aliquot.cli.simulate import simulate
 from aliquot.cli.test import test
+from aliquot.cluster.memory import calm_collector
 from aliquot.errors import AliquotError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.version_option(__version__, message="aliquot %(version)s")
-def cli() -> None:
-    """Elastic quotas and fair sharing for shared GPU clusters."""
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Elastic quotas and fair sharing for shared GPU clusters.
+
+    Exit codes: 0 fine; 1 the answer is no (a test failed); 2 bad input, said in one line.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 cli.add_command(simulate)
@@ -28,8 +37,14 @@ cli.add_command(bench)
 
 def main() -> None:
     """Run a command; every expected error is one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    calm_collector()
     try:
-        sys.exit(cli.main(standalone_mode=False))
+        code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except click.Abort:
         sys.exit(130)
     except click.ClickException as error:
@@ -37,8 +52,11 @@ def main() -> None:
     except AliquotError as error:
         _fail(str(error))
     except BrokenPipeError:
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(f"cannot write: {error.strerror}")
 
 
 def _fail(message: str) -> None:

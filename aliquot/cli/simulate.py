@@ -27,9 +27,16 @@ _OUTPUTS = click.Choice(["table", "json", "yaml", "objects"])
 def simulate(
     paths: tuple[str, ...], policy: str | None, config: str | None, until: str | None, output: str
 ) -> None:
-    """Run manifests through the engine, in virtual time, and say what happens and why.
+    r"""Run manifests through the engine, in virtual time, and say what happens and why.
 
     PATH is a file or folder of Kubernetes manifests, or - for standard input.
+
+    Everything exists from the start, unless it is annotated `sim.aliquot.dev/arrival: 30s`; a pod
+    annotated `sim.aliquot.dev/duration: 10m` ends. A Timeline changes objects over time.
+
+    \b
+    aliquot simulate examples/kep-9/story-1
+    kubectl get nodes,pods,elasticquotas -A -o yaml | aliquot simulate -
     """
     settings = inputs.load_configuration(config)
     stop = None if until is None else duration(until, "--until", "")
@@ -53,7 +60,7 @@ def _say_on_stderr(given: inputs.Inputs) -> None:
         click.echo(f"warning: {warning}", err=True)
     if given.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(given.skipped.items()))
-        click.echo(f"skipped, no part in scheduling: {kinds}", err=True)
+        click.echo(f"skipped, not read by a simulation: {kinds}", err=True)
 
 
 def _yaml(value: object) -> str:

@@ -1,5 +1,6 @@
 """How a simulation looks on a terminal: quotas as bars, what happened when, what waits and why."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -13,9 +14,10 @@ from aliquot.cluster.outcome import Result, outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.engine.quantity import amount
 
-_BAR = 32
+_SHORTEST_BAR, _LONGEST_BAR = 8, 32
 _MOST_ROWS = 24
 _PIPE_WIDTH = 160
+_WRAPPING = ("why", "quota", "pod", "pods")
 _CELLS = (
     ("█", "green", "used within min"),
     ("▓", "yellow", "borrowed"),
@@ -27,20 +29,20 @@ _CELLS = (
 def print_tables(simulation: Simulation, why: str) -> None:
     """Print everything a person wants to know, in colour where it goes to a terminal."""
     console = Console(highlight=False)
-    tables = Group(*_parts(outcome(simulation), why))
+    result = outcome(simulation)
     if console.is_terminal:
-        console.print(tables)
+        console.print(Group(*_parts(result, why, console.width)))
         return
     console.width = _PIPE_WIDTH
     with console.capture() as capture:
-        console.print(tables)
+        console.print(Group(*_parts(result, why, console.width)))
     click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-def _parts(result: Result, why: str) -> Iterator[RenderableType]:
+def _parts(result: Result, why: str, width: int) -> Iterator[RenderableType]:
     yield _headline(result, why)
     if result["quotas"]:
-        yield _titled("QUOTAS", _quotas(result["quotas"]), _legend())
+        yield _titled("QUOTAS", _quotas(result["quotas"], width), _legend())
     if result["bindings"] or result["evictions"]:
         yield _titled("WHAT HAPPENED", _history(result))
     if result["pending"]:
@@ -52,17 +54,16 @@ def _titled(title: str, *parts: RenderableType) -> RenderableType:
 
 
 def _headline(result: Result, why: str) -> Text:
-    count = {"Running": 0, "Pending": 0, "Succeeded": 0, "Evicted": 0}
-    for pod in result["pods"]:
-        count[pod["phase"]] = count.get(pod["phase"], 0) + 1
+    count = Counter(pod["phase"] for pod in result["pods"])
     line = Text.assemble("policy ", (result["policy"], "bold"), f" ({why}), ")
     line.append(f"simulated to {_time(result['until'])}: ")
     parts = [
         (f"{count['Running']} running", "green"),
         (f"{count['Pending']} waiting", "yellow" if count["Pending"] else ""),
-        (f"{count['Succeeded']} ended", ""),
         (f"{count['Evicted']} evicted", "red" if count["Evicted"] else ""),
     ]
+    others = {"Succeeded": "ended", "Failed": "failed", "Deleted": "deleted"}
+    parts += [(f"{count[phase]} {word}", "") for phase, word in others.items() if count[phase]]
     return line.append(Text(", ").join(Text(*part) for part in parts))
 
 
@@ -72,29 +73,40 @@ def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
         table.add_column(
             column,
             justify="right" if column in right else "left",
-            no_wrap=column != "why",
-            overflow="fold",
+            no_wrap=column not in _WRAPPING,
+            overflow="fold" if column in _WRAPPING else "ellipsis",
         )
     return table
 
 
-def _quotas(quotas: list[Result]) -> RenderableType:
-    table = _table("quota", "resource", "used", "min", "max", "", "", right=("used", "min", "max"))
+def _quotas(quotas: list[Result], width: int) -> RenderableType:
+    """A line for each quota and resource; the bars take what width the words leave."""
     scale = {resource: _longest(quotas, resource) for each in quotas for resource in each["used"]}
-    for quota in quotas:
-        name = quota["name"]
-        for resource in quota["used"]:
-            row = [quota[word].get(resource) for word in ("used", "min", "max")]
-            table.add_row(
-                Text(name, style="bold"),
-                resource,
-                row[0],
-                row[1] or "0",
-                row[2] or "∞",
-                _bar(quota, resource, scale[resource]),
-                _remark(quota, resource),
-            )
-            name = ""
+    rows = [
+        (
+            quota["name"] if number == 0 else "",
+            resource,
+            quota["used"][resource],
+            quota["min"].get(resource, "0"),
+            quota["max"].get(resource, "∞"),
+            _remark(quota, resource),
+        )
+        for quota in quotas
+        for number, resource in enumerate(quota["used"])
+    ]
+    headings = ("quota", "resource", "used", "min", "max", "")
+    words = sum(
+        max(len(str(cell)) for cell in column) + 2 for column in zip(*rows, headings, strict=True)
+    )
+    bar = min(max(width - words - 4, _SHORTEST_BAR), _LONGEST_BAR)
+    by_name = {quota["name"]: quota for quota in quotas}
+    table = _table(*headings[:5], "bar", "", right=("used", "min", "max"))
+    table.columns[5].header = ""
+    quota: Result = {}
+    for name, resource, used, low, high, remark in rows:
+        quota = by_name.get(name, quota)
+        drawn = _bar(quota, resource, scale[resource], bar)
+        table.add_row(Text(name, style="bold"), resource, used, low, high, drawn, remark)
     return Padding(table, (0, 0, 0, 2))
 
 
@@ -105,7 +117,7 @@ def _longest(quotas: list[Result], resource: str) -> int:
     return max((amount(resource, figure) for figure in figures), default=0) or 1
 
 
-def _bar(quota: Result, resource: str, scale: int) -> Text:
+def _bar(quota: Result, resource: str, scale: int, length: int) -> Text:
     """Used within min, borrowed, idle, and what is left up to max, to one scale for all quotas."""
     used, low, high = (
         amount(resource, quota[word].get(resource, "0")) for word in ("used", "min", "max")
@@ -113,7 +125,7 @@ def _bar(quota: Result, resource: str, scale: int) -> Text:
     ends = (min(used, low), used, max(used, low), max(used, low, high))
     bar, drawn = Text(), 0
     for end, (cell, style, _) in zip(ends, _CELLS, strict=True):
-        cells = round(end * _BAR / scale)
+        cells = round(end * length / scale)
         bar.append(cell * (cells - drawn), style=style)
         drawn = max(cells, drawn)
     return bar
@@ -126,7 +138,7 @@ def _remark(quota: Result, resource: str) -> Text:
     )
     words = [Text(f"borrows {borrowed}", style="yellow")] if borrowed != "0" else []
     if waiting > 0:
-        words.append(Text(f"asks for {quota['request'][resource]}", style="bright_black"))
+        words.append(Text(f"wants {quota['request'][resource]}", style="bright_black"))
     return Text(", ").join(words)
 
 

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aliquot.cluster.annotations import arrival
 from aliquot.cluster.store import Store
 from aliquot.dialects import configuration, documents, manifest, rules
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.manifest import Key, Manifest
-from aliquot.dialects.times import duration
+from aliquot.dialects.times import duration, seconds
 from aliquot.dialects.wire import TimelineWire
 from aliquot.errors import InputError
 
-ARRIVAL = "sim.aliquot.dev/arrival"
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -62,25 +62,25 @@ def load_configuration(file: str | None) -> Configuration:
 
 
 def collect(found: Iterable[Document]) -> Inputs:
-    """Sort documents into changes over time, and check every state they lead to."""
+    """Sort documents into changes over time, and check every state they lead to.
+
+    At one moment, objects that arrive come first, then the steps of timelines as they are written.
+    """
     inputs = Inputs()
-    moments: dict[int, list[Change]] = {}
+    arriving: dict[int, list[Manifest]] = {}
+    steps: list[Change] = []
     for document in found:
         read = manifest.read(document)
         if read is None:
-            inputs.skipped[str(document.body["kind"])] += 1
+            _pass_over(document, inputs)
         elif isinstance(read.content, TimelineWire):
-            for change in _steps(read, inputs):
-                moments.setdefault(change.at, []).append(change)
+            steps += _steps(read, arriving, inputs)
         else:
-            at = _arrival(read)
-            moments.setdefault(at, []).append(Change(at, apply=(read,)))
-    for at in sorted(moments):
-        parts = moments[at]
-        applied = tuple(each for part in parts for each in part.apply)
-        _refuse_duplicates(applied)
-        deleted = tuple(each for part in parts for each in part.delete)
-        inputs.changes.append(Change(at, applied, deleted))
+            arriving.setdefault(arrival(read), []).append(read)
+    for at, manifests in arriving.items():
+        _refuse_duplicates(manifests)
+        inputs.changes.append(Change(at, tuple(manifests)))
+    inputs.changes = sorted([*inputs.changes, *steps], key=lambda change: change.at)
     _check(inputs)
     return inputs
 
@@ -88,6 +88,8 @@ def collect(found: Iterable[Document]) -> Inputs:
 def documents_in(path: str) -> Iterator[Document]:
     """The documents of a file, of all files in a folder, or of standard input (`-`)."""
     if path == "-":
+        if sys.stdin is None:
+            raise InputError("standard input", "", "is closed")
         yield from documents.parse(sys.stdin.read(), "standard input")
         return
     for file in _files(Path(path)):
@@ -104,8 +106,10 @@ def _text(file: Path) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise InputError(str(path), "", "no such file or folder")
+    try:
+        path.stat()
+    except OSError as error:
+        raise InputError(str(path)[:200], "", (error.strerror or str(error)).lower()) from None
     if not path.is_dir():
         return [path]
     found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
@@ -114,37 +118,46 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _arrival(read: Manifest) -> int:
-    value = (read.metadata.annotations or {}).get(ARRIVAL)
-    if value is None:
-        return 0
-    return duration(value, f"{read.place}: {read.title}", f"metadata.annotations[{ARRIVAL}]")
+def _pass_over(document: Document, inputs: Inputs) -> None:
+    """Count a kind that has no part here; one that looks like a slip is worth a word."""
+    inputs.skipped[str(document.body["kind"])] += 1
+    meant = manifest.looks_like(document)
+    if meant is not None:
+        have = f"{document.body['kind']} of {document.body.get('apiVersion')}"
+        inputs.warnings.append(f"{document.place}: skipped {have}; did you mean {meant}?")
 
 
-def _steps(timeline: Manifest, inputs: Inputs) -> Iterator[Change]:
+def _steps(
+    timeline: Manifest, arriving: dict[int, list[Manifest]], inputs: Inputs
+) -> Iterator[Change]:
     assert isinstance(timeline.content, TimelineWire)
-    if timeline.content.steps is None:
-        raise timeline.error("steps", "is missing")
     for index, step in enumerate(timeline.content.steps):
-        place = f"{timeline.place}: {timeline.title}: steps[{index}]"
+        place = f"{timeline.place}: Timeline steps[{index}]"
         at = duration(step.at, place, "at")
         applied = []
         for number, body in enumerate(step.apply or []):
             for document in documents.unpack(body, f"{place}.apply[{number}]"):
                 read = manifest.read(document)
                 if read is None:
-                    inputs.skipped[str(document.body["kind"])] += 1
+                    _pass_over(document, inputs)
                 elif isinstance(read.content, TimelineWire):
                     raise InputError(document.place, "kind", "a timeline cannot apply a Timeline")
+                elif arrival(read) > at:
+                    arriving.setdefault(arrival(read), []).append(read)
                 else:
                     applied.append(read)
-        deleted = []
-        for number, each in enumerate(step.delete or []):
-            where = f"{place}.delete[{number}]"
-            if not each.kind or not each.name:
-                raise InputError(where, "kind, name", "are both needed")
-            deleted.append((manifest.key(each.kind, each.namespace, each.name), where))
-        yield Change(at, tuple(applied), tuple(deleted))
+        _refuse_duplicates(applied)
+        deleted = [
+            (manifest.key(each.kind, each.namespace, each.name), f"{place}.delete[{number}]")
+            for number, each in enumerate(step.delete or [])
+        ]
+        yield Change(at, tuple(applied), tuple(sorted(deleted, key=_deletion_order)))
+
+
+def _deletion_order(deletion: tuple[Key, str]) -> int:
+    """Pods before what would take them along."""
+    kind = deletion[0][0]
+    return ("Pod", kind, "Node", "Namespace").index(kind)
 
 
 def _refuse_duplicates(applied: Iterable[Manifest]) -> None:
@@ -158,7 +171,7 @@ def _refuse_duplicates(applied: Iterable[Manifest]) -> None:
 def _check(inputs: Inputs) -> None:
     """Walk through every state; the first error ends it, warnings are collected once."""
     store = Store()
-    warned: dict[str, None] = {}
+    warned = dict.fromkeys(inputs.warnings)
     for change in inputs.changes:
         for key, place in change.delete:
             store.delete(key, place)
@@ -167,16 +180,16 @@ def _check(inputs: Inputs) -> None:
         for finding in _findings(change, store):
             if finding.severity == "error":
                 raise finding.error()
-            warned[str(finding.error())] = None
+            when = f"at {seconds(change.at)}s, " if change.at else ""
+            warned[f"{when}{finding.error()}"] = None
     inputs.warnings = list(warned)
 
 
 def _findings(change: Change, store: Store) -> Iterator[rules.Finding]:
+    for each in change.apply:
+        store.check(each)
+        yield from rules.check_object(each, store.objects)
     quotas = {"ElasticQuota", "ResourceQuota", "Node"}
     kinds = {each.kind for each in change.apply} | {key[0] for key, _ in change.delete}
     if kinds & quotas:
         yield from rules.check_quotas(store.objects)
-    for each in change.apply:
-        store.check(each)
-        if each.kind == "Pod":
-            yield from rules.check_pod(each, store.objects)

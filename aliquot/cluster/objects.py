@@ -37,7 +37,7 @@ def _quota(body: Body, summary: QuotaSummary) -> Body:
 def _pod(record: PodRecord, simulation: Simulation) -> Body:
     body = deepcopy(record.body)
     body["metadata"]["namespace"] = record.pod.namespace
-    status = body.setdefault("status", {})
+    status = body["status"] = body.get("status") or {}
     status["phase"] = record.phase
     if record.pod.node is not None:
         body["spec"]["nodeName"] = record.pod.node
@@ -46,6 +46,7 @@ def _pod(record: PodRecord, simulation: Simulation) -> Body:
     refusal = simulation.engine.why(record.pod.uid) if record.phase == "Pending" else None
     if refusal is not None:
         condition.update(status="False", reason=refusal.reason.value, message=refusal.message)
-    others = (each for each in status.get("conditions") or [] if each["type"] != "PodScheduled")
+    given = status.get("conditions") or []
+    others = [each for each in given if each.get("type") != "PodScheduled"]
     status["conditions"] = [*others, condition]
     return body

@@ -19,6 +19,14 @@ class PodRecord:
     phase: Phase = "Pending"
     owner: Key | None = None
     duration: int | None = None
+    started: int = 0
+
+    @property
+    def ends(self) -> int | None:
+        """When it ends, if it runs and does not run for ever."""
+        if self.phase != "Running" or self.duration is None:
+            return None
+        return self.started + self.duration
 
     @property
     def alive(self) -> bool:

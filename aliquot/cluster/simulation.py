@@ -37,7 +37,7 @@ class Simulation:
         """Let everything happen that can happen, up to and including `until`."""
         while (moment := self._next_moment()) is not None and (until is None or moment <= until):
             happened = self.world.end_due(moment)
-            if self._changes and self._changes[-1].at <= moment:
+            while self._changes and self._changes[-1].at <= moment:
                 self.world.change(self._changes.pop())
                 happened = True
             if self._decide(moment) or happened:

@@ -1,11 +1,14 @@
 """The objects of the embedded cluster, as they stand now."""
 
+from aliquot.cluster import annotations
 from aliquot.dialects import nodes, pods, quotas
-from aliquot.dialects.manifest import Key, Manifest
-from aliquot.dialects.wire import PodSpec, PodWire, PriorityClassWire, WorkloadWire
+from aliquot.dialects.manifest import Key, Manifest, is_read
+from aliquot.dialects.times import timestamp
+from aliquot.dialects.wire import PodSpec, PodStatus, PodWire, PriorityClassWire, WorkloadWire
 from aliquot.errors import InputError
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_MOST_PODS = 100_000
 _WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
 
 
@@ -30,7 +33,8 @@ class Store:
             gone += [each for each in self.objects.values() if each.namespace == name]
         if kind == "Node":
             gone += [each for each in self.objects.values() if _runs_on(each, name)]
-        if not gone and not (kind == "Pod" and self._may_be_owned(namespace, name)):
+        known = gone or not is_read(kind) or (kind == "Pod" and self._may_be_owned(namespace, name))
+        if not known:
             path = f"{namespace}/{name}" if namespace else name
             raise InputError(place, "", f"there is no {kind} {path} to delete")
         for each in gone:
@@ -45,18 +49,27 @@ class Store:
             case PodWire(spec=spec, status=status):
                 pods.shape(spec, status, manifest)
                 self.priority(spec, manifest, "spec")
+                self._check_node(spec, status, manifest, "spec")
             case WorkloadWire(spec=spec):
                 template = spec.template if spec is not None else None
                 if template is None:
                     raise manifest.error("spec.template", "is missing")
                 pods.shape(template.spec, None, manifest, "spec.template.spec")
                 self.priority(template.spec, manifest, "spec.template.spec")
+                self._check_node(template.spec, None, manifest, "spec.template.spec")
                 for field in ("replicas", "parallelism", "completions"):
-                    value = getattr(spec, field)
-                    if value is not None and value < 0:
-                        raise manifest.error(f"spec.{field}", f"{value} is negative")
+                    value = getattr(spec, field) or 0
+                    if not 0 <= value <= _MOST_PODS:
+                        problem = f"{value} is not between 0 and {_MOST_PODS}"
+                        raise manifest.error(f"spec.{field}", problem)
             case PriorityClassWire(value=None):
                 raise manifest.error("value", "is missing")
+        timestamp(
+            manifest.metadata.creation_timestamp,
+            f"{manifest.place}: {manifest.title}",
+            "metadata.creationTimestamp",
+        )
+        annotations.lasts(manifest)
         if manifest.kind == "Node":
             nodes.node(manifest)
         if manifest.kind == "ElasticQuota":
@@ -69,6 +82,14 @@ class Store:
         value = named.value if named is not None else 0
         policy = spec.preemption_policy or (named.preemption_policy if named is not None else None)
         return spec.priority if spec.priority is not None else value or 0, policy != "Never"
+
+    def _check_node(
+        self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
+    ) -> None:
+        """A pod can only run on a node that is there."""
+        name = spec.node_name if spec is not None else None
+        if name and not pods.finished(status) and ("Node", "", name) not in self.objects:
+            raise manifest.error(f"{field}.nodeName", f"there is no node {name}")
 
     def _class_of(self, spec: PodSpec, manifest: Manifest, field: str) -> PriorityClassWire | None:
         name = spec.priority_class_name

@@ -16,9 +16,13 @@ class Workload:
     """An owner of pods, and where it stands."""
 
     manifest: Manifest
+    priority: int
+    preempts: bool
+    applied: int
     pods: dict[str, None] = field(default_factory=dict)
     """The uids of its pods that are still there."""
     done: int = 0
+    """How many have ended."""
     next_index: int = 0
 
     @property

@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from aliquot.cluster import annotations
 from aliquot.cluster.inputs import Change
 from aliquot.cluster.record import Phase, PodRecord
 from aliquot.cluster.store import Store
@@ -15,12 +16,13 @@ from aliquot.cluster.workloads import Workload, owner_of
 from aliquot.dialects import nodes, pods, quotas
 from aliquot.dialects.documents import Document
 from aliquot.dialects.manifest import Key, Manifest, read
-from aliquot.dialects.times import duration, timestamp
-from aliquot.dialects.wire import Metadata, PodSpec, PodStatus, PodWire, WorkloadWire
+from aliquot.dialects.times import timestamp
+from aliquot.dialects.wire import PodSpec, PodStatus, PodWire, WorkloadWire
 from aliquot.engine.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.objects import Pod
+from aliquot.engine.order import Key as OrderKey
+from aliquot.engine.order import importance
 
-DURATION = "sim.aliquot.dev/duration"
 _ORDER = ("PriorityClass", "Node", "ElasticQuota", "Pod")
 
 
@@ -46,8 +48,8 @@ class World:
         """End the pods whose time has come; tells whether there were any."""
         ended = False
         while self._ends and self._ends[0][0] <= now:
-            _, uid = heapq.heappop(self._ends)
-            if self.records[uid].alive:
+            moment, uid = heapq.heappop(self._ends)
+            if self.records[uid].ends == moment:
                 self.end(uid, "Succeeded", now)
                 ended = True
         return ended
@@ -57,20 +59,27 @@ class World:
         record = self.records[uid]
         record.pod = replace(record.pod, node=node, nominated=None)
         record.phase = "Running"
+        record.started = now
         self._tell(PodSet(record.pod))
-        if record.duration is not None:
-            heapq.heappush(self._ends, (now + record.duration, uid))
+        self._await_end(record)
+
+    def _await_end(self, record: PodRecord) -> None:
+        if record.ends is not None:
+            heapq.heappush(self._ends, (record.ends, record.pod.uid))
 
     def end(self, uid: str, phase: Phase, now: int) -> None:
         """A pod is no longer there; its owner sees to another one."""
         record = self.records[uid]
         record.phase = phase
         self._tell(PodGone(uid))
-        workload = self._workloads.get(record.owner) if record.owner is not None else None
+        workload = self._owner(record)
         if workload is not None:
             workload.pods.pop(uid, None)
             workload.done += phase == "Succeeded"
             self._reconcile(workload, now)
+
+    def _owner(self, record: PodRecord) -> Workload | None:
+        return self._workloads.get(record.owner) if record.owner is not None else None
 
     def change(self, change: Change) -> None:
         """Delete, then apply, what a moment brings."""
@@ -114,44 +123,44 @@ class World:
     def _delete_pods(self, path: str, now: int) -> None:
         """A pod by its path; with a slash at the end, all of a namespace."""
         for uid, record in list(self.records.items()):
-            mine = record.pod.path == path or (
-                path.endswith("/") and record.pod.path.startswith(path)
-            )
-            if mine and record.alive:
+            in_namespace = path.endswith("/") and record.pod.path.startswith(path)
+            if record.alive and (in_namespace or record.pod.path == path):
                 self.end(uid, "Deleted", now)
 
-    def _apply_pod(self, manifest: Manifest, now: int) -> PodRecord:
+    def _apply_pod(self, manifest: Manifest, now: int) -> None:
         content = manifest.content
         assert isinstance(content, PodWire)
         status = content.status or PodStatus()
         path = f"{manifest.namespace}/{manifest.name}"
-        old = self.records.get(self._uids.get(path, ""))
-        if old is not None and not old.alive:
-            old = None
-        pod = self._pod(manifest, content, status, now)
-        if old is not None:
-            pod = replace(
-                pod, uid=old.pod.uid, created=old.pod.created, node=old.pod.node or pod.node
-            )
-        record = PodRecord(pod, manifest.body, "Pending" if old is None else old.phase)
+        record = PodRecord(self._pod(manifest, content, status, now), manifest.body)
         record.owner = owner_of(manifest)
-        workload = self._workloads.get(record.owner) if record.owner is not None else None
-        record.duration = _lasts(manifest, workload)
-        self.records[pod.uid] = record
-        self._uids[path] = pod.uid
+        record.duration = annotations.lasts(manifest)
+        workload = self._owner(record)
         if workload is not None:
-            workload.pods[pod.uid] = None
+            record.duration = record.duration or annotations.lasts(workload.manifest)
+        old = self.records.get(self._uids.get(path, ""))
+        if old is not None and old.alive:
+            _carry_over(old, record)
+        self.records[record.pod.uid] = record
+        self._uids[path] = record.pod.uid
+        if workload is not None:
+            workload.pods[record.pod.uid] = None
         if pods.finished(status):
-            self.end(pod.uid, "Succeeded" if status.phase == "Succeeded" else "Failed", now)
-        elif pod.node is not None and record.phase == "Pending":
-            self.start(pod.uid, pod.node, now)
+            phase: Phase = "Succeeded" if status.phase == "Succeeded" else "Failed"
+            self.end(record.pod.uid, phase, now)
+        elif record.pod.node is not None and record.phase == "Pending":
+            self.start(record.pod.uid, record.pod.node, now)
         else:
-            self._tell(PodSet(pod))
-        return record
+            self._tell(PodSet(record.pod))
+            self._await_end(record)
 
     def _pod(self, manifest: Manifest, content: PodWire, status: PodStatus, now: int) -> Pod:
         spec = content.spec or PodSpec()
-        priority, preempts = self.store.priority(spec, manifest, "spec")
+        workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
+        if workload is not None:
+            priority, preempts = workload.priority, workload.preempts
+        else:
+            priority, preempts = self.store.priority(spec, manifest, "spec")
         path = f"{manifest.namespace}/{manifest.name}"
         return Pod(
             uid=path if path not in self._uids else f"{path}#{len(self.records)}",
@@ -159,7 +168,7 @@ class World:
             name=manifest.name,
             shape=pods.shape(spec, status, manifest),
             priority=priority,
-            created=self._created(manifest, content.metadata, now),
+            created=self._created(manifest, workload, now),
             node=spec.node_name or None,
             nominated=status.nominated_node_name or None,
             gated=bool(spec.scheduling_gates),
@@ -167,63 +176,88 @@ class World:
             preempts=preempts,
         )
 
-    def _created(self, manifest: Manifest, metadata: Metadata, now: int) -> int:
-        """Its age: when it came; of those that came together, the older timestamp first."""
-        place, field = f"{manifest.place}: {manifest.title}", "metadata.creationTimestamp"
-        moment = timestamp(metadata.creation_timestamp, place, field)
+    def _created(self, manifest: Manifest, workload: Workload | None, now: int) -> int:
+        """Its age: when it came; of those that came together, the older timestamp first.
+
+        The first pods of a workload are as old as the workload.
+        """
+        written = manifest.metadata.creation_timestamp
+        if written is None and workload is not None and workload.applied == now:
+            written = workload.manifest.metadata.creation_timestamp
+        moment = timestamp(written, manifest.place, "metadata.creationTimestamp")
         ranks = self._age_ranks
         return now + (len(ranks) if moment is None else ranks.get(moment, len(ranks)))
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
-        workload = self._workloads.get(manifest.key)
-        if workload is None:
-            workload = self._workloads[manifest.key] = Workload(manifest)
-            for uid, record in self.records.items():
-                if record.owner == manifest.key:
-                    workload.done += record.phase == "Succeeded"
-                    if record.alive:
-                        workload.pods[uid] = None
-        else:
-            outdated = list(workload.pods) if workload.differs(manifest) else []
-            workload.manifest = manifest
-            for uid in outdated:
-                self.end(uid, "Deleted", now)
+        content = manifest.content
+        assert isinstance(content, WorkloadWire)
+        template = content.spec.template if content.spec is not None else None
+        assert template is not None
+        field = "spec.template.spec"
+        workload = Workload(manifest, *self.store.priority(template.spec, manifest, field), now)
+        old = self._workloads.get(manifest.key)
+        if old is not None:
+            workload.pods, workload.done = old.pods, old.done
+            workload.next_index = old.next_index
+        self._workloads[manifest.key] = workload
+        if old is None:
+            self._adopt(workload)
+        elif old.differs(manifest):
+            self._end_all(list(workload.pods), now)
         self._reconcile(workload, now)
 
+    def _adopt(self, workload: Workload) -> None:
+        """Pods that were there first, and name this owner."""
+        for uid, record in self.records.items():
+            if record.owner == workload.manifest.key:
+                workload.done += record.phase == "Succeeded"
+                if record.alive:
+                    workload.pods[uid] = None
+
     def _drop_workload(self, key: Key, now: int) -> None:
-        workload = self._workloads.pop(key)
-        for uid in list(workload.pods):
+        self._end_all(list(self._workloads.pop(key).pods), now)
+
+    def _end_all(self, uids: list[str], now: int) -> None:
+        """Delete pods without their owner replacing them one by one."""
+        for uid in uids:
+            record = self.records[uid]
+            owner, record.owner = record.owner, None
             self.end(uid, "Deleted", now)
+            record.owner = owner
+            if owner in self._workloads:
+                self._workloads[owner].pods.pop(uid, None)
 
     def _reconcile(self, workload: Workload, now: int) -> None:
         """Make the pods that are missing; of too many, end the waiting and the newest first."""
         if workload.manifest.key in self._owners_of_owners:
             return
-        while len(workload.pods) < workload.wanted:
+        wanted = workload.wanted if self._node_is_there(workload) else 0
+        while len(workload.pods) < wanted:
             name = workload.new_name()
             if f"{workload.manifest.namespace}/{name}" not in self._uids:
-                body = workload.pod_body(name)
-                manifest = read(Document(workload.manifest.place, body))
+                manifest = read(Document(workload.manifest.place, workload.pod_body(name)))
                 assert manifest is not None
                 self._apply_pod(manifest, now)
-        surplus = len(workload.pods) - workload.wanted
+        surplus = len(workload.pods) - wanted
         if surplus > 0:
             by_worth = sorted(workload.pods, key=lambda uid: _worth(self.records[uid]))
-            for uid in by_worth[:surplus]:
-                self.end(uid, "Deleted", now)
+            self._end_all(by_worth[-surplus:], now)
+
+    def _node_is_there(self, workload: Workload) -> bool:
+        """A template may pin its pods to a node; without that node there are none."""
+        template = workload.spec.template
+        name = template.spec.node_name if template is not None and template.spec else None
+        return not name or ("Node", "", name) in self.store.objects
 
 
-def _worth(record: PodRecord) -> tuple[bool, int]:
-    """Waiting pods go before running ones, of each the youngest first."""
-    return (record.phase == "Running", -record.pod.created)
+def _carry_over(old: PodRecord, new: PodRecord) -> None:
+    """A pod that is applied again stays the same pod, where it is."""
+    new.phase, new.started = old.phase, old.started
+    new.pod = replace(
+        new.pod, uid=old.pod.uid, created=old.pod.created, node=old.pod.node or new.pod.node
+    )
 
 
-def _lasts(manifest: Manifest, workload: Workload | None) -> int | None:
-    """How long the pod runs, by its own word or its owner's; None for ever."""
-    sources = [manifest] if workload is None else [manifest, workload.manifest]
-    for source in sources:
-        value = (source.metadata.annotations or {}).get(DURATION)
-        if value is not None:
-            field = f"metadata.annotations[{DURATION}]"
-            return duration(value, f"{source.place}: {source.title}", field)
-    return None
+def _worth(record: PodRecord) -> tuple[bool, OrderKey]:
+    """Running pods are worth more than waiting ones, of each kind the more important ones."""
+    return (record.phase != "Running", importance(record.pod))

@@ -12,7 +12,9 @@ def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[
     """Amounts by resource; none negative, extended resources whole."""
     amounts: dict[str, int] = {}
     for resource, value in (quantities or {}).items():
-        where = f"{field}.{resource}" if "." not in resource else f"{field}[{resource}]"
+        where = f"{field}[{resource}]"
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise manifest.error(where, f"{value!r} is not a quantity, such as 2, 500m or 10Gi")
         try:
             exact = quantity.parse(str(value))
         except QuantityError as error:

@@ -1,12 +1,15 @@
 """Text to documents: YAML or JSON, several in one file, lists unpacked.
 
 Every document keeps its place (file and number), so that whatever is wrong with it can be named.
-Plain data only: no tags that build objects, timestamps stay text, and a document that aliases
-itself into something huge is refused rather than unfolded.
+YAML is built here from the parser's events rather than by the library's loader, so that depth,
+size, merge keys and duplicate keys stay under control whatever a file contains: plain data only,
+timestamps stay text, and an alias into something huge is refused rather than unfolded.
 """
 
+import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -14,8 +17,18 @@ import yaml
 from aliquot.errors import InputError
 
 Body = dict[str, Any]
+
 _MOST_VALUES = 5_000_000
-_DEEPEST = 200
+_DEEPEST = 100
+_MOST_DIGITS = 400
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]{1,4})?")
+_WORDS = {
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+_MERGE = "<<"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,44 +41,14 @@ class Document:
     """The file it was read from, if it was."""
 
 
-class _Loader(yaml.CSafeLoader):
-    """Safe YAML in which timestamps are text and a key may stand only once."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:str":
-                if key.value in seen:
-                    raise yaml.MarkedYAMLError(
-                        problem=f"key {key.value!r} stands twice", problem_mark=key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
-    for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def parse(text: str, source: str) -> Iterator[Document]:
     """All documents of a text, with `kind: List` unpacked; empty ones are left out."""
-    try:
-        bodies = list(yaml.load_all(text, Loader=_Loader))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f"line {mark.line + 1}" if mark is not None else ""
-        raise InputError(source, line, f"not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        problem = " ".join(str(error).split())
-        raise InputError(source, "", f"not YAML: {problem}") from None
-    except RecursionError:
-        raise InputError(source, "", "nested too deeply") from None
+    bodies = _json(text, source)
+    if bodies is None:
+        bodies = _yaml(text, source)
     for number, body in enumerate(bodies, start=1):
         place = source if len(bodies) == 1 else f"{source}, document {number}"
         if body is not None:
-            _check_size(body, place)
             yield from unpack(body, place, source)
 
 
@@ -76,10 +59,10 @@ def unpack(body: object, place: str, source: str = "") -> Iterator[Document]:
     kind = body.get("kind")
     if not isinstance(kind, str) or not kind:
         raise InputError(place, "kind", "is missing" if kind is None else "must be a word")
-    items = body.get("items")
-    if not kind.endswith("List") or items is None:
+    if not kind.endswith("List") or "items" not in body:
         yield Document(place, body, source)
         return
+    items = body["items"] or []
     if not isinstance(items, list):
         raise InputError(place, "items", f"expected a list, got {_name(items)}")
     of_kind = {} if kind == "List" else {"kind": kind[:-4], "apiVersion": body.get("apiVersion")}
@@ -88,24 +71,146 @@ def unpack(body: object, place: str, source: str = "") -> Iterator[Document]:
         yield from unpack(inner, f"{place}, items[{index}]", source)
 
 
-def _check_size(body: object, place: str) -> None:
-    """Refuse what aliases make endless, enormous or bottomless, without unfolding it."""
-    sizes: dict[int, int] = {}
+def _json(text: str, source: str) -> list[Any] | None:
+    """The values of a text that is JSON throughout; None if it is not."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: _unique(pairs, source))
+    values, at = [], len(text) - len(text.lstrip())
+    try:
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            values.append(value)
+            at += len(text[at:]) - len(text[at:].lstrip())
+    except (ValueError, RecursionError):
+        return None
+    return values
 
-    def size(value: object, depth: int) -> int:
-        if not isinstance(value, dict | list):
-            return 1
-        known = sizes.get(id(value))
-        if known == 0 or depth > _DEEPEST:
-            raise InputError(place, "", "nested too deeply, or inside itself")
-        if known is None:
-            sizes[id(value)] = 0
-            inner = value.values() if isinstance(value, dict) else value
-            known = sizes[id(value)] = 1 + sum(size(each, depth + 1) for each in inner)
-        return known
 
-    if size(body, 0) > _MOST_VALUES:
-        raise InputError(place, "", f"unfolds to more than {_MOST_VALUES} values")
+def _unique(pairs: list[tuple[str, Any]], source: str) -> Body:
+    body = dict(pairs)
+    if len(body) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(source, "", f"key {twice!r} stands twice in one object")
+    return body
+
+
+def _yaml(text: str, source: str) -> list[Any]:
+    builder = _Builder()
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f"line {mark.line + 1}" if mark is not None else ""
+        raise InputError(source, line, f"not YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(source, "", f"not YAML: {' '.join(str(error).split())}") from None
+    return builder.documents
+
+
+@dataclass(slots=True)
+class _Open:
+    """A map or list that is being filled, and the anchor it goes by."""
+
+    value: Any
+    anchor: str | None
+    size: int = 1
+    key: Any = None
+    has_key: bool = False
+    merged: list[Any] = field(default_factory=list)
+
+
+class _Builder:
+    """Builds plain data from YAML events."""
+
+    def __init__(self) -> None:
+        self.documents: list[Any] = []
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+
+    def take(self, event: yaml.Event) -> None:
+        """Take the next event."""
+        match event:
+            case yaml.DocumentStartEvent():
+                self._anchors.clear()
+                self.documents.append(None)
+            case yaml.ScalarEvent(anchor=anchor):
+                self._put(_scalar(event), 1, anchor, event)
+            case yaml.AliasEvent(anchor=anchor):
+                value, size = self._anchors.get(str(anchor)) or _refuse(event, "no such anchor")
+                self._put(value, size, None, event)
+            case yaml.MappingStartEvent(anchor=anchor) | yaml.SequenceStartEvent(anchor=anchor):
+                if len(self._open) >= _DEEPEST:
+                    _refuse(event, f"nested more than {_DEEPEST} deep")
+                empty: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+                self._open.append(_Open(empty, anchor))
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                done = self._open.pop()
+                for other in done.merged:
+                    done.value.update({k: v for k, v in other.items() if k not in done.value})
+                self._put(done.value, done.size, done.anchor, event)
+
+    def _put(self, value: Any, size: int, anchor: str | None, event: yaml.Event) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = (value, size)
+        if not self._open:
+            self.documents[-1] = value
+            return
+        top = self._open[-1]
+        top.size += size
+        if top.size > _MOST_VALUES:
+            _refuse(event, f"unfolds to more than {_MOST_VALUES} values")
+        if isinstance(top.value, list):
+            top.value.append(value)
+        elif not top.has_key:
+            if isinstance(value, dict | list):
+                _refuse(event, "a key must be a word")
+            top.key, top.has_key = value, True
+        else:
+            top.has_key = False
+            self._set(top, value, event)
+
+    def _set(self, top: _Open, value: Any, event: yaml.Event) -> None:
+        if top.key == _MERGE:
+            sources = value if isinstance(value, list) else [value]
+            if not all(isinstance(source, dict) for source in sources):
+                _refuse(event, "<< merges maps only")
+            top.merged.extend(sources)
+        elif top.key in top.value:
+            _refuse(event, f"key {top.key!r} stands twice in one object")
+        else:
+            top.value[top.key] = value
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    """The value of a word: quoted or tagged ones are what they say, plain ones are looked at."""
+    text: str = event.value
+    tag = (event.tag or "").removeprefix("tag:yaml.org,2002:")
+    if tag in ("str", "!") or (not tag and not event.implicit[0]):
+        return text
+    if tag not in ("", "int", "float", "bool", "null"):
+        _refuse(event, f"tag {event.tag} is not plain data")
+    if text in _WORDS:
+        return _WORDS[text]
+    if len(text) > _MOST_DIGITS:
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text.replace("_", ""))
+    if _FLOAT.fullmatch(text):
+        return _number(text)
+    return text
+
+
+def _number(text: str) -> Any:
+    """A float, or the text where a float would not be exact: quantities are read from text."""
+    value = float(text.replace("_", ""))
+    return value if repr(value) == text else text
+
+
+def _refuse(event: Any, problem: str) -> Any:
+    raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def _name(value: object) -> str:

@@ -47,6 +47,18 @@ _NOT_YET = {
 }
 _CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAMELESS = {"Timeline"}
+_PLAIN_WORDS = {
+    " | null": "",
+    "`array`": "a list",
+    "`object`": "an object",
+    "`str`": "text",
+    "`int`": "a whole number",
+    "`null`": "nothing",
+    "`bool`": "true or false",
+    "`": "",
+}
 AnyWire = TypeVar("AnyWire", bound=Wire)
 
 _AT = re.compile(r" - at `(?:key in )?\$\.?(?P<field>[^`]*)`$")
@@ -93,23 +105,42 @@ def read(document: Document) -> Manifest | None:
     kind = str(body["kind"])
     version = body.get("apiVersion")
     if not isinstance(version, str) or not version:
-        raise InputError(place, "apiVersion", f"is missing (kind {kind})")
+        problem = "is missing" if version is None else f"{version!r} must be text"
+        raise InputError(f"{place}: {kind}", "apiVersion", problem)
     group = version.rpartition("/")[0]
     if (group, kind) in _NOT_YET:
         raise InputError(place, "kind", f"{kind} of {group} is not supported yet")
     shape = _KINDS.get((group, kind))
     if shape is None:
         return None
-    content = convert(body, shape, f"{place}: {kind}")
+    content = convert(body, shape, f"{place}: {_title(body)}")
     unnamed = Manifest(kind, group, "", "", place, content, body)
-    name = _checked_name(unnamed.metadata.name, place, kind)
+    name = unnamed.metadata.name
     _, namespace, _ = key(kind, unnamed.metadata.namespace, name)
+    if kind not in _NAMELESS:
+        _check_name(name, _NAME, f"{place}: {kind}", "metadata.name")
+    if namespace:
+        _check_name(namespace, _NAMESPACE, f"{place}: {kind} {name}", "metadata.namespace")
     return replace(unnamed, namespace=namespace, name=name)
 
 
 def key(kind: str, namespace: str | None, name: str) -> Key:
     """What an object is known by; objects that belong to no namespace have an empty one."""
     return (kind, "" if kind in _CLUSTER_WIDE else namespace or "default", name)
+
+
+def is_read(kind: str) -> bool:
+    """Is it a kind that has a part here?"""
+    return any(kind == known for _, known in _KINDS)
+
+
+def looks_like(document: Document) -> str | None:
+    """The kind that a kind passed over was probably meant to be."""
+    kind = str(document.body["kind"])
+    for group, known in _KINDS:
+        if kind.lower() == known.lower():
+            return f"{known} of {group or 'v1'}"
+    return None
 
 
 def convert(body: Body, shape: type[AnyWire], place: str) -> AnyWire:
@@ -121,15 +152,24 @@ def convert(body: Body, shape: type[AnyWire], place: str) -> AnyWire:
         match = _AT.search(text)
         field = match["field"] if match else ""
         problem = text[: match.start()] if match else text
-        raise InputError(place, field, problem[0].lower() + problem[1:].replace("`", "")) from None
+        for word, plain in _PLAIN_WORDS.items():
+            problem = problem.replace(word, plain)
+        raise InputError(place, field, problem[0].lower() + problem[1:]) from None
     except RecursionError:
         raise InputError(place, "", "nested too deeply") from None
 
 
-def _checked_name(name: str, place: str, kind: str) -> str:
+def _title(body: Body) -> str:
+    """Kind and name, as far as they can be read from what may be nonsense."""
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f"{body['kind']} {name}" if isinstance(name, str) else str(body["kind"])
+
+
+def _check_name(name: str, pattern: re.Pattern[str], place: str, field: str) -> None:
     if not name:
-        raise InputError(f"{place}: {kind}", "metadata.name", "is missing")
-    if not _NAME.fullmatch(name):
-        rule = "lower-case letters, digits, - and . (at most 253)"
-        raise InputError(f"{place}: {kind}", "metadata.name", f"{name!r} must be {rule}")
-    return name
+        raise InputError(place, field, "is missing")
+    if not pattern.fullmatch(name):
+        rule = "lower-case letters, digits and -" + (" and ." if pattern is _NAME else "")
+        shown = name if len(name) < 60 else f"{name[:60]}..."
+        raise InputError(place, field, f"{shown!r} must be made of {rule}")

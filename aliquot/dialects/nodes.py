@@ -1,11 +1,13 @@
 """Nodes: what one has for pods, and what keeps pods off it."""
 
 from aliquot.dialects import amounts
+from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import NodeSpec, NodeStatus, NodeWire
 from aliquot.engine.objects import Effect, Node, Taint
 from aliquot.engine.quantity import LIMIT
 
+HOSTNAME = "kubernetes.io/hostname"
 GPU_MODEL = "nvidia.com/gpu.product"
 _EFFECTS: dict[str, Effect] = {
     "NoSchedule": "NoSchedule",
@@ -22,7 +24,8 @@ def node(manifest: Manifest) -> Node:
     field = "status.allocatable" if status.allocatable is not None else "status.capacity"
     quantities = status.allocatable if status.allocatable is not None else status.capacity
     has = {"pods": LIMIT, **amounts.read(quantities, manifest, field)}
-    labels = {key: str(value) for key, value in (manifest.metadata.labels or {}).items()}
+    written = texts(manifest.metadata.labels, manifest, "metadata.labels")
+    labels = {HOSTNAME: manifest.name, **written}
     return Node(
         name=manifest.name,
         allocatable=tuple(sorted(has.items())),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from aliquot.dialects import amounts
+from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import (
     Container,
@@ -46,28 +47,43 @@ def request(spec: PodSpec, status: PodStatus | None, manifest: Manifest, field: 
     with the larger of what it has and what it wants. What is set for the pod as a whole overrides
     the sum of its containers.
     """
-    allocated = {
-        each.name: amounts.read(each.allocated_resources, manifest, "status.containerStatuses")
-        for each in (status.container_statuses if status is not None else None) or []
-    }
+    has = _allocated(status or PodStatus(), manifest)
     running: Sums = {}
     for index, container in enumerate(spec.containers or []):
         asked = _asks(container.resources, manifest, f"{field}.containers[{index}].resources")
-        _add(running, _larger(asked, allocated.get(container.name, {})))
-    total = _larger(*_start_up(spec, running, manifest, field))
+        _add(running, _larger(asked, has.get(container.name, {})))
+    total = _larger(*_start_up(spec, running, has, manifest, field))
     total.update(_whole_pod(spec.resources, total, manifest, f"{field}.resources"))
     _add(total, amounts.read(spec.overhead, manifest, f"{field}.overhead"))
     return total
 
 
-def _start_up(spec: PodSpec, running: Sums, manifest: Manifest, field: str) -> tuple[Sums, Sums]:
+def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
+    """What each container has been given, by the word of its node."""
+    found: dict[str, Sums] = {}
+    for field, statuses in (
+        ("status.containerStatuses", status.container_statuses),
+        ("status.initContainerStatuses", status.init_container_statuses),
+    ):
+        for each in statuses or []:
+            resources = each.resources or ResourceRequirements()
+            found[each.name] = _larger(
+                amounts.read(each.allocated_resources, manifest, f"{field}.allocatedResources"),
+                amounts.read(resources.requests, manifest, f"{field}.resources.requests"),
+            )
+    return found
+
+
+def _start_up(
+    spec: PodSpec, running: Sums, has: Mapping[str, Sums], manifest: Manifest, field: str
+) -> tuple[Sums, Sums]:
     """The peak while init containers run one by one, and what runs beside the main ones."""
     sidecars: Sums = {}
     peak: Sums = {}
     for index, container in enumerate(spec.init_containers or []):
         asked = _asks(container.resources, manifest, f"{field}.initContainers[{index}].resources")
         if _is_sidecar(container):
-            _add(sidecars, asked)
+            _add(sidecars, _larger(asked, has.get(container.name, {})))
             peak = _larger(peak, sidecars)
         else:
             at_once = dict(sidecars)
@@ -122,7 +138,9 @@ def _where(spec: PodSpec, manifest: Manifest, field: str) -> Where:
             for wish in affinity.preferred_during_scheduling_ignored_during_execution or []
         )
     return Where(
-        selector=tuple(sorted((spec.node_selector or {}).items())),
+        selector=tuple(
+            sorted(texts(spec.node_selector, manifest, f"{field}.nodeSelector").items())
+        ),
         required=required,
         preferred=preferred,
         tolerations=_tolerations(spec, manifest, field),

@@ -9,10 +9,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aliquot.dialects import amounts
+from aliquot.dialects.labels import unquoted
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import has_koordinator_keys, quota
-from aliquot.dialects.wire import PodWire, ResourceQuotaSpec, ResourceQuotaWire
+from aliquot.dialects.wire import (
+    Affinity,
+    PodSpec,
+    PodWire,
+    QuotaWire,
+    ResourceQuotaSpec,
+    ResourceQuotaWire,
+    WorkloadWire,
+)
 from aliquot.engine.objects import plus
 from aliquot.engine.quantity import text
 from aliquot.errors import InputError
@@ -105,13 +114,54 @@ def guarantees_within_capacity(
                 yield Finding("warning", manifest, f"spec.min[{resource}]", problem)
 
 
-def check_pod(manifest: Manifest, objects: Mapping[Key, Manifest]) -> Iterator[Finding]:
-    """A pod can only run on a node that is there."""
-    assert isinstance(manifest.content, PodWire)
-    spec = manifest.content.spec
-    name = spec.node_name if spec is not None else None
-    if name and ("Node", "", name) not in objects:
-        yield Finding("error", manifest, "spec.nodeName", f"there is no node {name}")
+def check_object(manifest: Manifest, objects: Mapping[Key, Manifest]) -> Iterator[Finding]:
+    """What is worth a word about one object by itself."""
+    yield from text_in_quotes(manifest)
+    match manifest.content:
+        case PodWire(spec=spec):
+            yield from only_what_is_considered(manifest, spec, "spec")
+        case WorkloadWire(spec=spec) if spec is not None and spec.template is not None:
+            yield from only_what_is_considered(manifest, spec.template.spec, "spec.template.spec")
+        case QuotaWire():
+            yield from only_what_is_supported(manifest)
+
+
+def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
+    """An API server refuses labels and annotations that are not text."""
+    metadata = manifest.metadata
+    for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
+        for key in unquoted(values):
+            problem = "is not text (put it in quotes); an API server would refuse it"
+            yield Finding("warning", manifest, f"metadata.{word}[{key}]", problem)
+
+
+def only_what_is_considered(
+    manifest: Manifest, spec: PodSpec | None, field: str
+) -> Iterator[Finding]:
+    """Wishes that a pod may have and that have no effect here yet."""
+    if spec is None:
+        return
+    affinity = spec.affinity or Affinity()
+    wishes = {
+        "affinity.podAffinity": affinity.pod_affinity,
+        "affinity.podAntiAffinity": affinity.pod_anti_affinity,
+        "topologySpreadConstraints": spec.topology_spread_constraints,
+    }
+    for wish, value in wishes.items():
+        if value:
+            yield Finding("warning", manifest, f"{field}.{wish}", "is not considered yet")
+
+
+def only_what_is_supported(manifest: Manifest) -> Iterator[Finding]:
+    """A quota that could only be misread is refused."""
+    if has_koordinator_keys(manifest):
+        yield Finding("error", manifest, "metadata", "Koordinator keys are not supported yet")
+    bounds = quota(manifest)
+    for word, bound in (("min", bounds.min), ("max", bounds.max)):
+        for resource, _ in bound:
+            if resource.endswith("/gpu-memory"):
+                field = f"spec.{word}[{resource}]"
+                yield Finding("error", manifest, field, "GPU memory is not supported yet")
 
 
 def _countable(spec: ResourceQuotaSpec) -> dict[str, str | int | float]:

@@ -16,6 +16,7 @@ _UNITS = {
     "d": 86400 * 10**9,
 }
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]+))?(ns|us|µs|ms|s|m|h|d)")
+_MOST_CHARACTERS = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 100 * 365 * _UNITS["d"]
 
@@ -24,7 +25,8 @@ def duration(value: object, place: str, field: str) -> int:
     """`90s`, `1h30m`, `1.5h`, `2d`; a plain number is seconds."""
     nanos = _nanos(value)
     if nanos is None:
-        raise InputError(place, field, f"{value!r} is not a duration, such as 30s, 10m or 1h30m")
+        shown = repr(value)[:40]
+        raise InputError(place, field, f"{shown} is not a duration, such as 30s, 10m or 1h30m")
     if nanos > _LONGEST:
         raise InputError(place, field, f"{value!r} is longer than a hundred years")
     return nanos
@@ -32,7 +34,7 @@ def duration(value: object, place: str, field: str) -> int:
 
 def _nanos(value: object) -> int | None:
     text = str(value).strip()
-    if isinstance(value, bool) or not text:
+    if isinstance(value, bool) or not text or len(text) > _MOST_CHARACTERS:
         return None
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
         text += "s"

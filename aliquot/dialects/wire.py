@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-Quantities = dict[str, str | int | float]
+Quantities = dict[str, Any]
+"""Checked one by one where they are read, so that the resource can be named."""
 
 
 class Wire(msgspec.Struct, rename="camel"):
@@ -87,9 +88,11 @@ class NodeAffinity(Wire):
 
 
 class Affinity(Wire):
-    """Affinity to nodes."""
+    """Affinity to nodes; that to pods is not considered."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: Any = None
+    pod_anti_affinity: Any = None
 
 
 class TolerationWire(Wire):
@@ -109,13 +112,21 @@ class PodSpec(Wire):
     resources: ResourceRequirements | None = None
     overhead: Quantities | None = None
     node_name: str | None = None
-    node_selector: dict[str, str] | None = None
+    node_selector: dict[str, Any] | None = None
     affinity: Affinity | None = None
     tolerations: list[TolerationWire] | None = None
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     scheduling_gates: list[dict[str, Any]] | None = None
+    topology_spread_constraints: Any = None
+
+
+class Condition(Wire):
+    """One thing that is true of an object, or not."""
+
+    type: str = ""
+    status: str = ""
 
 
 class ContainerStatus(Wire):
@@ -123,6 +134,7 @@ class ContainerStatus(Wire):
 
     name: str = ""
     allocated_resources: Quantities | None = None
+    resources: ResourceRequirements | None = None
 
 
 class PodStatus(Wire):
@@ -131,6 +143,8 @@ class PodStatus(Wire):
     phase: str | None = None
     nominated_node_name: str | None = None
     container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    conditions: list[Condition] | None = None
 
 
 class PodWire(Wire):
@@ -144,7 +158,7 @@ class PodWire(Wire):
 class PodTemplate(Wire):
     """What the pods of a workload look like."""
 
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: Metadata | None = None
     spec: PodSpec | None = None
 
 
@@ -178,13 +192,6 @@ class NodeSpec(Wire):
 
     unschedulable: bool | None = None
     taints: list[TaintWire] | None = None
-
-
-class Condition(Wire):
-    """One thing that is true of an object, or not."""
-
-    type: str = ""
-    status: str = ""
 
 
 class NodeStatus(Wire):
@@ -224,6 +231,7 @@ class QuotaWire(Wire):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: QuotaSpec | None = None
+    status: dict[str, Any] | None = None
 
 
 class ResourceQuotaSpec(Wire):
@@ -245,24 +253,26 @@ class PlainWire(Wire):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
-class Deletion(Wire):
+class Deletion(Wire, forbid_unknown_fields=True):
     """What a timeline takes away."""
 
-    kind: str = ""
+    kind: str
+    name: str
     namespace: str | None = None
-    name: str = ""
 
 
-class Step(Wire):
+class Step(Wire, forbid_unknown_fields=True):
     """What a timeline changes at one moment."""
 
-    at: str | int | float = 0
+    at: str | int | float
     apply: list[dict[str, Any]] | None = None
     delete: list[Deletion] | None = None
 
 
-class TimelineWire(Wire):
+class TimelineWire(Wire, forbid_unknown_fields=True):
     """Changes to the objects over time."""
 
+    api_version: str
+    kind: str
+    steps: list[Step]
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-    steps: list[Step] | None = None

@@ -38,9 +38,9 @@ class Resources:
                 columns.widen(len(self.names))
         return found
 
-    def vector(self, amounts: Amounts) -> Vector:
-        """The same amounts by row, saturated."""
-        return tuple((self.row(name), min(value, LIMIT)) for name, value in amounts)
+    def vector(self, amounts: Amounts, most: int = LIMIT) -> Vector:
+        """The same amounts by row, saturated. No node has LIMIT, so what asks for it never fits."""
+        return tuple((self.row(name), min(value, most)) for name, value in amounts)
 
     def attach(self, columns: "Columns") -> None:
         """Let columns grow with the resources from now on."""
@@ -105,12 +105,12 @@ class Columns:
 
     def get(self, row: int, slot: int) -> int:
         """One amount, as a plain int."""
-        amount: int = self._cells[row * self._width + slot]
+        amount: int = self.cells[row * self.width + slot]
         return amount
 
     def add(self, slot: int, vector: Vector, sign: int) -> bool:
         """Add amounts to a slot, up to LIMIT; False if one was at LIMIT, where less is unknown."""
-        cells, width = self._cells, self._width
+        cells, width = self.cells, self.width
         exact = True
         for row, amount in vector:
             cell = row * width + slot
@@ -143,7 +143,10 @@ class Columns:
         self._hold(grown)
 
     def _hold(self, data: NDArray[np.int64]) -> None:
-        """Whole columns are read through numpy; single cells, much faster, as plain memory."""
+        """Whole columns are read through numpy; single cells, much faster, as plain memory.
+
+        Columns over the same slots grow alike, so that a cell is at the same place in all of them.
+        """
         self.data = data
-        self._width = data.shape[1]
-        self._cells: memoryview[int] = data.data.cast("B").cast("q")
+        self.width = data.shape[1]
+        self.cells: memoryview[int] = data.data.cast("B").cast("q")

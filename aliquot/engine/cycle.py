@@ -21,6 +21,7 @@ from aliquot.engine.config import Knobs
 from aliquot.engine.decisions import Bind, Decision, Evict, Hold
 from aliquot.engine.events import Event
 from aliquot.engine.ledger import Entry, Stage
+from aliquot.engine.order import importance
 from aliquot.engine.placement import Ask
 from aliquot.engine.policies import POLICIES
 from aliquot.engine.policies.limits import max_gate
@@ -49,8 +50,8 @@ class Engine:
         decisions: list[Decision] = list(self._lose())
         self._expire_holds(now)
         self._wake()
-        while (lane := self.state.waiting.next()) is not None:
-            self._try(lane, decisions)
+        while (due := self.state.waiting.next()) is not None:
+            self._try(*due, decisions)
             self._wake()
         return decisions
 
@@ -67,10 +68,9 @@ class Engine:
             ledger.restore(before)
         return refusal
 
-    def _try(self, lane: Lane, decisions: list[Decision]) -> None:
+    def _try(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane; if it may not start, neither may those behind it."""
-        state, claim = self.state, lane.head
-        assert claim is not None
+        state = self.state
         refusal = self._book(claim)
         if refusal is None:
             state.waiting.start(claim)
@@ -168,7 +168,7 @@ class Engine:
 
     def _lose(self) -> Iterator[Evict]:
         """Pods whose node is gone are gone too."""
-        for uid in self.state.lost:
+        for uid in sorted(self.state.lost, key=lambda uid: importance(self.state.pods[uid])):
             node = self.state.ledger.entries[uid].booking.node
             yield Evict(self.state.pods[uid], None, Reason.NODE_LOST, f"node {node} is gone")
         self.state.lost.clear()
@@ -182,6 +182,8 @@ class Engine:
         ledger.freed_nodes, ledger.freed_quotas = set(), set()
         for slot in quotas:
             waiting.wake(waiting.parked(Watch(quota=self.state.tree.slots.names[slot])))
+        if ledger.holding:  # what is held may not count against its claimant: ask everybody
+            waiting.wake(waiting.parked(ROOM))
         has_room: dict[Ask, bool] = {}
         for lane in waiting.parked(ROOM):
             asks = lane.head.asks if lane.head is not None else ()

@@ -67,7 +67,7 @@ class Ledger:
         self.taken = Columns(resources, nodes)
         self._charged = (self.wanted, self.held, self.used, self.used)
         self.touched: list[int] = []
-        """The nodes whose room has changed, in order; placement reads on from where it was."""
+        """The nodes whose room has changed, in order; see `room`."""
         self.gains = 0
         """How often room was given back, so far."""
         self.freed_nodes: set[int] = set()
@@ -122,6 +122,7 @@ class Ledger:
         for uid, entry in entries.items():
             self.release(uid)
             if entry is not None:
+                self.by_quota.setdefault(entry.booking.quota, {})[uid] = None
                 self._enter(uid, entry)
         self.freed_nodes, self.freed_quotas = freed
 
@@ -160,12 +161,16 @@ class Ledger:
         """Replace whatever was booked for this pod."""
         path = self._tree.path(booking.quota)
         node = NOWHERE if booking.node is None else self._nodes.take(booking.node)
-        self.release(uid)
+        old = self.entries.get(uid)
+        if old is not None and old.node == NOWHERE and old.booking.quota == booking.quota:
+            self._post(old, -1)  # the common case: a waiting pod finds its node
+        else:
+            self.release(uid)
+            self.by_quota.setdefault(booking.quota, {})[uid] = None
         self._enter(uid, Entry(booking, stage, node, path))
 
     def _enter(self, uid: str, entry: Entry) -> None:
         self.entries[uid] = entry
-        self.by_quota.setdefault(entry.booking.quota, {})[uid] = None
         if entry.node != NOWHERE:
             self.by_node.setdefault(entry.node, {})[uid] = None
             if entry.stage is Stage.HELD:

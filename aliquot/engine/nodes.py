@@ -31,7 +31,7 @@ class Nodes:
             self._rank = None
         self.known[node.name] = node
         slot = self.slots.take(node.name)
-        self.allocatable.fill(slot, self._resources.vector(node.allocatable))
+        self.allocatable.fill(slot, self._resources.vector(node.allocatable, most=LIMIT - 1))
         self.changed.append(slot)
         return slot
 

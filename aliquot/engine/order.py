@@ -9,23 +9,22 @@ from collections.abc import Iterable
 
 from aliquot.engine.objects import Amounts, Pod
 
-Key = tuple[str | int, ...]
+Natural = tuple[str, str]
+Key = tuple[int, int, Natural]
 """Sorts the more important first. Ends in the whole name, so that no two pods are equal."""
 
-_DIGITS = re.compile(r"([0-9]+)")
+_DIGITS = re.compile(r"[0-9]+")
+_LONGEST_NUMBER = 20
 
 
 def importance(pod: Pod) -> Key:
     """The pod's place in the order; smaller is more important."""
-    return (-pod.priority, pod.created, *natural(pod.path))
+    return (-pod.priority, pod.created, natural(pod.path))
 
 
-def natural(name: str) -> Key:
+def natural(name: str) -> Natural:
     """Order names as people do: `pod-9` before `pod-10`."""
-    parts: list[str | int] = list(_DIGITS.split(name))
-    parts[1::2] = map(int, parts[1::2])
-    parts.append(name)
-    return tuple(parts)
+    return _DIGITS.sub(lambda digits: digits[0].zfill(_LONGEST_NUMBER), name), name
 
 
 def over_quota(pods: Iterable[tuple[Pod, Amounts]], floor: dict[str, int]) -> set[str]:

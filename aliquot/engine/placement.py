@@ -19,20 +19,19 @@ from aliquot.engine.nodes import Nodes
 from aliquot.engine.objects import Shape
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import ROOM, Reason, Refusal
+from aliquot.engine.room import WHOLE, Room
 from aliquot.engine.standing import Standings
 from aliquot.engine.where import Barred
 
 ScoreMode = Literal["pack", "spread"]
 
 _RANK_BITS = 20
-_WHOLE = 2**18
-_MOST_RESOURCES = 2**6 - 1
+_MOST_SCORED = 31
 _FILL_BITS = 24
 _LEAN_BITS = 1
 _UNASKED = -(2**63)
 _OUT_OF_THE_QUESTION = -(2**62)
 _PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
-_LONGEST_LOG = 1 << 16
 _MOST_WARM = 1024
 _BARRED = {
     Barred.SELECTOR: "not matched by its node selector or affinity",
@@ -68,14 +67,12 @@ class Ask:
         """Spread the request over all rows; rows it does not ask for never stand in its way."""
         rows = len(resources)
         self.request = np.zeros((rows, 1), dtype=np.int64)
-        self.least = np.full((rows, 1), _UNASKED, dtype=np.int64)
+        self.need = np.full((rows, 1), _UNASKED, dtype=np.int64)
         self.slope = np.zeros(rows, dtype=np.int64)
         for row, amount in self.room:
-            self.request[row] = amount
-            self.least[row] = 0
-            if resources.names[row] != "pods":
-                self.slope[row] = 1 if mode == "spread" else -1
-        asked = {row for row, _ in self.room}
+            self.request[row] = self.need[row] = amount
+        asked = [row for row, _ in self.room if resources.names[row] != "pods"]
+        self.slope[asked[:_MOST_SCORED]] = 1 if mode == "spread" else -1
         self.spared = [
             row
             for row, name in enumerate(resources.names)
@@ -96,9 +93,7 @@ class Placement:
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
         self._standings = Standings(nodes)
-        self._inverse: NDArray[np.float64] = np.empty((0, 0))
-        self._inverse_version = -1
-        self._epoch = 0
+        self._room = Room(resources, nodes, ledger)
 
     def ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape."""
@@ -119,15 +114,15 @@ class Placement:
 
     def find(self, ask: Ask, classes: list[str] | None) -> str | Refusal:
         """The best node, or why there is none; a refusal stands until room is given back."""
-        since = (self._ledger.gains, self._version())
-        if classes is None and ask.refused is not None and ask.refused[0] == since:
+        if classes is not None:
+            return self.pick(ask, classes) or self.refusal(ask)
+        if ask.refused is not None and ask.refused[0] == (self._ledger.gains, self._version()):
             return ask.refused[1]
-        node = self.pick(ask, classes)
+        node = self.pick(ask)
         if node is not None:
             return node
         refusal = self.refusal(ask)
-        if classes is None:
-            ask.refused = (since, refusal)
+        ask.refused = ((self._ledger.gains, self._version()), refusal)
         return refusal
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
@@ -148,17 +143,18 @@ class Placement:
 
     def refusal(self, ask: Ask) -> Refusal:
         """Say why no node holds such a pod: how many fail, by what, with the numbers."""
+        self._room.catch_up()
         standing = self._standings.of(ask.shape.where)
         open_to = standing >= 0
+        exact = dict(ask.shape.requests)
         causes: list[tuple[int, str, str | None]] = []
         for row, amount in ask.room:
-            free = self._nodes.allocatable.data[row] - self._ledger.taken.data[row]
-            here = free[: len(standing)][open_to]
+            here = self._room.free.data[row, : len(standing)][open_to]
             lacking = int((here < amount).sum())
             if lacking:
                 name = self._resources.names[row]
                 most = text(name, max(int(here.max()), 0))
-                words = f"too little {name} (asks {text(name, amount)}, most free {most})"
+                words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
         for code, words in _BARRED.items():
             kept_off = int((standing == code).sum())
@@ -168,20 +164,21 @@ class Placement:
         short = next((resource for _, _, resource in causes if resource), None)
         told = ", ".join(f"{number} {words}" for number, words, _ in causes)
         count = len(self._nodes.known)
-        message = f"0 of {count} nodes can hold it: {told}" if count else "there are no nodes"
+        kept = "; some room is held for nominated pods" if self._ledger.holding else ""
+        message = f"0 of {count} nodes can hold it: {told}{kept}"
+        if not count:
+            message = "there are no nodes"
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
 
     def _version(self) -> int:
         """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
         nodes = self._nodes
-        return len(nodes.changed) + len(nodes.slots.names) + len(self._resources) + self._epoch
+        return len(nodes.changed) + len(nodes.slots.names) + len(self._resources) + self._room.epoch
 
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date."""
-        log = self._ledger.touched
-        if len(log) > _LONGEST_LOG:
-            log.clear()
-            self._epoch += 1
+        self._room.catch_up()
+        log = self._room.touched
         version = self._version()
         if ask.version != version:
             self._warm_up(ask)
@@ -199,45 +196,29 @@ class Placement:
         self._warm.pop(ask, None)
         self._warm[ask] = None
         if len(self._warm) > _MOST_WARM:
-            next(iter(self._warm)).cool()
-            del self._warm[next(iter(self._warm))]
+            coldest = next(iter(self._warm))
+            coldest.cool()
+            del self._warm[coldest]
 
     def _rebase(self, ask: Ask) -> None:
         """The part of the scores that changes only with the nodes."""
         if len(ask.slope) != len(self._resources):
             ask.lay_out(self._resources, self._mode)
         standing = self._standings.of(ask.shape.where)
-        slots = len(standing)
-        lean = (self._nodes.allocatable.data[ask.spared, :slots] == 0).all(axis=0)
-        points = (standing << _LEAN_BITS | lean) << (_FILL_BITS + _RANK_BITS)
+        has = self._nodes.allocatable.data[:, : len(standing)]
+        lean = (has[ask.spared] == 0).all(axis=0)
+        takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE
+        fill = _MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
+        points = (standing << _LEAN_BITS | lean) << _FILL_BITS
+        points = (points + fill) << _RANK_BITS
         points += 2**_RANK_BITS - 1 - self._nodes.rank
-        if self._mode == "pack":
-            points += (_MOST_RESOURCES * _WHOLE) << _RANK_BITS
         ask.base = np.where(standing < 0, _OUT_OF_THE_QUESTION, points)
-        self._keep_inverse()
 
     def _score(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The scores of some nodes. What it costs is the number of numpy calls, so it makes few.
-
-        How full a node would be is rounded per resource and then added up as integers, so that a
-        node scores the same whenever, and beside whichever others, it is looked at.
-        """
-        left = self._nodes.allocatable.data.take(slots, 1)
-        left -= self._ledger.taken.data.take(slots, 1)
-        left -= ask.request
-        unfit = np.logical_or.reduce(left < ask.least)
-        with np.errstate(invalid="ignore"):  # only a node beyond hope overflows, and it is unfit
-            parts = (left * self._inverse.take(slots, 1)).astype(np.int64)
-        scores = ask.slope @ parts
+        """The scores of some nodes. What it costs is the number of numpy calls: it makes few."""
+        unfit = np.logical_or.reduce(self._room.free.data.take(slots, 1) < ask.need)
+        scores = ask.slope @ self._room.part.data.take(slots, 1)
         scores <<= _RANK_BITS
         scores += ask.base.take(slots)
         np.putmask(scores, unfit, -1)
         return scores
-
-    def _keep_inverse(self) -> None:
-        """What one unit is of each node, in parts of _WHOLE; 0 where it has none."""
-        version = self._version()
-        if self._inverse_version != version:
-            allocatable = self._nodes.allocatable.data
-            self._inverse = np.where(allocatable > 0, _WHOLE / np.maximum(allocatable, 1), 0.0)
-            self._inverse_version = version

@@ -126,6 +126,7 @@ class State:
         if self.nodes.known.get(node.name) == node:
             return
         slot = self.nodes.set(node)
+        self.ledger.touched.append(slot)
         self.ledger.freed_nodes.add(slot)
         self.ledger.freed_quotas.add(self.tree.slots[ROOT])
         for uid in list(self.ledger.by_node.get(slot, ())):
@@ -136,6 +137,7 @@ class State:
         if name not in self.nodes.known:
             return
         self.nodes.remove(name)
+        self.ledger.touched.append(self.nodes.slots[name])
         for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
             if self.ledger.entries[uid].stage is Stage.HELD:
                 self.give_up_hold(uid)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import Amounts, Pod, Quota
 from aliquot.engine.order import importance, over_quota
+from aliquot.engine.quantity import per_one
 from aliquot.engine.share import Sharer, share
 from aliquot.engine.state import State
 
@@ -36,7 +37,7 @@ def summarise(state: State) -> list[QuotaSummary]:
         total = state.tree.guaranteed(state.resources.row(resource))
         sharers = [_sharer(summaries[quota.name], resource) for quota in state.tree.leaves()]
         for name, part in share(total or 0, sharers).items():
-            if resource in summaries[name].used:
+            if total is not None and resource in summaries[name].used:
                 summaries[name].runtime[resource] = part
     return list(summaries.values())
 
@@ -80,7 +81,9 @@ def _figures(state: State, quota: Quota) -> QuotaSummary:
         used=used,
         request=request,
         runtime={},
-        weight={name: weight.get(name, high.get(name, low.get(name, 1))) for name in used},
+        weight={
+            name: weight.get(name, high.get(name, low.get(name, per_one(name)))) for name in used
+        },
         borrowed={name: max(used[name] - floor[name], 0) for name in floor},
         idle={name: max(low[name] - used[name], 0) for name in low},
     )

@@ -46,7 +46,7 @@ class Lane:
         while self._heap:
             key, uid = self._heap[0]
             claim = self.claims.get(uid)
-            if claim is not None and claim.key == key:
+            if claim is not None and claim.key is key:
                 return claim
             heapq.heappop(self._heap)
         return None
@@ -98,14 +98,14 @@ class Waiting:
             del self._lanes[lane.kind]
         return claim
 
-    def next(self) -> Lane | None:
-        """The lane whose head is the most important one still to be tried."""
+    def next(self) -> tuple[Lane, Claim] | None:
+        """The most important claim still to be tried, and its lane."""
         while self._due:
             key, _, lane = self._due[0]
-            if lane.due == key:
+            if lane.due is key:
                 head = lane.head
-                if head is not None and head.key == key:
-                    return lane
+                if head is not None and head.key is key:
+                    return lane, head
                 lane.due = None
                 self.wake([lane])
             heapq.heappop(self._due)
@@ -139,7 +139,7 @@ class Waiting:
         """Try these lanes in this cycle, each in the turn of its head."""
         for lane in lanes:
             head = lane.head
-            if head is not None and head.key != lane.due:
+            if head is not None and head.key is not lane.due:
                 self._unpark(lane)
                 lane.due = head.key
                 self._pushed += 1

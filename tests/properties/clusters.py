@@ -82,7 +82,7 @@ def pods(draw: st.DrawFn, number: int) -> Pod:
     return Pod(
         uid=f"uid-{number}",
         namespace=draw(st.sampled_from([*TEAMS, *NAMESPACES])),
-        name=f"pod-{number}",
+        name=draw(st.sampled_from(["p", "p-", "pod-0"])) + str(number),
         shape=draw(shapes()),
         priority=draw(st.sampled_from([0, 0, 0, 100])),
         created=draw(st.integers(0, 3)),
@@ -143,7 +143,7 @@ class Oracle:
             return False
         have = dict(node.allocatable)
         return all(
-            self.on(node.name, resource) + amount <= have.get(resource, 0)
+            self.on(node.name, resource) + amount <= min(have.get(resource, 0), LIMIT - 1)
             for resource, amount in pod.shape.requests
         )
 

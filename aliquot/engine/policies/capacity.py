@@ -32,17 +32,18 @@ class Capacity:
             most = self._lendable(state, row)
             if most is None or most >= LIMIT:
                 continue
-            used, held = ledger.used.get(row, root), ledger.held.get(row, root)
+            used = ledger.used.get(row, root)
+            held = ledger.held.get(row, root) if ledger.holding else 0
             if used + held + amount > most:
                 resource = state.resources.names[row]
                 return Refusal(
                     Reason.BORROWING_EXHAUSTED,
                     f"all quotas together: {self._bound_name} {text(resource, most)} {resource}, "
                     f"used {text(resource, used)}{kept(resource, held)}, "
-                    f"{asked(claim.size, resource, amount)}",
+                    f"{asked(claim.size, resource, amount)}; it waits until enough is given back",
                     quota=claim.quota,
                     resource=resource,
-                    watch=(Watch(quota=ROOT),),
+                    watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
                 )
         return None
 

@@ -14,13 +14,14 @@ def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
     if claim.quota is None:
         return None
     limit, in_use, kept_back = state.tree.max, state.ledger.used, state.ledger.held
-    charge = claim.charge(node_class)
+    charge, someone_holds = claim.charge(node_class), bool(state.ledger.holding)
     for slot in state.tree.path(claim.quota)[:-1]:
         for row, amount in charge:
             most = limit.get(row, slot)
             if most >= LIMIT:
                 continue
-            used, held = in_use.get(row, slot), kept_back.get(row, slot)
+            used = in_use.get(row, slot)
+            held = kept_back.get(row, slot) if someone_holds else 0
             if used + held + amount > most:
                 quota = state.tree.slots.names[slot]
                 resource = state.resources.names[row]
