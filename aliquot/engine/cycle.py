@@ -73,7 +73,7 @@ class Engine:
         state = self.state
         refusal = self._book(claim)
         if refusal is None:
-            state.waiting.start(claim)
+            state.waiting.start(lane, claim)
             for pod in claim.pods:
                 node = state.ledger.entries[pod.uid].booking.node
                 assert node is not None

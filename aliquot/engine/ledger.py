@@ -163,7 +163,8 @@ class Ledger:
         node = NOWHERE if booking.node is None else self._nodes.take(booking.node)
         old = self.entries.get(uid)
         if old is not None and old.node == NOWHERE and old.booking.quota == booking.quota:
-            self._post(old, -1)  # the common case: a waiting pod finds its node
+            del self.entries[uid]  # the common case: a waiting pod finds its node
+            self._post(old, -1)
         else:
             self.release(uid)
             self.by_quota.setdefault(booking.quota, {})[uid] = None

@@ -173,7 +173,12 @@ class Placement:
     def _version(self) -> int:
         """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
         nodes = self._nodes
-        return len(nodes.changed) + len(nodes.slots.names) + len(self._resources) + self._room.epoch
+        return (
+            len(nodes.changed)
+            + len(nodes.slots.names)
+            + len(self._resources.names)
+            + self._room.epoch
+        )
 
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date."""
