@@ -1,10 +1,10 @@
 """The configuration file: read, checked to the last key, and turned into the engine's knobs."""
 
-from typing import Literal
+from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from aliquot.dialects.documents import Document
+from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.manifest import convert
 from aliquot.dialects.times import duration
 from aliquot.dialects.wire import Wire
@@ -108,6 +108,7 @@ class Configuration(Section):
 def read(document: Document) -> Configuration:
     """Read and check a configuration."""
     place = document.place
+    _check_choices(document.body, place)
     configuration = convert(document.body, Configuration, place)
     for field, have, want in (
         ("apiVersion", configuration.api_version, API_VERSION),
@@ -129,6 +130,21 @@ def read(document: Document) -> Configuration:
     duration(configuration.hierarchy.revoke_after, place, "hierarchy.revokeAfter")
     knobs(configuration, place)
     return configuration
+
+
+def _check_choices(body: Body, place: str) -> None:
+    """Name the choices where one is asked for that is none of them."""
+    for section in msgspec.structs.fields(Configuration):
+        kind, values = section.type, body.get(section.encode_name)
+        if not (isinstance(kind, type) and issubclass(kind, Section) and isinstance(values, dict)):
+            continue
+        for field in msgspec.structs.fields(kind):
+            choices = get_args(field.type) if get_origin(field.type) is Literal else ()
+            value = values.get(field.encode_name)
+            if choices and isinstance(value, str) and value not in choices:
+                known = ", ".join(sorted(choices))
+                where = f"{section.encode_name}.{field.encode_name}"
+                raise InputError(place, where, f"{value!r} is none of {known}")
 
 
 def knobs(configuration: Configuration, place: str = "") -> Knobs:

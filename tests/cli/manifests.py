@@ -1,0 +1,62 @@
+"""Short ways to write manifests in tests."""
+
+from typing import Any
+
+Body = dict[str, Any]
+
+
+def node(name: str = "n", **has: Any) -> Body:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": _keys(has or {"cpu": 8, "gpu": 8})},
+    }
+
+
+def quota(namespace: str, low: Body, high: Body | None = None, name: str = "quota") -> Body:
+    return {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "ElasticQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"min": _keys(low), **({"max": _keys(high)} if high is not None else {})},
+    }
+
+
+def pod(path: str, asks: Body | None = None, annotations: Body | None = None, **spec: Any) -> Body:
+    namespace, name = path.split("/")
+    metadata: Body = {"name": name, "namespace": namespace}
+    if annotations:
+        metadata["annotations"] = {f"sim.aliquot.dev/{k}": v for k, v in annotations.items()}
+    containers = [{"name": "main", "resources": {"requests": _keys(asks or {})}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": containers, **spec},
+    }
+
+
+def workload(kind: str, path: str, asks: Body, **spec: Any) -> Body:
+    inner = pod(path, asks)
+    group = "batch/v1" if kind == "Job" else "apps/v1"
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": inner["spec"]}
+    return {
+        "apiVersion": group,
+        "kind": kind,
+        "metadata": inner["metadata"],
+        "spec": {"template": template, **spec},
+    }
+
+
+def timeline(*steps: Body) -> Body:
+    return {
+        "apiVersion": "aliquot.dev/v1alpha1",
+        "kind": "Timeline",
+        "metadata": {"name": "changes"},
+        "steps": list(steps),
+    }
+
+
+def _keys(amounts: Body) -> Body:
+    return {"nvidia.com/gpu" if key == "gpu" else key: value for key, value in amounts.items()}

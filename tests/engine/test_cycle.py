@@ -1,0 +1,188 @@
+"""The cycle's own promises: claims as a whole, node classes, and who is tried again when."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Hold
+from aliquot.engine.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.ledger import Stage
+from aliquot.engine.objects import Amounts, Node, Pod, Quota, Shape, Taint
+from aliquot.engine.reasons import Refusal
+
+GPU = "nvidia.com/gpu"
+
+
+def node(name: str, gpus: int, node_class: str = "") -> NodeSet:
+    return NodeSet(Node(name, ((GPU, gpus), ("pods", 100)), node_class=node_class))
+
+
+def quota(namespace: str, low: int, high: int) -> QuotaSet:
+    bounds: tuple[Amounts, Amounts] = ((GPU, low),), ((GPU, high),)
+    return QuotaSet(Quota(f"{namespace}/q", *bounds, namespaces=frozenset({namespace})))
+
+
+def pod(name: str, gpus: int, namespace: str = "a", **more: Any) -> Pod:
+    shape = Shape(((GPU, gpus), ("pods", 1)))
+    return replace(Pod(name, namespace, name, shape), **more)
+
+
+def build(*events: NodeSet | QuotaSet | PodSet) -> Engine:
+    engine = Engine()
+    for event in events:
+        engine.apply(event)
+    return engine
+
+
+def started(engine: Engine) -> dict[str, str]:
+    return {d.pod.name: d.node for d in engine.cycle() if isinstance(d, Bind)}
+
+
+class Tries:
+    """Counts how often a claim is looked at."""
+
+    def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen: list[str] = []
+        judge = engine._judge
+
+        def counted(claim: Claim) -> Refusal | None:
+            self.seen.append(claim.uid)
+            return judge(claim)
+
+        monkeypatch.setattr(engine, "_judge", counted)
+
+    def take(self) -> list[str]:
+        seen, self.seen = self.seen, []
+        return seen
+
+
+def gang(engine: Engine, *members: Pod) -> None:
+    """Let some pods wait as one claim."""
+    for member in members:
+        engine.apply(PodSet(member))
+        engine.state.waiting.remove(member.uid)
+    asks = tuple(engine.state.placement.ask(member.shape) for member in members)
+    engine.state.waiting.add(Claim(members, asks, engine.state.tree.home(members[0])))
+
+
+def test_a_claim_of_several_pods_starts_as_a_whole() -> None:
+    engine = build(node("n1", 4), node("n2", 4))
+    gang(engine, pod("g-0", 3), pod("g-1", 3))
+    assert started(engine) == {"g-0": "n1", "g-1": "n2"}
+
+
+def test_or_not_at_all_and_leaves_no_trace() -> None:
+    engine = build(node("n1", 4), node("n2", 4), PodSet(pod("small", 2, priority=-1)))
+    gang(engine, pod("g-0", 3), pod("g-1", 3), pod("g-2", 3))
+    assert started(engine) == {"small": "n1"}
+    entries = engine.state.ledger.entries
+    assert {entries[uid].stage for uid in ("g-0", "g-1", "g-2")} == {Stage.WAITING}
+    assert engine.state.ledger.taken.data.sum() == 2 + 1
+
+
+def test_the_gates_see_all_pods_of_a_claim() -> None:
+    engine = build(node("n1", 9), quota("a", 4, 4))
+    gang(engine, pod("g-0", 2), pod("g-1", 3))
+    holds = [d for d in engine.cycle() if isinstance(d, Hold)]
+    assert [hold.pod.name for hold in holds] == ["g-0", "g-1"]
+    assert holds[0].refusal.message == f"quota a/q: max 4 {GPU}, used 0, 2 pods ask 5"
+
+
+def test_gates_take_a_node_class() -> None:
+    """On the large cards the pod counts for four: only the small ones are within its max."""
+    shape = Shape(((GPU, 1), ("pods", 1)), charges=(("large", ((GPU, 4),)),))
+    claimant = Pod("p", "a", "p", shape)
+    engine = build(node("n1", 8, "large"), node("n2", 8, "small"), quota("a", 8, 3))
+    engine.apply(PodSet(claimant))
+    assert started(engine) == {"p": "n2"}
+    engine.apply(PodSet(replace(claimant, uid="q", name="q")))
+    engine.apply(node("n2", 0, "small"))
+    assert started(engine) == {}
+    refusal = engine.why("q")
+    assert refusal is not None
+    assert refusal.reason == "NoNodeFits"
+    engine.apply(quota("a", 8, 5))
+    assert started(engine) == {"q": "n1"}
+    assert engine.state.ledger.used.get(engine.state.resources.row(GPU), 2) == 1 + 4
+
+
+def test_a_refused_claim_is_tried_again_only_when_something_could_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = build(node("n1", 8), quota("a", 4, 4), quota("b", 4, 8))
+    for event in (PodSet(pod("a-1", 4)), PodSet(pod("a-2", 1)), PodSet(pod("b-1", 4, "b"))):
+        engine.apply(event)
+    assert set(started(engine)) == {"a-1", "b-1"}
+    tries = Tries(engine, monkeypatch)
+
+    engine.apply(PodSet(pod("c-1", 1, "c")))
+    engine.cycle()
+    assert tries.take() == ["c-1"], "an arrival helps nobody else"
+
+    engine.apply(PodGone("b-1"))
+    engine.cycle()
+    assert "a-2" not in tries.take(), "another quota's end does not lift a's max"
+
+    engine.apply(PodGone("a-1"))
+    assert started(engine) == {"a-2": "n1"}
+
+
+def test_room_wakes_only_whom_it_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = build(node("n1", 4), PodSet(pod("one", 1)), PodSet(pod("three", 3)))
+    engine.apply(PodSet(pod("big", 4, priority=-1)))
+    engine.apply(PodSet(pod("little", 1, priority=-2)))
+    assert set(started(engine)) == {"one", "three"}
+    tries = Tries(engine, monkeypatch)
+    engine.apply(PodGone("one"))
+    assert started(engine) == {"little": "n1"}, "the big one blocks nobody"
+    assert tries.take() == ["little"]
+
+
+def test_a_whole_lane_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = build(node("n1", 1))
+    tries = Tries(engine, monkeypatch)
+    for number in range(100):
+        engine.apply(PodSet(pod(f"p-{number}", 1)))
+    decisions = engine.cycle()
+    assert len(tries.take()) == 2
+    assert sum(isinstance(decision, Hold) for decision in decisions) == 99
+    assert engine.cycle() == []
+
+
+def test_a_failed_bind_waits_again_in_its_old_place() -> None:
+    engine = build(
+        node("n1", 1), PodSet(pod("old", 1, created=1)), PodSet(pod("new", 1, created=2))
+    )
+    assert started(engine) == {"old": "n1"}
+    engine.apply(BindFailed("old"))
+    assert started(engine) == {"old": "n1"}
+
+
+def test_held_room_is_given_up_in_time() -> None:
+    engine = build(node("n1", 2), quota("b", 9, 9), PodSet(pod("run", 1, node="n1")))
+    engine.apply(PodSet(pod("claimant", 2, nominated="n1", priority=1)))
+    engine.apply(PodSet(pod("other", 1, "b")))
+    assert started(engine) == {}
+    deadline = engine.next_deadline()
+    assert deadline == 300 * 10**9
+    assert [d for d in engine.cycle(deadline - 1) if isinstance(d, Bind)] == []
+    after = engine.cycle(deadline)
+    assert [d.pod.name for d in after if isinstance(d, Bind)] == ["other"]
+    assert engine.next_deadline() is None
+
+
+def test_a_cordoned_node_takes_nobody_new() -> None:
+    cordon = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+    engine = build(node("n1", 4), PodSet(pod("p-1", 1)))
+    assert started(engine) == {"p-1": "n1"}
+    engine.apply(NodeSet(Node("n1", ((GPU, 4), ("pods", 100)), taints=(cordon,))))
+    engine.apply(PodSet(pod("p-2", 1)))
+    assert started(engine) == {}
+    refusal = engine.why("p-2")
+    assert refusal is not None
+    assert refusal.message == "0 of 1 nodes can hold it: 1 with a taint it does not tolerate"
+    engine.apply(node("n1", 4))
+    assert started(engine) == {"p-2": "n1"}
