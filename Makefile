@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml
 
-.PHONY: demo test lint types layers unit bench lock clean
+.PHONY: demo test lint types layers unit bench pictures lock clean
 
 demo: .venv/ready
 	@$(BIN)/aliquot simulate examples/kep-9/story-1
@@ -28,6 +28,10 @@ unit: .venv/ready-dev
 
 bench: .venv/ready
 	$(BIN)/aliquot bench all
+
+# Draws the pictures of the documentation anew.
+pictures: .venv/ready
+	$(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,3 +1,48 @@
-"""Elastic quotas and fair sharing for shared GPU clusters."""
+"""Elastic quotas and fair sharing for shared GPU clusters.
+
+The engine, for notebooks and other programs: build a cluster, feed events, read decisions.
+"""
+
+from aliquot.engine.config import Knobs
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.events import (
+    BindFailed,
+    Event,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaGone,
+    QuotaSet,
+)
+from aliquot.engine.objects import Node, Pod, Quota, Shape, Where
+from aliquot.engine.summary import QuotaSummary, summarise
+from aliquot.errors import AliquotError
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AliquotError",
+    "Bind",
+    "BindFailed",
+    "Decision",
+    "Engine",
+    "Event",
+    "Evict",
+    "Hold",
+    "Knobs",
+    "Node",
+    "NodeGone",
+    "NodeSet",
+    "Pod",
+    "PodGone",
+    "PodSet",
+    "Quota",
+    "QuotaGone",
+    "QuotaSet",
+    "QuotaSummary",
+    "Shape",
+    "Where",
+    "summarise",
+]

@@ -29,14 +29,18 @@ _CELLS = (
 def print_tables(simulation: Simulation, why: str) -> None:
     """Print everything a person wants to know, in colour where it goes to a terminal."""
     console = Console(highlight=False)
-    result = outcome(simulation)
     if console.is_terminal:
-        console.print(Group(*_parts(result, why, console.width)))
+        console.print(tables(simulation, why, console.width))
         return
     console.width = _PIPE_WIDTH
     with console.capture() as capture:
-        console.print(Group(*_parts(result, why, console.width)))
+        console.print(tables(simulation, why, console.width))
     click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def tables(simulation: Simulation, why: str, width: int) -> RenderableType:
+    """The tables, to be printed on a console of this width."""
+    return Group(*_parts(outcome(simulation), why, width))
 
 
 def _parts(result: Result, why: str, width: int) -> Iterator[RenderableType]:
@@ -81,7 +85,8 @@ def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 
 def _quotas(quotas: list[Result], width: int) -> RenderableType:
     """A line for each quota and resource; the bars take what width the words leave."""
-    scale = {resource: _longest(quotas, resource) for each in quotas for resource in each["used"]}
+    named = {resource for each in quotas for word in ("min", "max") for resource in each[word]}
+    scale = {resource: _longest(quotas, resource) for resource in named}
     rows = [
         (
             quota["name"] if number == 0 else "",
@@ -92,7 +97,7 @@ def _quotas(quotas: list[Result], width: int) -> RenderableType:
             _remark(quota, resource),
         )
         for quota in quotas
-        for number, resource in enumerate(quota["used"])
+        for number, resource in enumerate(sorted(named & set(quota["used"])))
     ]
     headings = ("quota", "resource", "used", "min", "max", "")
     words = sum(
