@@ -235,3 +235,83 @@ def test_pods_are_packed_or_spread(aliquot: Run) -> None:
     header = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
     ran = aliquot("simulate", documents, "--config", [{**header, **config}], "-o", "json")
     assert {b["node"] for b in json.loads(ran.out)["bindings"]} == {"n1", "n2"}
+
+
+def test_what_pods_outside_give_back_can_be_lent(aliquot: Run) -> None:
+    config = {
+        "apiVersion": "config.aliquot.dev/v1alpha1",
+        "kind": "Configuration",
+        "capacity": {"borrow": "freeCapacity"},
+    }
+    documents = [
+        node(cpu=8),
+        quota("t", {"cpu": 1}),
+        pod("free/out", {"cpu": 4}, {"duration": "10s"}, nodeName="n"),
+        pod("t/in", {"cpu": 6}),
+    ]
+    ran = aliquot("simulate", documents, "--config", [config], "-o", "json")
+    assert json.loads(ran.out)["bindings"] == [{"at": 10, "pod": "t/in", "node": "n"}]
+
+
+def test_a_large_workload_scales_down_newest_first(aliquot: Run) -> None:
+    def web(replicas: int) -> dict[str, Any]:
+        return workload("Deployment", "a/web", {"cpu": "1m"}, replicas=replicas)
+
+    result = simulate(aliquot, [node(cpu=8), web(700), timeline({"at": 1, "apply": [web(2)]})])
+    running = [p["pod"] for p in result["pods"] if p["phase"] == "Running"]
+    assert running == ["a/web-0", "a/web-1"]
+
+
+def test_a_pod_applied_again_is_the_same_pod(aliquot: Run) -> None:
+    result = simulate(
+        aliquot,
+        [
+            node(cpu=8),
+            quota("a", {"cpu": 8}),
+            pod("a/p", {"cpu": 2}, {"duration": "100s"}),
+            timeline({"at": 5, "apply": [pod("a/p", {"cpu": 4}, {"duration": "10s"})]}),
+        ],
+        "--until",
+        "7s",
+    )
+    assert result["quotas"][0]["used"] == {"cpu": "4"}
+    assert len(result["pods"]) == 1
+
+
+def test_a_workload_is_as_old_as_it_says(aliquot: Run) -> None:
+    young = workload("Deployment", "x/a", {"cpu": 1}, replicas=1)
+    old = workload("Deployment", "x/z", {"cpu": 1}, replicas=1)
+    young["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00Z"
+    old["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    result = simulate(aliquot, [node(cpu=1), young, old])
+    assert [b["pod"] for b in result["bindings"]] == ["x/z-0"]
+
+
+def test_unquoted_labels_are_read_as_written_with_a_warning(aliquot: Run) -> None:
+    labelled = node(cpu=1)
+    labelled["metadata"]["labels"] = {"gpu": True}
+    documents = [labelled, pod("a/p", {"cpu": 1}, nodeSelector={"gpu": "true"})]
+    ran = aliquot("simulate", documents, "-o", "json")
+    assert json.loads(ran.out)["pods"][0]["phase"] == "Running"
+    assert "metadata.labels[gpu]" in ran.err
+
+
+def test_what_is_not_considered_is_said(aliquot: Run) -> None:
+    spread = pod("a/p", {"cpu": 1}, topologySpreadConstraints=[{"maxSkew": 1}])
+    slip = {"apiVersion": "v1", "kind": "pod", "metadata": {"name": "p"}}
+    ran = aliquot("simulate", [node(), spread, slip], "-o", "json")
+    assert "topologySpreadConstraints: is not considered yet" in ran.err
+    assert "did you mean Pod of v1?" in ran.err
+
+
+def test_emoji_escapes_in_json_are_read(aliquot: Run) -> None:
+    documents = {"apiVersion": "v1", "kind": "List", "items": [node(), pod("a/p", {"cpu": 1})]}
+    documents["items"][1]["metadata"]["annotations"] = {"mood": "😀"}  # type: ignore[index]
+    ran = aliquot("simulate", "-", "-o", "json", stdin=json.dumps(documents))
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["pods"][0]["phase"] == "Running"
+
+
+def test_objects_survive_odd_statuses(aliquot: Run) -> None:
+    odd = {**pod("a/p", {"cpu": 1}), "status": None}
+    assert aliquot("simulate", [node(), odd], "-o", "objects").code == 0
