@@ -54,6 +54,7 @@ class Simulation:
         """Carry decisions out until there are no more; tells whether there were any."""
         decided = False
         while True:
+            self.world.restate_budgets()
             done = [each for each in self.engine.cycle(now) if isinstance(each, Bind | Evict)]
             if not done:
                 return decided

@@ -9,16 +9,27 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from aliquot.cluster import annotations
-from aliquot.cluster.inputs import Change
+from aliquot.cluster.changes import Change
 from aliquot.cluster.record import Phase, PodRecord
 from aliquot.cluster.store import Store
 from aliquot.cluster.workloads import Workload, owner_of
-from aliquot.dialects import nodes, pods, quotas
+from aliquot.dialects import budgets, nodes, pods, quotas
 from aliquot.dialects.documents import Document
+from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, read
 from aliquot.dialects.times import timestamp
 from aliquot.dialects.wire import PodSpec, PodStatus, PodWire, WorkloadWire
-from aliquot.engine.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaGone, QuotaSet
+from aliquot.engine.events import (
+    BudgetGone,
+    BudgetSet,
+    Event,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaGone,
+    QuotaSet,
+)
 from aliquot.engine.objects import Pod
 from aliquot.engine.order import Key as OrderKey
 from aliquot.engine.order import importance
@@ -57,7 +68,7 @@ class World:
     def start(self, uid: str, node: str, now: int) -> None:
         """A pod runs on a node."""
         record = self.records[uid]
-        record.pod = replace(record.pod, node=node, nominated=None)
+        record.pod = replace(record.pod, node=node, nominated=None, started=now)
         record.phase = "Running"
         record.started = now
         self._tell(PodSet(record.pod))
@@ -94,12 +105,23 @@ class World:
         for manifest in sorted(change.apply, key=lambda each: rank.get(each.kind, len(_ORDER))):
             self._apply(manifest, change.at)
 
+    def restate_budgets(self) -> None:
+        """Do what the disruption controller does: say anew what budgets allow, as pods run now."""
+        for manifest in self.store.objects.values():
+            if manifest.kind == "PodDisruptionBudget" and not budgets.has_status(manifest):
+                self._tell(BudgetSet(budgets.budget(manifest, self._running())))
+
+    def _running(self) -> list[Pod]:
+        return [record.pod for record in self.records.values() if record.phase == "Running"]
+
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
             case "Node":
                 self._tell(NodeSet(nodes.node(manifest)))
             case "ElasticQuota":
                 self._tell(QuotaSet(quotas.quota(manifest)))
+            case "PodDisruptionBudget":
+                self._tell(BudgetSet(budgets.budget(manifest, self._running())))
             case "Pod":
                 self._apply_pod(manifest, now)
         if isinstance(manifest.content, WorkloadWire):
@@ -113,6 +135,8 @@ class World:
                     self._tell(NodeGone(manifest.name))
                 case "ElasticQuota":
                     self._tell(QuotaGone(quotas.quota_name(manifest)))
+                case "PodDisruptionBudget":
+                    self._tell(BudgetGone(f"{manifest.namespace}/{manifest.name}"))
                 case _ if isinstance(manifest.content, WorkloadWire):
                     self._drop_workload(manifest.key, now)
         if kind == "Pod":
@@ -162,6 +186,7 @@ class World:
         else:
             priority, preempts = self.store.priority(spec, manifest, "spec")
         path = f"{manifest.namespace}/{manifest.name}"
+        labels = texts(manifest.metadata.labels, manifest, "metadata.labels")
         return Pod(
             uid=path if path not in self._uids else f"{path}#{len(self.records)}",
             namespace=manifest.namespace,
@@ -174,6 +199,7 @@ class World:
             gated=bool(spec.scheduling_gates),
             terminating=content.metadata.deletion_timestamp is not None,
             preempts=preempts,
+            labels=tuple(sorted(labels.items())),
         )
 
     def _created(self, manifest: Manifest, workload: Workload | None, now: int) -> int:

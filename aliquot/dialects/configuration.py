@@ -126,7 +126,6 @@ def read(document: Document) -> Configuration:
     ):
         if gigabytes < 1:
             raise InputError(place, field, f"is {gigabytes}, must be at least 1")
-    duration(configuration.eviction.min_runtime, place, "eviction.minRuntime")
     duration(configuration.hierarchy.revoke_after, place, "hierarchy.revokeAfter")
     knobs(configuration, place)
     return configuration
@@ -152,7 +151,10 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
     return Knobs(
         capacity=CapacityKnobs(borrow=configuration.capacity.borrow),
         eviction=EvictionKnobs(
-            hold_for=duration(configuration.eviction.hold_for, place, "eviction.holdFor")
+            min_runtime=duration(configuration.eviction.min_runtime, place, "eviction.minRuntime"),
+            quotaless=configuration.eviction.quotaless,
+            on_quota_lowered=configuration.eviction.on_quota_lowered,
+            hold_for=duration(configuration.eviction.hold_for, place, "eviction.holdFor"),
         ),
         placement=PlacementKnobs(score=configuration.placement.score),
     )

@@ -28,7 +28,7 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("", "Pod"): wire.PodWire,
     ("", "ResourceQuota"): wire.ResourceQuotaWire,
     ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClassWire,
-    ("policy", "PodDisruptionBudget"): wire.PlainWire,
+    ("policy", "PodDisruptionBudget"): wire.BudgetWire,
     ("apps", "Deployment"): wire.WorkloadWire,
     ("apps", "ReplicaSet"): wire.WorkloadWire,
     ("apps", "StatefulSet"): wire.WorkloadWire,

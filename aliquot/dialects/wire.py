@@ -247,6 +247,36 @@ class ResourceQuotaWire(Wire):
     spec: ResourceQuotaSpec | None = None
 
 
+class LabelSelector(Wire):
+    """Which pods are meant."""
+
+    match_labels: dict[str, Any] | None = None
+    match_expressions: list[SelectorRequirement] | None = None
+
+
+class BudgetSpec(Wire):
+    """Of a PodDisruptionBudget."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class BudgetStatus(Wire):
+    """What its controller says of a PodDisruptionBudget."""
+
+    disruptions_allowed: int | None = None
+    disrupted_pods: dict[str, Any] | None = None
+
+
+class BudgetWire(Wire):
+    """A PodDisruptionBudget."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: BudgetSpec | None = None
+    status: BudgetStatus | None = None
+
+
 class PlainWire(Wire):
     """An object of which only the name matters."""
 

@@ -12,14 +12,26 @@ from aliquot.engine.placement import Ask
 class Claim:
     """Pods that start together or not at all, and the quota they belong to."""
 
-    __slots__ = ("asks", "key", "pods", "quota", "uid")
+    __slots__ = ("asks", "held", "key", "pods", "priority", "quota", "uid")
 
-    def __init__(self, pods: tuple[Pod, ...], asks: tuple[Ask, ...], quota: str | None) -> None:
+    def __init__(
+        self,
+        pods: tuple[Pod, ...],
+        asks: tuple[Ask, ...],
+        quota: str | None,
+        held: bool = False,
+    ) -> None:
         self.pods = pods
         self.asks = asks
         self.quota = quota
+        self.held = held
         self.uid = pods[0].uid
+        self.priority = pods[0].priority
         self.key: Key = importance(pods[0])
+
+    def uids(self) -> tuple[str, ...]:
+        """The uids of its pods."""
+        return tuple(pod.uid for pod in self.pods)
 
     @property
     def size(self) -> int:
@@ -28,10 +40,14 @@ class Claim:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Claims of one kind differ only in age and name: what holds for one holds for all."""
+        """Claims of one kind differ only in age and name: what holds for one holds for all.
+
+        A claim for which room is held stands alone.
+        """
         first = self.pods[0]
         stuck = first.gated, first.terminating, first.nominated
-        return (self.quota, first.priority, self.asks, first.preempts, stuck)
+        alone = self.uid if self.held else None
+        return (self.quota, first.priority, self.asks, first.preempts, stuck, alone)
 
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all of its pods, on nodes of this class."""

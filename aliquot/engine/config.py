@@ -22,6 +22,9 @@ class CapacityKnobs:
 class EvictionKnobs:
     """Of whatever takes back."""
 
+    min_runtime: int = 0
+    quotaless: Literal["protected", "lowest"] = "protected"
+    on_quota_lowered: Literal["keep", "evict"] = "keep"
     hold_for: int = 300 * SECOND
 
 

@@ -18,15 +18,17 @@ from dataclasses import replace
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
-from aliquot.engine.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
 from aliquot.engine.events import Event
 from aliquot.engine.ledger import Entry, Stage
 from aliquot.engine.order import importance
 from aliquot.engine.placement import Ask
-from aliquot.engine.policies import POLICIES
+from aliquot.engine.policies import POLICIES, lower
 from aliquot.engine.policies.limits import max_gate
-from aliquot.engine.reasons import ROOM, Reason, Refusal, Watch
+from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
+from aliquot.engine.reclaim import Plan, search
 from aliquot.engine.state import State
+from aliquot.engine.tree import OUTSIDE, ROOT
 from aliquot.engine.waiting import Lane
 
 
@@ -37,9 +39,13 @@ class Engine:
         knobs = knobs or Knobs()
         self.policy = policy
         self.state = State(knobs)
-        self._gates = (max_gate, POLICIES[policy](knobs).gate)
+        self._policy = POLICIES[policy](knobs)
+        self._gates = (max_gate, self._policy.gate)
         self._hold_for = knobs.eviction.hold_for
         self._held_until: dict[str, int] = {}
+        self._now = 0
+        self._ripe: int | None = None
+        """When the next pod will have run for `minRuntime`, if a claim waits for that."""
 
     def apply(self, event: Event) -> None:
         """Take note of what has happened; decides nothing."""
@@ -47,8 +53,11 @@ class Engine:
 
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""
+        self._now = now
         decisions: list[Decision] = list(self._lose())
         self._expire_holds(now)
+        decisions.extend(self._lower())
+        self._wake_reclaimers()
         self._wake()
         while (due := self.state.waiting.next()) is not None:
             self._try(*due, decisions)
@@ -56,43 +65,107 @@ class Engine:
         return decisions
 
     def next_deadline(self) -> int | None:
-        """When a cycle is due even if nothing happens before: a hold runs out."""
-        return min(self._held_until.values(), default=None)
+        """When a cycle is due even if nothing happens before: a hold ends, a pod may be asked."""
+        moments = [*self._held_until.values(), *([] if self._ripe is None else [self._ripe])]
+        return min(moments, default=None)
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
         claim, ledger = self.state.waiting.claim(uid), self.state.ledger
-        with ledger.lifted(self._not_counted_against(claim)):
+        held = [uid for uid in claim.uids() if uid in ledger.holding]
+        with ledger.lifted([*held, *(u for u in self._lesser_holds(claim) if u not in held)]):
             before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.pods}
             refusal = self._judge(claim)
+            verdict = refusal and self._reclaim(claim, refusal)
             ledger.restore(before)
-        return refusal
+        return verdict if isinstance(verdict, Refusal) else refusal
 
     def _try(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane; if it may not start, neither may those behind it."""
-        state = self.state
-        refusal = self._book(claim)
-        if refusal is None:
-            state.waiting.start(lane, claim)
-            for pod in claim.pods:
-                node = state.ledger.entries[pod.uid].booking.node
-                assert node is not None
-                decisions.append(Bind(pod, node))
+        verdict = self._book(claim)
+        if verdict is None:
+            self._started(lane, claim, decisions)
+        elif isinstance(verdict, Plan):
+            self._make_way(claim, verdict, decisions)
         else:
-            state.waiting.park(lane, refusal)
-            for waiting in lane.tell(refusal):
-                decisions.extend(Hold(pod, refusal) for pod in waiting.pods)
+            self.state.waiting.park(lane, verdict)
+            for waiting in lane.tell(verdict):
+                decisions.extend(Hold(pod, verdict) for pod in waiting.pods)
 
-    def _book(self, claim: Claim) -> Refusal | None:
-        """Reserve right and room for the whole claim, or nothing and say why not."""
-        if not self.state.ledger.holding:
-            return self._judge(claim)
-        exempt = self._not_counted_against(claim)
-        with self.state.ledger.lifted(exempt):
+    def _started(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
+        state = self.state
+        state.waiting.start(lane, claim)
+        for pod in claim.pods:
+            node = state.ledger.entries[pod.uid].booking.node
+            assert node is not None
+            decisions.append(Bind(pod, node))
+
+    def _make_way(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
+        """Evict the victims, and hold room and right for the claim until they are gone."""
+        state = self.state
+        for victim in plan.victims:
+            state.budgets.spend(victim.pod)
+            state.let_go(victim.pod.uid)
+            decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
+        for pod, ask, node in zip(claim.pods, claim.asks, plan.nodes, strict=True):
+            state.ledger.hold(pod.uid, state.booking(ask, claim.quota, node))
+            decisions.append(Nominate(pod, node))
+        state.waiting.add(Claim(claim.pods, claim.asks, claim.quota, held=True))
+
+    def _book(self, claim: Claim) -> Refusal | Plan | None:
+        """Reserve right and room for the whole claim; or say who must go first, or why not.
+
+        What is held for the claim itself does not stand in its way; nor, if that is not enough,
+        what is held for lesser claims of its quota.
+        """
+        ledger = self.state.ledger
+        if not ledger.holding:
             refusal = self._judge(claim)
-        if refusal is None:
-            self._displace(claim, exempt)
-        return refusal
+            return refusal and self._reclaim(claim, refusal)
+        with ledger.lifted(uid for uid in claim.uids() if uid in ledger.holding):
+            refusal = self._judge(claim)
+            if refusal is None:
+                return None
+            lesser = self._lesser_holds(claim)
+            with ledger.lifted(lesser):
+                refusal = self._judge(claim) if lesser else refusal
+                verdict = refusal and self._reclaim(claim, refusal)
+        if verdict is None:
+            self._displace(claim, lesser)
+        return verdict
+
+    def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
+        """A refused claim may have others make way for it, or wait for those who are leaving."""
+        if refusal.reason not in (
+            Reason.QUOTA_MAX_EXCEEDED,
+            Reason.BORROWING_EXHAUSTED,
+            Reason.NO_NODE_FITS,
+        ):
+            return refusal
+        plan = self._search(claim)
+        if plan is None:
+            self._note_when_ripe()
+            return replace(refusal, watch=(*refusal.watch, BORROWERS)) if claim.quota else refusal
+        if plan.victims or not claim.held:
+            return plan
+        words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
+        everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
+        return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
+
+    def _search(self, claim: Claim) -> Plan | None:
+        """Who must go so that the claim can start; class by class where charges depend on it."""
+        state = self.state
+        classes: list[str | None] = [None]
+        if any(ask.shape.charges for ask in claim.asks):
+            classes = list(state.placement.classes(claim.asks[0]))
+        for node_class in classes:
+            rights = self._policy.rights(state, claim, node_class)
+            offers = self._policy.offers(state, claim, node_class, rights, self._now)
+            only = None if node_class is None else [node_class]
+            plan = search(state, claim, rights, offers if claim.pods[0].preempts else (), only)
+            if plan is not None:
+                return plan
+        return None
 
     def _judge(self, claim: Claim) -> Refusal | None:
         first = claim.pods[0]
@@ -136,26 +209,23 @@ class Engine:
             state.ledger.reserve(pod.uid, state.booking(ask, claim.quota, node))
         return None
 
-    def _not_counted_against(self, claim: Claim) -> list[str]:
-        """Held bookings that do not stand in its way: its own, and in its quota lesser ones."""
-        state, own = self.state, {pod.uid for pod in claim.pods}
-        return [
-            uid
-            for uid in state.ledger.holding
-            if uid in own
-            or (
-                state.ledger.entries[uid].booking.quota == claim.quota
-                and state.waiting.claim(uid).key > claim.key
-            )
-        ]
+    def _lesser_holds(self, claim: Claim) -> list[str]:
+        """What is held for less important claims of the same quota."""
+        held = self.state.ledger.holding_in.get(claim.quota, ())
+        return [uid for uid in held if self.state.waiting.claim(uid).key > claim.key]
 
     def _displace(self, claim: Claim, held: list[str]) -> None:
-        """Lesser claims lose what was held for them on the nodes where this one starts."""
-        entries = self.state.ledger.entries
+        """Lesser claims lose what was held for them on a node that cannot hold them any more."""
+        state, entries = self.state, self.state.ledger.entries
         nodes = {entries[pod.uid].node for pod in claim.pods}
-        for uid in held:
-            if entries[uid].stage is Stage.HELD and entries[uid].node in nodes:
-                self.state.give_up_hold(uid)
+        lesser = [uid for uid in held if entries[uid].stage is Stage.HELD]
+        for uid in sorted(lesser, key=lambda uid: state.waiting.claim(uid).key, reverse=True):
+            entry = entries[uid]
+            if entry.node in nodes and any(
+                state.placement.free_soon(row, state.leaving_room)[entry.node] < 0
+                for row, _ in entry.booking.room
+            ):
+                state.give_up_hold(uid)
 
     def _expire_holds(self, now: int) -> None:
         """Nothing is held for longer than `holdFor`."""
@@ -165,6 +235,33 @@ class Engine:
             if deadline <= now:
                 self.state.give_up_hold(uid)
                 del self._held_until[uid]
+
+    def _note_when_ripe(self) -> None:
+        """A claim that found nobody may find somebody once more pods have run long enough."""
+        spared = self.state.knobs.eviction.min_runtime
+        started = self.state.running.started
+        young = started[(self.state.running.node >= 0) & (started + spared > self._now)]
+        if spared and len(young):
+            ripe = int(young.min()) + spared
+            self._ripe = ripe if self._ripe is None else min(self._ripe, ripe)
+
+    def _wake_reclaimers(self) -> None:
+        """Try claims again that found nobody to take back from, if that may have changed."""
+        waiting, ripe = self.state.waiting, self._ripe is not None and self._now >= self._ripe
+        if self.state.borrowed or ripe:
+            waiting.wake(waiting.parked(BORROWERS))
+            if ripe:
+                waiting.wake(waiting.parked(ROOM))
+                self._ripe = None
+            self.state.borrowed = False
+
+    def _lower(self) -> Iterator[Evict]:
+        """With `onQuotaLowered: evict`, a quota above its lowered bound gives back at once."""
+        lowered, self.state.lowered = self.state.lowered, {}
+        if self.state.knobs.eviction.on_quota_lowered == "evict":
+            for name in sorted(lowered):
+                if name in self.state.tree.quotas:
+                    yield from lower.evictions(self.state, name, self._now)
 
     def _lose(self) -> Iterator[Evict]:
         """Pods whose node is gone are gone too."""

@@ -37,4 +37,12 @@ class Evict:
     message: str
 
 
-Decision = Bind | Hold | Evict
+@dataclass(frozen=True, slots=True)
+class Nominate:
+    """Keep room on this node, and right, for a pod until its victims are gone."""
+
+    pod: Pod
+    node: str
+
+
+Decision = Bind | Hold | Evict | Nominate

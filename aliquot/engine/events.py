@@ -6,7 +6,7 @@ missed one is made good by the next.
 
 from dataclasses import dataclass
 
-from aliquot.engine.objects import Node, Pod, Quota
+from aliquot.engine.objects import Budget, Node, Pod, Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,34 @@ class PodGone:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetSet:
+    """A disruption budget is there, like this."""
+
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetGone:
+    """A disruption budget (`namespace/name`) is no longer there."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class BindFailed:
     """A Bind could not be carried out; the pod waits again."""
 
     uid: str
 
 
-Event = NodeSet | NodeGone | QuotaSet | QuotaGone | PodSet | PodGone | BindFailed
+Event = (
+    NodeSet
+    | NodeGone
+    | QuotaSet
+    | QuotaGone
+    | PodSet
+    | PodGone
+    | BudgetSet
+    | BudgetGone
+    | BindFailed
+)

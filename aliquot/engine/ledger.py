@@ -61,6 +61,7 @@ class Ledger:
         self.by_node: dict[int, dict[str, None]] = {}
         self.by_quota: dict[str | None, dict[str, None]] = {}
         self.holding: dict[str, None] = {}
+        self.holding_in: dict[str | None, dict[str, None]] = {}
         self.wanted = Columns(resources, tree.slots)
         self.held = Columns(resources, tree.slots)
         self.used = Columns(resources, tree.slots)
@@ -107,7 +108,8 @@ class Ledger:
         del self.by_quota[entry.booking.quota][uid]
         if entry.node != NOWHERE:
             del self.by_node[entry.node][uid]
-            self.holding.pop(uid, None)
+            if self.holding.pop(uid, uid) is None:
+                del self.holding_in[entry.booking.quota][uid]
         self._post(entry, -1)
 
     def move(self, uid: str, quota: str | None) -> None:
@@ -176,6 +178,7 @@ class Ledger:
             self.by_node.setdefault(entry.node, {})[uid] = None
             if entry.stage is Stage.HELD:
                 self.holding[uid] = None
+                self.holding_in.setdefault(entry.booking.quota, {})[uid] = None
         self._post(entry, +1)
 
     def _post(self, entry: Entry, sign: int) -> None:

@@ -83,8 +83,9 @@ class Shape:
 class Pod:
     """A pod that waits (no node) or runs (a node). A finished pod is no longer there.
 
-    `created` orders by age; only its order counts. `quota` names a quota by hand; without it the
-    pod belongs to the quota of its namespace. `nominated` is a node that is held for it.
+    `created` orders by age; only its order counts. `started` is when it began to run. `quota` names
+    a quota by hand; without it the pod belongs to the quota of its namespace. `nominated` is a node
+    that is held for it.
     """
 
     uid: str
@@ -99,6 +100,8 @@ class Pod:
     gated: bool = False
     terminating: bool = False
     preempts: bool = True
+    started: int = 0
+    labels: tuple[tuple[str, str], ...] = ()
 
     @property
     def path(self) -> str:
@@ -132,6 +135,25 @@ class Quota:
     parent: str | None = None
     lend: bool = True
     namespaces: frozenset[str] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many pods of a kind may be evicted: a disruption budget.
+
+    Pods in `disrupted` (by name) are on their way out already and cost nothing.
+    """
+
+    namespace: str
+    name: str
+    allowed: int
+    selector: tuple[Requirement, ...]
+    disrupted: frozenset[str] = frozenset()
+
+    @property
+    def path(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
 
 
 def plus(*amounts: Amounts) -> Amounts:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.columns import Resources, Vector
+from aliquot.engine.columns import Columns, Resources, Vector
 from aliquot.engine.ledger import Ledger
 from aliquot.engine.nodes import Nodes
 from aliquot.engine.objects import Shape
@@ -129,6 +129,16 @@ class Placement:
         """Would any of these nodes hold such a pod now?"""
         scores = self._refreshed(ask)
         return any(scores.item(slot) >= 0 for slot in slots)
+
+    def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes that such a pod may run on, room aside."""
+        return self._standings.of(ask.shape.where) >= 0
+
+    def free_soon(self, row: int, leaving: Columns) -> NDArray[np.int64]:
+        """What every node has free of a resource once those who are leaving have left."""
+        self._room.catch_up()
+        soon: NDArray[np.int64] = self._room.free.data[row] + leaving.data[row]
+        return soon
 
     def classes(self, ask: Ask) -> list[str]:
         """The classes of the nodes that such a pod may run on, by name."""

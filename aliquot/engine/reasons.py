@@ -18,6 +18,11 @@ class Reason(StrEnum):
     NO_NODE_FITS = "NoNodeFits"
     SCHEDULING_GATED = "SchedulingGated"
     TERMINATING = "Terminating"
+    WAITING_FOR_VICTIMS = "WaitingForVictims"
+    RECLAIMED_FOR_MIN = "ReclaimedForMin"
+    PREEMPTED_IN_QUOTA = "PreemptedInQuota"
+    PREEMPTED = "Preempted"
+    QUOTA_LOWERED = "QuotaLowered"
     NODE_LOST = "NodeLost"
 
 
@@ -27,9 +32,12 @@ class Watch:
 
     quota: str | None = None
     nodes: bool = False
+    borrowers: bool = False
 
 
 ROOM = Watch(nodes=True)
+BORROWERS = Watch(borrowers=True)
+"""Somebody has started to borrow, from whom a claim within its min could take back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,16 @@ its history.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from aliquot.engine.budgets import Budgets
 from aliquot.engine.claim import Claim
-from aliquot.engine.columns import Resources
+from aliquot.engine.columns import Columns, Resources
 from aliquot.engine.config import Knobs
 from aliquot.engine.events import (
     BindFailed,
+    BudgetGone,
+    BudgetSet,
     Event,
     NodeGone,
     NodeSet,
@@ -20,10 +24,11 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.ledger import Booking, Ledger, Stage
+from aliquot.engine.ledger import Booking, Entry, Ledger, Stage
 from aliquot.engine.nodes import Nodes
 from aliquot.engine.objects import Node, Pod, Quota
 from aliquot.engine.placement import Ask, Placement
+from aliquot.engine.running import Running
 from aliquot.engine.tree import ROOT, Tree
 from aliquot.engine.waiting import Waiting
 
@@ -39,6 +44,19 @@ class State:
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
         self.placement = Placement(self.resources, self.nodes, self.ledger, knobs.placement.score)
         self.waiting = Waiting()
+        self.running = Running(self.resources)
+        """Bound pods that are there to stay: the ones that could be asked to go."""
+        self.budgets = Budgets()
+        self.leaving: dict[str, Entry] = {}
+        """Bound pods on their way out; what they hold is as good as free for whoever waits."""
+        self.leaving_room = Columns(self.resources, self.nodes.slots)
+        self.leaving_charge = Columns(self.resources, self.tree.slots)
+        self.walks: dict[object, object] = {}
+        """What a policy has worked out about pods that have not changed since."""
+        self.borrowed = False
+        """Has anybody above min started since the last cycle?"""
+        self.lowered: dict[str, None] = {}
+        """Quotas whose bounds were lowered since the last cycle."""
         self.pods: dict[str, Pod] = {}
         self.lost: dict[str, None] = {}
         """Pods whose node is gone, to be evicted."""
@@ -62,6 +80,10 @@ class State:
                 self._set_quota(quota)
             case QuotaGone(name):
                 self._drop_quota(name)
+            case BudgetSet(budget):
+                self.budgets.set(budget)
+            case BudgetGone(path):
+                self.budgets.remove(path)
 
     def booking(self, ask: Ask, quota: str | None, node: str) -> Booking:
         """What such a pod takes on a node, and is charged in its quota."""
@@ -91,8 +113,42 @@ class State:
             self.waiting.remove(pod.uid)
             ask = self.placement.ask(pod.shape)
             self.ledger.commit(pod.uid, self.booking(ask, self.tree.home(pod), pod.node))
+            self._list(pod)
         elif entry is None or entry.stage is not Stage.RESERVED:
             self._let_wait(pod)
+
+    def _list(self, pod: Pod) -> None:
+        """Keep a bound pod among those that stay, or among those that leave."""
+        going = pod.terminating or pod.uid in self.leaving
+        self._unlist(pod.uid)
+        entry = self.ledger.entries[pod.uid]
+        if not going:
+            self.running.set(pod, entry)
+            self.borrowed = self.borrowed or self._is_above_min(entry)
+            return
+        self.leaving[pod.uid] = entry
+        self.leaving_room.add(entry.node, entry.booking.room, +1)
+        for slot in entry.path:
+            self.leaving_charge.add(slot, entry.booking.charge, +1)
+
+    def _is_above_min(self, entry: Entry) -> bool:
+        slot = entry.path[0]
+        return any(
+            self.ledger.used.get(row, slot) > self.tree.min.get(row, slot)
+            for row, _ in entry.booking.charge
+        )
+
+    def _unlist(self, uid: str) -> None:
+        self.running.remove(uid)
+        entry = self.leaving.pop(uid, None)
+        if entry is not None:
+            self.leaving_room.add(entry.node, entry.booking.room, -1)
+            for slot in entry.path:
+                self.leaving_charge.add(slot, entry.booking.charge, -1)
+
+    def let_go(self, uid: str) -> None:
+        """A bound pod is evicted: it is on its way out."""
+        self._list(replace(self.pods[uid], terminating=True))
 
     def _let_wait(self, pod: Pod) -> None:
         ask = self.placement.ask(pod.shape)
@@ -111,6 +167,7 @@ class State:
         if pod.quota is not None:
             del self._by_quota_named[pod.quota][uid]
         self.lost.pop(uid, None)
+        self._unlist(uid)
         self.waiting.remove(uid)
         node = self.ledger.entries[uid].booking.node
         self.ledger.release(uid)
@@ -155,7 +212,10 @@ class State:
         before = self.tree.quotas.get(quota.name)
         if before == quota:
             return
+        if before is not None and _is_lower(quota, before):
+            self.lowered[quota.name] = None
         self.tree.set(quota)
+        self.borrowed = True
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
             self._rehome(quota.name, quota.namespaces)
@@ -181,3 +241,14 @@ class State:
             self.ledger.move(uid, self.tree.home(pod))
             if uid in self.waiting:
                 self._let_wait(pod)
+            elif self.ledger.entries[uid].stage is Stage.COMMITTED:
+                self._list(pod)
+
+
+def _is_lower(quota: Quota, before: Quota) -> bool:
+    """Does any bound promise or allow less than before?"""
+    low, high = dict(quota.min), dict(quota.max)
+    return any(low.get(name, 0) < amount for name, amount in before.min) or any(
+        name not in dict(before.max) or amount < dict(before.max)[name]
+        for name, amount in high.items()
+    )

@@ -50,12 +50,13 @@ def disliked(where: Where, node: Node) -> int:
 def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(_holds(line, labels) for line in term.labels) and all(
-        _holds(line, {"metadata.name": name}) for line in term.fields
+    return all(holds(line, labels) for line in term.labels) and all(
+        holds(line, {"metadata.name": name}) for line in term.fields
     )
 
 
-def _holds(line: Requirement, labels: Mapping[str, str]) -> bool:
+def holds(line: Requirement, labels: Mapping[str, str]) -> bool:
+    """Does one line of a selector hold for these labels?"""
     value = labels.get(line.key)
     match line.operator:
         case "In":

@@ -1,10 +1,11 @@
 """Policies: how gates, order and reclaim are decided. One file each, all registered here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
+from aliquot.engine.offer import Offer, Rights
 from aliquot.engine.policies.capacity import Capacity
 from aliquot.engine.reasons import Refusal
 from aliquot.engine.state import State
@@ -18,6 +19,16 @@ class Policy(Protocol):
 
         `max` has been checked before. None as class: what holds before any node is considered.
         """
+        ...
+
+    def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
+        """What must come free in the quotas before the gates let the claim pass."""
+        ...
+
+    def offers(
+        self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Offer]]:
+        """Who may give back for the claim: ranks of offers, the best first."""
         ...
 
 

@@ -5,8 +5,12 @@ above min does so on min that somebody else leaves idle. The knob `borrow: freeC
 the cluster has beyond the guarantees, too.
 """
 
+from collections.abc import Iterator
+
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
+from aliquot.engine.offer import Offer, Right, Rights
+from aliquot.engine.policies import giving
 from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
@@ -46,6 +50,32 @@ class Capacity:
                     watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
                 )
         return None
+
+    def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
+        """What must come free in the quotas before the claim may start, leaving pods aside."""
+        rights: Rights = {}
+        if claim.quota is None:
+            return rights
+        leaving, ledger = state.leaving_charge, state.ledger
+        root = state.tree.slots[ROOT]
+        for row, amount in claim.charge(node_class):
+            bounds = [(root, self._lendable(state, row))]
+            path = state.tree.path(claim.quota)[:-1]
+            bounds.extend((slot, state.tree.max.get(row, slot)) for slot in path)
+            for slot, most in bounds:
+                if most is None or most >= LIMIT:
+                    continue
+                soon = ledger.used.get(row, slot) - leaving.get(row, slot)
+                short = soon + ledger.held.get(row, slot) + amount - most
+                if short > 0:
+                    rights[Right(slot, row)] = short
+        return rights
+
+    def offers(
+        self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Offer]]:
+        """Who gives back: see `policies.giving`."""
+        return giving.offers(state, claim, node_class, rights, now)
 
     @property
     def _bound_name(self) -> str:

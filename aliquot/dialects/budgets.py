@@ -1,0 +1,74 @@
+"""PodDisruptionBudgets: how many pods of a kind may be evicted at a time."""
+
+from collections.abc import Sequence
+
+from aliquot.dialects.labels import texts
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.wire import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
+from aliquot.engine.objects import Budget, Pod, Requirement
+from aliquot.engine.where import holds
+
+_OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
+
+
+def budget(manifest: Manifest, running: Sequence[Pod] = ()) -> Budget:
+    """The budget by its status; without one, worked out from the pods that run."""
+    content = manifest.content
+    assert isinstance(content, BudgetWire)
+    spec, status = content.spec or BudgetSpec(), content.status or BudgetStatus()
+    selector = _selector(spec.selector or LabelSelector(), manifest)
+    allowed = status.disruptions_allowed
+    if allowed is None:
+        healthy = sum(_matches(selector, pod, manifest.namespace) for pod in running)
+        allowed = _allowed(spec, healthy, manifest)
+    return Budget(
+        manifest.namespace,
+        manifest.name,
+        allowed,
+        selector,
+        frozenset(status.disrupted_pods or ()),
+    )
+
+
+def has_status(manifest: Manifest) -> bool:
+    """Does somebody else say what it allows?"""
+    content = manifest.content
+    assert isinstance(content, BudgetWire)
+    return content.status is not None and content.status.disruptions_allowed is not None
+
+
+def _selector(selector: LabelSelector, manifest: Manifest) -> tuple[Requirement, ...]:
+    exact = texts(selector.match_labels, manifest, "spec.selector.matchLabels")
+    lines = [Requirement(key, "In", (value,)) for key, value in sorted(exact.items())]
+    for line in selector.match_expressions or []:
+        if line.operator not in _OPERATORS:
+            known = ", ".join(sorted(_OPERATORS))
+            problem = f"operator {line.operator!r} is none of {known}"
+            raise manifest.error("spec.selector.matchExpressions", problem)
+        lines.append(Requirement(line.key, line.operator, tuple(line.values or ())))
+    return tuple(lines)
+
+
+def _matches(selector: tuple[Requirement, ...], pod: Pod, namespace: str) -> bool:
+    labels = dict(pod.labels)
+    mine = bool(labels) and bool(selector) and pod.namespace == namespace
+    return mine and all(holds(line, labels) for line in selector)
+
+
+def _allowed(spec: BudgetSpec, healthy: int, manifest: Manifest) -> int:
+    if spec.max_unavailable is not None:
+        return _count(spec.max_unavailable, healthy, manifest, "spec.maxUnavailable")
+    if spec.min_available is not None:
+        needed = _count(spec.min_available, healthy, manifest, "spec.minAvailable")
+        return max(healthy - needed, 0)
+    return healthy
+
+
+def _count(value: int | str, of: int, manifest: Manifest, field: str) -> int:
+    """A number, or a percentage rounded up, as Kubernetes does it."""
+    if isinstance(value, int):
+        return value
+    digits = value.removesuffix("%")
+    if not value.endswith("%") or not digits.isdecimal() or len(digits) > 3:
+        raise manifest.error(field, f"{value!r} is neither a number nor a percentage")
+    return -(-int(digits) * of // 100)

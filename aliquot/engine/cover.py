@@ -1,0 +1,179 @@
+"""Choosing victims: the least painful set of pods that meets every need.
+
+A need is an amount that must come free (room on the node, right in the quotas); a limit is what a
+quota can give at most. Sets are compared as kube-scheduler compares them: fewest broken disruption
+budgets, then the lowest highest priority, then the lowest sum of priorities (each counted from the
+bottom of the scale, so that one pod more is always worse than none), fewest, youngest. The search
+is exact as long as it ends within its steps; beyond that it keeps the best set found. Either way no
+pod is in the set that could be put back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_BOTTOM = 2**31
+_MOST_STEPS = 4_000
+_LAST_STEP = 20_000
+
+Amounts = dict[object, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A pod that may go: how important, what it helps with, what it draws on."""
+
+    uid: str
+    priority: int
+    created: int
+    name: str
+    helps: Amounts
+    draws: Amounts
+    budgets: tuple[str, ...] = ()
+
+
+Cost = tuple[int, int, int, int, int]
+
+
+@dataclass(slots=True)
+class Problem:
+    """What must come free, what may be drawn, and what budgets allow."""
+
+    needs: Amounts
+    limits: Amounts
+    budgets: dict[str, int] = field(default_factory=dict)
+
+
+def cost(items: Sequence[Item], budgets: dict[str, int]) -> Cost:
+    """How bad it is to evict all of these; smaller is better."""
+    if not items:
+        return (0, -_BOTTOM, 0, 0, 0)
+    highest = max(item.priority for item in items)
+    oldest = min(item.created for item in items if item.priority == highest)
+    return (
+        broken(items, budgets),
+        highest,
+        sum(item.priority + _BOTTOM for item in items),
+        len(items),
+        -oldest,
+    )
+
+
+def broken(items: Sequence[Item], budgets: dict[str, int]) -> int:
+    """How many of the evictions go beyond what the disruption budgets allow."""
+    left, beyond = dict(budgets), 0
+    for item in items:
+        for budget in item.budgets:
+            left[budget] -= 1
+        beyond += any(left[budget] < 0 for budget in item.budgets)
+    return beyond
+
+
+def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> list[Item] | None:
+    """The best set, if it beats the bar; None if there is none.
+
+    There is none if even all together are not enough, or may not go together.
+    """
+    useful = [item for item in items if any(item.helps.get(need) for need in problem.needs)]
+    useful.sort(key=lambda item: (item.priority, -_use(item, problem), -item.created, item.name))
+    return _Search(useful, problem, bar).run()
+
+
+def _use(item: Item, problem: Problem) -> float:
+    """How much of all needs it meets: those who meet more come first, to find good sets soon."""
+    return sum(min(item.helps.get(n, 0), amount) / amount for n, amount in problem.needs.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """A set being built: its items, what it still lacks, what may still be drawn."""
+
+    chosen: tuple[Item, ...]
+    needs: Amounts
+    limits: Amounts
+    cost: Cost
+
+
+class _Search:
+    """Depth first, least important first, cutting off what cannot beat the best set so far.
+
+    A set only gets worse as it grows, so a partial set with the least it still has to take bounds
+    everything below it.
+    """
+
+    def __init__(self, items: list[Item], problem: Problem, bar: Cost | None) -> None:
+        self.items = items
+        self.problem = problem
+        self.best: tuple[Item, ...] | None = None
+        self.bar = bar
+        self.steps = 0
+        self.ahead: list[Amounts] = [dict.fromkeys(problem.needs, 0)]
+        self.largest: list[Amounts] = [dict.fromkeys(problem.needs, 0)]
+        for item in reversed(items):
+            had, top = self.ahead[-1], self.largest[-1]
+            self.ahead.append({n: had[n] + item.helps.get(n, 0) for n in had})
+            self.largest.append({n: max(top[n], item.helps.get(n, 0)) for n in top})
+        self.ahead.reverse()
+        self.largest.reverse()
+        self.youngest = [item.created for item in items]
+        for at in range(len(items) - 2, -1, -1):
+            if items[at].priority == items[at + 1].priority:
+                self.youngest[at] = max(items[at].created, self.youngest[at + 1])
+
+    def run(self) -> list[Item] | None:
+        needs, limits = dict(self.problem.needs), dict(self.problem.limits)
+        self._go(0, _Partial((), needs, limits, cost((), {})))
+        return None if self.best is None else self._pruned(list(self.best))
+
+    def _go(self, at: int, partial: _Partial) -> None:
+        self.steps += 1
+        if not partial.needs:
+            if self.bar is None or partial.cost < self.bar:
+                self.best, self.bar = partial.chosen, partial.cost
+            return
+        if any(self.ahead[at][need] < amount for need, amount in partial.needs.items()):
+            return
+        if self.steps > _MOST_STEPS and (self.best is not None or self.steps > _LAST_STEP):
+            return
+        if self.bar is not None and self._at_best(at, partial) >= self.bar:
+            return
+        item = self.items[at]
+        if self._may_take(item, partial):
+            self._go(at + 1, self._with(item, partial))
+        self._go(at + 1, partial)
+
+    def _at_best(self, at: int, partial: _Partial) -> Cost:
+        """The least that any set grown from here can cost."""
+        more = max(-(-a // self.largest[at][need]) for need, a in partial.needs.items())
+        item = self.items[at]
+        broken, highest, total, count, age = partial.cost
+        if item.priority > highest:
+            highest, age = item.priority, -self.youngest[at]
+        elif item.priority == highest:
+            age = max(age, -self.youngest[at])
+        return (broken, highest, total + more * (item.priority + _BOTTOM), count + more, age)
+
+    def _may_take(self, item: Item, partial: _Partial) -> bool:
+        if not any(item.helps.get(need) for need in partial.needs):
+            return False
+        limits = partial.limits
+        return all(limits.get(key, amount) >= amount for key, amount in item.draws.items())
+
+    def _with(self, item: Item, partial: _Partial) -> _Partial:
+        helps = item.helps
+        chosen = (*partial.chosen, item)
+        needs = {n: a - helps.get(n, 0) for n, a in partial.needs.items() if a > helps.get(n, 0)}
+        limits = partial.limits
+        if any(key in limits for key in item.draws):
+            limits = {key: left - item.draws.get(key, 0) for key, left in limits.items()}
+        return _Partial(chosen, needs, limits, cost(chosen, self.problem.budgets))
+
+    def _pruned(self, chosen: list[Item]) -> list[Item]:
+        """Put back whoever is not needed, the most important first."""
+        for item in sorted(chosen, key=lambda each: (-each.priority, each.created, each.name)):
+            others = [each for each in chosen if each is not item]
+            if all(
+                sum(each.helps.get(need, 0) for each in others) >= amount
+                for need, amount in self.problem.needs.items()
+            ):
+                chosen = others
+        return chosen

@@ -1,0 +1,52 @@
+"""An offer: who may give back for a claim, how much, on which nodes, and by which rule.
+
+A policy makes offers, best first; the victim search picks from them. A `Right` is what is short in
+the quotas: an amount of a resource in an account of the tree.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.objects import Pod
+from aliquot.engine.reasons import Reason
+from aliquot.engine.state import State
+
+CRITICAL = 2_000_000_000
+"""Pods of this priority and above may always preempt and are never victims."""
+
+Mask = NDArray[np.bool_]
+"""Over the bound pods (see `running`), or over the nodes."""
+
+
+class Right(NamedTuple):
+    """What must come free in an account (a slot of the tree) before a gate opens."""
+
+    slot: int
+    row: int
+
+
+Rights = dict[Right, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The pods that may go, as a mask over the bound pods; limits by quota and resource."""
+
+    may_go: Mask
+    reason: Reason
+    explain: Callable[[Pod], str]
+    nodes: Mask | None = None
+    limits: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+def evictable(state: State, now: int) -> Mask:
+    """Who could be asked to go: bound, not critical, and run for long enough."""
+    running = state.running
+    mask: Mask = (running.node >= 0) & (running.priority < CRITICAL)
+    if state.knobs.eviction.min_runtime:
+        mask &= running.started <= now - state.knobs.eviction.min_runtime
+    return mask

@@ -1,0 +1,322 @@
+"""The victim search: who must go so that a claim can start.
+
+*Room* (a node that holds the pod) and *right* (quotas that allow it) are separate needs, so victims
+may sit on other nodes than the one the claim will start on. Which pods may go at all is the
+policy's word, given as offers, best first; which of them do go is a matter of `cover`. Pods that
+are on their way out already count as gone, so nobody is evicted twice for the same claim. A plan
+is checked as a whole before it is believed: the claim would start, and nobody could be put back.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.cover import Cost, Item, Problem, choose, cost
+from aliquot.engine.objects import Pod
+from aliquot.engine.offer import Mask, Offer, Right, Rights
+from aliquot.engine.placement import Ask
+from aliquot.engine.reasons import Reason
+from aliquot.engine.state import State
+
+_ALL_NODES = 24
+_BEST_NODES = 3
+_MOST_ELSEWHERE = 24
+_LAST_ELSEWHERE = 400
+_NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A pod that goes, by which rule, in words."""
+
+    pod: Pod
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where each pod of the claim will start, and who goes for it."""
+
+    nodes: tuple[str, ...]
+    victims: tuple[Victim, ...]
+
+
+def search(
+    state: State,
+    claim: Claim,
+    rights: Rights,
+    offers: Iterable[Sequence[Offer]],
+    classes: list[str] | None = None,
+) -> Plan | None:
+    """The best plan of the first rank of offers that has one, on nodes of these classes."""
+    nobody = Offer(np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: "")
+    for rank in _after(nobody, offers):
+        attempts = (_Attempt(state, claim, rights, offer, classes) for offer in rank)
+        found = [plan for attempt in attempts if (plan := attempt.plan()) is not None]
+        if found:
+            return min(found, key=lambda pair: (pair[0], pair[1].nodes))[1]
+    return None
+
+
+def _after(nobody: Offer, offers: Iterable[Sequence[Offer]]) -> Iterator[Sequence[Offer]]:
+    """First see whether the claim only has to wait for those who are leaving anyway."""
+    yield [nobody]
+    yield from offers
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What has been settled so far: a node for each of the first pods, and the pods that go."""
+
+    nodes: list[int] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+
+
+class _Attempt:
+    """One claim against one offer. A gang is settled pod by pod, then checked as a whole."""
+
+    def __init__(
+        self,
+        state: State,
+        claim: Claim,
+        rights: Rights,
+        offer: Offer,
+        classes: list[str] | None,
+    ) -> None:
+        self.state = state
+        self.classes = classes
+        self.claim = claim
+        self.rights = rights
+        self.offer = offer
+        self.may_go = offer.may_go.copy()
+        self._helpers: dict[int, Mask] = {}
+        self.limits: dict[object, int] = dict(offer.limits.items())
+        self.moved: dict[tuple[int, int], int] = {}
+        """Room, by row and node, that earlier pods of the claim take less what they free."""
+
+    def plan(self) -> tuple[Cost, Plan] | None:
+        """The best plan, and what it costs."""
+        choice = _Choice()
+        for ask in self.claim.asks:
+            rights = self.rights if not choice.nodes else {}
+            found = self._settle(ask, rights)
+            if found is None:
+                return None
+            self._note(ask, *found)
+            choice.nodes.append(found[0])
+            choice.items += found[1]
+        choice.items = self._pruned(choice)
+        victims = tuple(self._victim(item) for item in choice.items)
+        nodes = tuple(self._name(slot) for slot in choice.nodes)
+        return cost(choice.items, self._budgets(choice.items)), Plan(nodes, victims)
+
+    def _settle(self, ask: Ask, rights: Rights) -> tuple[int, list[Item]] | None:
+        """The best node and victims for one pod.
+
+        The circle widens until there is a set; one that breaks a budget is only the last resort.
+        """
+        best: tuple[Cost, int, list[Item]] | None = None
+        for may_go, most in self._circles():
+            nodes = self._nodes(ask, rights, may_go)
+            elsewhere = self._elsewhere(may_go, rights, most) if nodes else []
+            for slot in nodes:
+                needs = self._needs(ask, slot, rights)
+                items = self._items(slot, may_go, elsewhere, needs)
+                budgets = self._budgets(items)
+                problem = Problem(needs, self.limits, budgets)
+                chosen = choose(items, problem, None if best is None else best[0])
+                if chosen is not None:
+                    best = (cost(chosen, budgets), slot, chosen)
+            if best is not None and best[0][0] == 0:
+                break
+        return None if best is None else best[1:]
+
+    def _note(self, ask: Ask, node: int, items: list[Item]) -> None:
+        """What is settled is no longer there for the next pod of the claim."""
+        entries = self.state.ledger.entries
+        for row, amount in ask.room:
+            self.moved[row, node] = self.moved.get((row, node), 0) + amount
+        for item in items:
+            self.may_go[self.state.running.slots[item.uid]] = False
+            entry = entries[item.uid]
+            for row, amount in entry.booking.room:
+                self.moved[row, entry.node] = self.moved.get((row, entry.node), 0) - amount
+            for key, amount in item.draws.items():
+                if key in self.limits:
+                    self.limits[key] -= amount
+
+    def _circles(self) -> Iterator[tuple[Mask, int]]:
+        """Whom to consider, and how many of those elsewhere: ever more, until there is a set.
+
+        First without broken budgets; each time by rising priority; at last very many.
+        """
+        may_go, priority = self.may_go, self.state.running.priority
+        if not may_go.any():
+            yield may_go, 0
+            return
+        guarded = self._guarded()
+        for base in ([may_go & ~guarded] if guarded.any() else []) + [may_go]:
+            for level in np.unique(priority[base]):
+                yield base & (priority <= level), _MOST_ELSEWHERE
+        if may_go.sum() > _MOST_ELSEWHERE:
+            yield may_go, _LAST_ELSEWHERE
+
+    def _guarded(self) -> Mask:
+        """Those whose eviction an exhausted budget forbids."""
+        state, guarded = self.state, np.zeros_like(self.may_go)
+        if state.budgets.any():
+            for slot in np.flatnonzero(self.may_go):
+                paths = state.budgets.on(state.pods[str(state.running.slots.names[slot])])
+                guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
+        return guarded
+
+    def _nodes(self, ask: Ask, rights: Rights, may_go: Mask) -> list[int]:
+        """The nodes that would hold the pod if all of these went; the least short first."""
+        if not self._right_could_come(rights, may_go):
+            return []
+        possible = self.state.placement.open_nodes(ask)
+        if self.offer.nodes is not None:
+            possible &= self.offer.nodes
+        if self.classes is not None:
+            possible &= self.state.nodes.of_classes(self.classes)
+        count = len(possible)
+        shortage = np.zeros(count)
+        where = self.state.running.node[may_go]
+        for row, amount in ask.room:
+            free = self._free(row)[:count]
+            room = self.state.running.room.data[row][may_go]
+            freed = np.bincount(where, room, count) if len(where) else np.zeros(count)
+            possible &= free + freed >= amount
+            shortage += np.maximum(amount - free, 0) / amount
+        found = np.flatnonzero(possible)
+        order = np.lexsort((self.state.nodes.rank[found], shortage[found]))
+        ordered = [int(slot) for slot in found[order]]
+        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go)
+
+    def _promising(self, nodes: list[int], may_go: Mask) -> list[int]:
+        """Of very many nodes, the least short, and those where the least important pods run."""
+        running, possible = self.state.running, set(nodes)
+        least = running.least_important(may_go, 4 * _BEST_NODES)
+        hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
+        return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:_BEST_NODES]]))
+
+    def _free(self, row: int) -> NDArray[np.int64]:
+        free = self.state.placement.free_soon(row, self.state.leaving_room)
+        for (moved_row, node), amount in self.moved.items():
+            if moved_row == row:
+                free[node] -= amount
+        return free
+
+    def _right_could_come(self, rights: Rights, may_go: Mask) -> bool:
+        charge = self.state.running.charge.data
+        return all(
+            int(charge[right.row][may_go & self._helps(right)].sum()) >= amount
+            for right, amount in rights.items()
+        )
+
+    def _helps(self, right: Right) -> Mask:
+        """Whose end would give back in this account: those of its quota and the ones below."""
+        found = self._helpers.get(right.slot)
+        if found is None:
+            tree = self.state.tree
+            quotas = [tree.slots[name] for name in tree.quotas if right.slot in tree.path(name)]
+            below = np.zeros(len(tree.slots) + 1, dtype=bool)
+            below[quotas] = True
+            found = self._helpers[right.slot] = below[self.state.running.quota]
+        return found
+
+    def _needs(self, ask: Ask, node: int, rights: Rights) -> dict[object, int]:
+        needs: dict[object, int] = dict(rights.items())
+        for row, amount in ask.room:
+            short = amount - int(self._free(row)[node])
+            if short > 0:
+                needs["room", row] = short
+        return needs
+
+    def _elsewhere(self, may_go: Mask, rights: Rights, most: int) -> list[Item]:
+        """Of the pods that would give right, wherever they run, the least important ones."""
+        if not rights:
+            return []
+        running, helps = self.state.running, np.zeros_like(may_go)
+        for right in rights:
+            helps |= self._helps(right) & (running.charge.data[right.row] > 0)
+        return [
+            self._item(slot, _NOWHERE) for slot in running.least_important(may_go & helps, most)
+        ]
+
+    def _items(
+        self, node: int, may_go: Mask, elsewhere: list[Item], needs: dict[object, int]
+    ) -> list[Item]:
+        """The pods on the node, and those elsewhere unless the former give all the right, too."""
+        entries = self.state.ledger.entries
+        here = np.flatnonzero(may_go & (self.state.running.node == node))
+        items = [self._item(int(slot), node) for slot in here]
+        if all(_comes_along(right, needs, items) for right in self.rights):
+            return items
+        return items + [item for item in elsewhere if entries[item.uid].node != node]
+
+    def _item(self, slot: int, node: int) -> Item:
+        uid = str(self.state.running.slots.names[slot])
+        pod, entry = self.state.pods[uid], self.state.ledger.entries[uid]
+        charge = dict(entry.booking.charge)
+        helps: dict[object, int] = {
+            right: charge.get(right.row, 0) for right in self.rights if right.slot in entry.path
+        }
+        if entry.node == node:
+            helps.update({("room", row): amount for row, amount in entry.booking.room})
+        draws: dict[object, int] = {(entry.path[0], row): amount for row, amount in charge.items()}
+        budgets = self.state.budgets.on(pod)
+        return Item(uid, pod.priority, pod.created, pod.path, helps, draws, budgets)
+
+    def _budgets(self, items: Sequence[Item]) -> dict[str, int]:
+        return {path: self.state.budgets.left(path) for item in items for path in item.budgets}
+
+    def _pruned(self, choice: _Choice) -> list[Item]:
+        """Put back whoever is not needed after all, the most important first."""
+        kept = choice.items
+        assert self._stands(choice.nodes, kept), "a plan must let its claim start"
+        key = self.state.running.key
+        for item in sorted(kept, key=lambda each: key(each.uid)):
+            others = [each for each in kept if each is not item]
+            if self._stands(choice.nodes, others):
+                kept = others
+        return kept
+
+    def _stands(self, nodes: list[int], items: list[Item]) -> bool:
+        """Once these have gone, is there right for the claim, and room on its nodes?"""
+        entries = self.state.ledger.entries
+        for right, amount in self.rights.items():
+            if sum(item.helps.get(right, 0) for item in items) < amount:
+                return False
+        balance: dict[tuple[int, int], int] = {}
+        for ask, node in zip(self.claim.asks, nodes, strict=True):
+            for row, amount in ask.room:
+                balance[row, node] = balance.get((row, node), 0) - amount
+        for item in items:
+            entry = entries[item.uid]
+            for row, amount in entry.booking.room:
+                if (row, entry.node) in balance:
+                    balance[row, entry.node] += amount
+        return all(
+            int(self.state.placement.free_soon(row, self.state.leaving_room)[node]) + more >= 0
+            for (row, node), more in balance.items()
+        )
+
+    def _victim(self, item: Item) -> Victim:
+        pod = self.state.pods[item.uid]
+        return Victim(pod, self.offer.reason, self.offer.explain(pod))
+
+    def _name(self, slot: int) -> str:
+        return self.state.nodes.slots.names[slot] or ""
+
+
+def _comes_along(right: Right, needs: dict[object, int], items: list[Item]) -> bool:
+    """Whoever makes the room that is needed gives back this right as well."""
+    room = ("room", right.row)
+    return needs.get(room, 0) >= needs.get(right, 0) and all(
+        item.helps.get(right, 0) >= item.helps[room] for item in items if room in item.helps
+    )

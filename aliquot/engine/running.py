@@ -1,0 +1,117 @@
+"""The bound pods, in columns: what the victim search looks through.
+
+One look at fifty thousand pods is a handful of numpy calls: who may go, how much that would free on
+each node. Beside the columns stands each quota's list of pods in order of importance, made anew
+when one of them comes or goes.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.ledger import Entry
+from aliquot.engine.objects import Pod
+from aliquot.engine.order import Key, importance
+
+_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED = range(5)
+_NOBODY = -1
+
+Column = NDArray[np.int64]
+
+
+class Running:
+    """Bound pods by slot: node, quota, priority, start; room taken and charge."""
+
+    def __init__(self, resources: Resources) -> None:
+        facts = Resources()
+        for name in ("node", "quota", "priority", "created", "started"):
+            facts.row(name)
+        self.slots = Slots()
+        self.room = Columns(resources, self.slots)
+        self.charge = Columns(resources, self.slots)
+        self._facts = Columns(facts, self.slots, default=_NOBODY)
+        self._keys: dict[str, Key] = {}
+        self._in_quota: dict[int, dict[str, None]] = {}
+        self._ranked: dict[int, list[str]] = {}
+
+    def set(self, pod: Pod, entry: Entry) -> None:
+        """A pod is bound, like this."""
+        self.remove(pod.uid)
+        slot = self.slots.take(pod.uid)
+        quota = entry.path[0]
+        self.room.fill(slot, entry.booking.room)
+        self.charge.fill(slot, entry.booking.charge)
+        self._facts.data[:, slot] = (entry.node, quota, pod.priority, pod.created, pod.started)
+        self._keys[pod.uid] = importance(pod)
+        self._in_quota.setdefault(quota, {})[pod.uid] = None
+        self._ranked.pop(quota, None)
+
+    def remove(self, uid: str) -> None:
+        """A pod is no longer there, or on its way out."""
+        if uid in self.slots:
+            slot = self.slots[uid]
+            quota = int(self.quota[slot])
+            del self._in_quota[quota][uid], self._keys[uid]
+            self._ranked.pop(quota, None)
+            self._facts.data[:, slot] = _NOBODY
+            self.slots.drop(uid)
+
+    def ranked(self, quota: int) -> list[str]:
+        """The pods of a quota (by slot), the most important first."""
+        found = self._ranked.get(quota)
+        if found is None:
+            pods = self._in_quota.get(quota, {})
+            found = self._ranked[quota] = sorted(pods, key=self._keys.__getitem__)
+        return found
+
+    def least_important(self, mask: NDArray[np.bool_], most: int) -> list[int]:
+        """So many of these pods, by slot: of the lowest priorities, the youngest."""
+        found: list[int] = []
+        slots = np.flatnonzero(mask)
+        for level in np.unique(self.priority[slots]):
+            here = slots[self.priority[slots] == level]
+            wanted = most - len(found)
+            if len(here) > wanted:
+                here = here[np.argsort(-self.created[here], kind="stable")[:wanted]]
+            found += [int(slot) for slot in here]
+            if len(found) >= most:
+                break
+        return found
+
+    def key(self, uid: str) -> Key:
+        """The pod's place in the order of importance."""
+        return self._keys[uid]
+
+    def quotas(self) -> list[int]:
+        """The quotas (by slot) that have pods, in order."""
+        return sorted(quota for quota, pods in self._in_quota.items() if pods)
+
+    @property
+    def node(self) -> Column:
+        """The node's slot; below zero where nobody is."""
+        column: Column = self._facts.data[_NODE]
+        return column
+
+    @property
+    def quota(self) -> Column:
+        """The quota's slot (OUTSIDE for none)."""
+        column: Column = self._facts.data[_QUOTA]
+        return column
+
+    @property
+    def priority(self) -> Column:
+        """The priority."""
+        column: Column = self._facts.data[_PRIORITY]
+        return column
+
+    @property
+    def created(self) -> Column:
+        """The age: larger is younger."""
+        column: Column = self._facts.data[_CREATED]
+        return column
+
+    @property
+    def started(self) -> Column:
+        """When it began to run."""
+        column: Column = self._facts.data[_STARTED]
+        return column

@@ -1,0 +1,160 @@
+"""The victim search beyond the scenarios: gangs, those on their way out, and the knobs."""
+
+from dataclasses import replace
+from typing import Any
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.config import EvictionKnobs, Knobs
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Evict, Nominate
+from aliquot.engine.events import Event, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.objects import Node, Pod, Quota, Shape
+
+GPU = "nvidia.com/gpu"
+
+
+def node(name: str, gpus: int) -> NodeSet:
+    return NodeSet(Node(name, ((GPU, gpus), ("pods", 100))))
+
+
+def quota(team: str, low: int) -> QuotaSet:
+    return QuotaSet(Quota(f"{team}/q", ((GPU, low),), namespaces=frozenset({team})))
+
+
+def pod(name: str, gpus: int, team: str, **more: Any) -> Pod:
+    return replace(Pod(name, team, name, Shape(((GPU, gpus), ("pods", 1)))), **more)
+
+
+def build(*events: Event, **eviction: Any) -> Engine:
+    engine = Engine(knobs=Knobs(eviction=EvictionKnobs(**eviction)))
+    for event in events:
+        engine.apply(event)
+    return engine
+
+
+def lent(*nodes: str, **eviction: Any) -> Engine:
+    """Team b is guaranteed everything, team a has borrowed it all in pods of one GPU."""
+    engine = build(quota("a", 0), quota("b", 2 * len(nodes)), **eviction)
+    for number, name in enumerate(nodes):
+        engine.apply(node(name, 2))
+        for index in range(2):
+            engine.apply(PodSet(pod(f"a-{number}-{index}", 1, "a", node=name, created=number)))
+    return engine
+
+
+def evicted(decisions: list[Any]) -> list[str]:
+    return sorted(each.pod.name for each in decisions if isinstance(each, Evict))
+
+
+def bound(decisions: list[Any]) -> dict[str, str]:
+    return {each.pod.name: each.node for each in decisions if isinstance(each, Bind)}
+
+
+def gang(engine: Engine, *members: Pod) -> None:
+    for member in members:
+        engine.apply(PodSet(member))
+        engine.state.waiting.remove(member.uid)
+    asks = tuple(engine.state.placement.ask(member.shape) for member in members)
+    engine.state.waiting.add(Claim(members, asks, engine.state.tree.home(members[0])))
+
+
+def test_a_gang_takes_back_as_one() -> None:
+    engine = lent("n1", "n2", "n3")
+    gang(engine, pod("g-0", 2, "b"), pod("g-1", 2, "b"))
+    first = engine.cycle()
+    victims = evicted(first)
+    assert len(victims) == 4
+    assert len({name.split("-")[1] for name in victims}) == 2
+    assert sorted(each.pod.name for each in first if isinstance(each, Nominate)) == ["g-0", "g-1"]
+    for name in victims[:3]:
+        engine.apply(PodGone(name))
+    assert bound(engine.cycle()) == {}, "all of it, or nothing"
+    engine.apply(PodGone(victims[3]))
+    assert set(bound(engine.cycle())) == {"g-0", "g-1"}
+
+
+def test_a_gang_that_could_not_start_evicts_nobody() -> None:
+    engine = lent("n1", "n2")
+    gang(engine, *(pod(f"g-{i}", 2, "b") for i in range(3)))
+    assert evicted(engine.cycle()) == []
+
+
+def test_nobody_is_evicted_twice_while_victims_linger() -> None:
+    engine = lent("n1")
+    engine.apply(PodSet(pod("b-1", 2, "b")))
+    assert evicted(engine.cycle()) == ["a-0-0", "a-0-1"]
+    assert engine.cycle() == []
+    refusal = engine.why("b-1")
+    assert refusal is not None
+    assert refusal.reason == "WaitingForVictims"
+    engine.apply(PodGone("a-0-0"))
+    assert evicted(engine.cycle()) == []
+    engine.apply(PodGone("a-0-1"))
+    assert bound(engine.cycle()) == {"b-1": "n1"}
+
+
+def test_what_comes_free_is_kept_for_the_claimant() -> None:
+    engine = lent("n1")
+    engine.apply(PodSet(pod("b-1", 1, "b")))
+    engine.apply(PodSet(pod("a-late", 1, "a", created=9)))
+    (victim,) = evicted(engine.cycle())
+    engine.apply(PodGone(victim))
+    assert bound(engine.cycle()) == {"b-1": "n1"}
+
+
+def test_pods_that_are_being_deleted_count_as_gone() -> None:
+    engine = build(node("n1", 2), quota("a", 0), quota("b", 2))
+    engine.apply(PodSet(pod("a-1", 1, "a", node="n1", terminating=True)))
+    engine.apply(PodSet(pod("a-2", 1, "a", node="n1")))
+    engine.apply(PodSet(pod("b-1", 1, "b")))
+    assert evicted(engine.cycle()) == []
+    engine.apply(PodGone("a-1"))
+    assert bound(engine.cycle()) == {"b-1": "n1"}
+
+
+def test_a_pod_that_has_just_started_is_spared_for_a_while() -> None:
+    second = 10**9
+    engine = lent("n1", min_runtime=60 * second)
+    engine.apply(PodSet(pod("b-1", 1, "b")))
+    assert evicted(engine.cycle(10 * second)) == []
+    assert engine.next_deadline() == 60 * second
+    assert len(evicted(engine.cycle(60 * second))) == 1
+
+
+def test_pods_without_a_quota_are_protected_or_go_first() -> None:
+    events: list[Event] = [
+        node("n1", 2),
+        quota("a", 0),
+        quota("b", 2),
+        PodSet(pod("free", 1, "other", node="n1", priority=50)),
+        PodSet(pod("a-1", 1, "a", node="n1")),
+        PodSet(pod("b-1", 1, "b")),
+    ]
+    assert evicted(build(*events).cycle()) == ["a-1"]
+    assert evicted(build(*events, quotaless="lowest").cycle()) == ["free"]
+
+
+def test_somebody_who_starts_to_borrow_can_be_asked_to_give_back() -> None:
+    """b's claim finds nobody at first; once a is above its min, a pod of a makes way."""
+    engine = build(node("n1", 2), node("n2", 1), quota("a", 2), quota("b", 1))
+    for name in ("a-1", "a-2"):
+        engine.apply(PodSet(pod(name, 1, "a", node="n1")))
+    engine.apply(PodSet(pod("free", 1, "other", node="n2")))
+    engine.apply(PodSet(pod("b-1", 1, "b")))
+    assert evicted(engine.cycle()) == []
+    engine.apply(node("n3", 0))
+    engine.apply(PodSet(pod("a-3", 1, "a", node="n3")))
+    assert len(evicted(engine.cycle())) == 1
+
+
+def test_a_critical_pod_preempts_anybody_and_is_never_asked() -> None:
+    critical = 2_000_000_000
+    engine = build(node("n1", 1), quota("a", 1), quota("b", 1))
+    engine.apply(PodSet(pod("a-1", 1, "a", node="n1")))
+    engine.apply(PodSet(pod("system", 1, "kube-system", priority=critical)))
+    assert evicted(engine.cycle()) == ["a-1"]
+    engine.apply(PodGone("a-1"))
+    assert bound(engine.cycle()) == {"system": "n1"}
+    engine.apply(PodSet(pod("system", 1, "kube-system", priority=critical, node="n1")))
+    engine.apply(PodSet(pod("b-1", 1, "b", priority=critical - 1)))
+    assert evicted(engine.cycle()) == []
