@@ -5,6 +5,8 @@ would help. The commands turn an `AliquotError` into one line on stderr and exit
 else that escapes is a defect of ours.
 """
 
+_MOST_CHARACTERS = 400
+
 
 class AliquotError(Exception):
     """Base of all errors that a caller may expect and handle."""
@@ -19,9 +21,9 @@ class InputError(AliquotError):
 
     def __init__(self, place: str, field: str, problem: str) -> None:
         self.place = place
-        self.field = field
-        self.problem = problem
-        super().__init__(": ".join(part for part in (place, field, problem) if part))
+        self.field = _short(field)
+        self.problem = _short(problem)
+        super().__init__(": ".join(part for part in (place, self.field, self.problem) if part))
 
 
 class TreeError(AliquotError):
@@ -30,3 +32,8 @@ class TreeError(AliquotError):
 
 class LedgerError(AliquotError):
     """A booking that contradicts one already in the ledger."""
+
+
+def _short(text: str) -> str:
+    """A message quotes the input, which may go on for megabytes."""
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

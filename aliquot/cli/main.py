@@ -7,6 +7,7 @@ one line on stderr, with nothing on stdout.
 import io
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -14,6 +15,7 @@ from aliquot import __version__
 from aliquot.cli.bench import bench
 from aliquot.cli.simulate import simulate
 from aliquot.cli.test import test
+from aliquot.cli.validate import validate
 from aliquot.cluster.memory import calm_collector
 from aliquot.errors import AliquotError
 
@@ -24,41 +26,47 @@ from aliquot.errors import AliquotError
 def cli(context: click.Context) -> None:
     """Elastic quotas and fair sharing for shared GPU clusters.
 
-    Exit codes: 0 fine; 1 the answer is no (a test failed); 2 bad input, said in one line.
+    Exit codes: 0 fine; 1 the answer is no (a check or test failed); 2 bad input, said in one line.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 cli.add_command(simulate)
+cli.add_command(validate)
 cli.add_command(test)
 cli.add_command(bench)
 
 
 def main() -> None:
-    """Run a command; every expected error is one line and exit code 2."""
+    """Run the command that the process was started with."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     calm_collector()
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and tell its exit code; every expected error is one line and exit code 2."""
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(list(arguments), prog_name="aliquot", standalone_mode=False)
         sys.stdout.flush()
-        sys.exit(code)
+        return int(code or 0)
     except click.Abort:
-        sys.exit(130)
+        return 130
     except click.ClickException as error:
-        _fail(error.format_message())
+        return _fail(error.format_message())
     except AliquotError as error:
-        _fail(str(error))
+        return _fail(str(error))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        return 0
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _fail(f"cannot write: {error.strerror}")
+        return _fail(f"cannot write: {error.strerror}")
 
 
-def _fail(message: str) -> None:
+def _fail(message: str) -> int:
     click.echo(f"aliquot: {' '.join(message.split())}", err=True)
-    sys.exit(2)
+    return 2

@@ -5,6 +5,7 @@ import json
 import click
 import yaml
 
+from aliquot.cli.skipped import say_what_was_skipped
 from aliquot.cli.tables import print_tables
 from aliquot.cluster import inputs
 from aliquot.cluster.objects import objects
@@ -42,7 +43,9 @@ def simulate(
     stop = None if until is None else duration(until, "--until", "")
     given = inputs.load(paths)
     chosen, why = resolve(policy, settings, given.manifests())
-    _say_on_stderr(given)
+    for warning in given.findings:
+        click.echo(f"warning: {warning}", err=True)
+    say_what_was_skipped(given.skipped)
     simulation = Simulation(given, chosen, configuration.knobs(settings))
     simulation.run(stop)
     if output == "table":
@@ -53,14 +56,6 @@ def simulate(
         click.echo(_yaml(outcome(simulation)), nl=False)
     else:
         click.echo("---\n".join(_yaml(body) for body in objects(simulation)), nl=False)
-
-
-def _say_on_stderr(given: inputs.Inputs) -> None:
-    for warning in given.warnings:
-        click.echo(f"warning: {warning}", err=True)
-    if given.skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(given.skipped.items()))
-        click.echo(f"skipped, not read by a simulation: {kinds}", err=True)
 
 
 def _yaml(value: object) -> str:

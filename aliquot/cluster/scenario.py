@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from aliquot.cluster import files
 from aliquot.cluster.expectation import Expect, compare
-from aliquot.cluster.inputs import Inputs, collect, documents_in
+from aliquot.cluster.inputs import Inputs, collect
 from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import configuration
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document, unpack
+from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import ALIQUOT_GROUP, convert
 from aliquot.dialects.policy import resolve
 from aliquot.dialects.times import duration, seconds
@@ -73,7 +75,7 @@ def load(paths: Iterable[str]) -> list[Scenario]:
     found = [
         _read(document)
         for path in paths
-        for document in documents_in(path)
+        for document in files.parse(path)
         if document.body.get("kind") == "Scenario"
     ]
     if not found:
@@ -121,9 +123,9 @@ def _read(document: Document) -> Scenario:
     )
 
 
-def _from_files(read: ScenarioWire, document: Document) -> Iterator[Document]:
+def _from_files(read: ScenarioWire, document: Document) -> Iterator[Document | Finding]:
     for file in read.files or []:
-        yield from documents_in(str(Path(document.source).parent / file))
+        yield from files.scan(str(Path(document.source).parent / file))
 
 
 def _timeline(read: ScenarioWire, document: Document) -> Document:

@@ -1,14 +1,29 @@
 """The objects of the embedded cluster, as they stand now."""
 
 from aliquot.cluster import annotations
-from aliquot.dialects import nodes, pods, quotas
+from aliquot.dialects import budgets, nodes, pods, quotas
+from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, is_read
 from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import PodSpec, PodStatus, PodWire, PriorityClassWire, WorkloadWire
+from aliquot.dialects.wire import (
+    BudgetWire,
+    Metadata,
+    NodeWire,
+    PodSpec,
+    PodStatus,
+    PodWire,
+    PriorityClassWire,
+    QuotaWire,
+    ResourceQuotaWire,
+    WorkloadSpec,
+    WorkloadWire,
+)
 from aliquot.errors import InputError
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _MOST_PODS = 100_000
+_LONGEST_OWNER = 240
+_PRIORITIES = 2**31
 _WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
 
 
@@ -28,7 +43,7 @@ class Store:
     def delete(self, key: Key, place: str) -> list[Manifest]:
         """Take an object away, and all that goes with it: a namespace's objects, a node's pods."""
         kind, namespace, name = key
-        gone = [each for each in self.objects.values() if each.key == key]
+        gone = [self.objects[key]] if key in self.objects else []
         if kind == "Namespace":
             gone += [each for each in self.objects.values() if each.namespace == name]
         if kind == "Node":
@@ -46,34 +61,49 @@ class Store:
     def check(self, manifest: Manifest) -> None:
         """Read an object to the end, so that whatever is wrong with it comes out now."""
         match manifest.content:
-            case PodWire(spec=spec, status=status):
-                pods.shape(spec, status, manifest)
-                self.priority(spec, manifest, "spec")
-                self._check_node(spec, status, manifest, "spec")
+            case PodWire(spec=spec, status=status, metadata=metadata):
+                self._check_pod(spec, status, manifest, "spec")
+                _check_labels(metadata, manifest, "metadata")
             case WorkloadWire(spec=spec):
-                template = spec.template if spec is not None else None
-                if template is None:
-                    raise manifest.error("spec.template", "is missing")
-                pods.shape(template.spec, None, manifest, "spec.template.spec")
-                self.priority(template.spec, manifest, "spec.template.spec")
-                self._check_node(template.spec, None, manifest, "spec.template.spec")
-                for field in ("replicas", "parallelism", "completions"):
-                    value = getattr(spec, field) or 0
-                    if not 0 <= value <= _MOST_PODS:
-                        problem = f"{value} is not between 0 and {_MOST_PODS}"
-                        raise manifest.error(f"spec.{field}", problem)
+                self._check_workload(spec or WorkloadSpec(), manifest)
             case PriorityClassWire(value=None):
                 raise manifest.error("value", "is missing")
-        timestamp(
-            manifest.metadata.creation_timestamp,
-            f"{manifest.place}: {manifest.title}",
-            "metadata.creationTimestamp",
-        )
+            case PriorityClassWire(value=value):
+                _check_priority(value, manifest, "value")
+            case BudgetWire():
+                budgets.budget(manifest)
+            case NodeWire():
+                nodes.node(manifest)
+            case QuotaWire():
+                quotas.quota(manifest)
+            case ResourceQuotaWire():
+                quotas.hard(manifest)
+        _check_timestamp(manifest.metadata, manifest, "metadata")
         annotations.lasts(manifest)
-        if manifest.kind == "Node":
-            nodes.node(manifest)
-        if manifest.kind == "ElasticQuota":
-            quotas.quota(manifest)
+
+    def _check_pod(
+        self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
+    ) -> None:
+        pods.shape(spec, status, manifest, field)
+        self.priority(spec, manifest, field)
+        _check_priority(spec.priority if spec is not None else None, manifest, f"{field}.priority")
+        self._check_node(spec, status, manifest, field)
+
+    def _check_workload(self, spec: WorkloadSpec, manifest: Manifest) -> None:
+        if spec.template is None:
+            raise manifest.error("spec.template", "is missing")
+        self._check_pod(spec.template.spec, None, manifest, "spec.template.spec")
+        metadata = spec.template.metadata or Metadata()
+        _check_labels(metadata, manifest, "spec.template.metadata")
+        _check_timestamp(metadata, manifest, "spec.template.metadata")
+        for field in ("replicas", "parallelism", "completions"):
+            value = getattr(spec, field) or 0
+            if not 0 <= value <= _MOST_PODS:
+                problem = f"{value} is not between 0 and {_MOST_PODS}"
+                raise manifest.error(f"spec.{field}", problem)
+        if len(manifest.name) > _LONGEST_OWNER:
+            problem = f"is too long for the names of its pods: {_LONGEST_OWNER} characters at most"
+            raise manifest.error("metadata.name", problem)
 
     def priority(self, spec: PodSpec | None, manifest: Manifest, field: str) -> tuple[int, bool]:
         """A pod's priority, and whether it may preempt: its own word, its class's, the default."""
@@ -110,6 +140,21 @@ class Store:
         return index.isdigit() and any(
             (kind, namespace, owner) in self.objects for kind in _WORKLOADS
         )
+
+
+def _check_priority(value: int | None, manifest: Manifest, field: str) -> None:
+    if value is not None and not -_PRIORITIES <= value < _PRIORITIES:
+        problem = f"{value} is not between {-_PRIORITIES} and {_PRIORITIES - 1}"
+        raise manifest.error(field, problem)
+
+
+def _check_labels(metadata: Metadata, manifest: Manifest, field: str) -> None:
+    texts(metadata.labels, manifest, f"{field}.labels")
+
+
+def _check_timestamp(metadata: Metadata, manifest: Manifest, field: str) -> None:
+    place = f"{manifest.place}: {manifest.title}"
+    timestamp(metadata.creation_timestamp, place, f"{field}.creationTimestamp")
 
 
 def _runs_on(manifest: Manifest, node: str) -> bool:

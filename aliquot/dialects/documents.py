@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from aliquot.dialects.findings import Finding, refused
 from aliquot.errors import InputError
 
 Body = dict[str, Any]
@@ -29,6 +30,8 @@ _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
 _MERGE = "<<"
+_BLANKS = re.compile(r"\s+")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,18 @@ class Document:
 
 
 def parse(text: str, source: str) -> Iterator[Document]:
-    """All documents of a text, with `kind: List` unpacked; empty ones are left out."""
+    """All documents of a text; the first that is not an object of some kind is refused."""
+    for each in scan(text, source):
+        if isinstance(each, Finding):
+            raise each.error()
+        yield each
+
+
+def scan(text: str, source: str) -> Iterator[Document | Finding]:
+    """All documents of a text, with `kind: List` unpacked; empty ones are left out.
+
+    What is not an object of some kind is a finding; text that is not YAML or JSON is refused.
+    """
     bodies = _json(text, source)
     if bodies is None:
         bodies = _yaml(text, source)
@@ -52,23 +66,35 @@ def parse(text: str, source: str) -> Iterator[Document]:
             yield from unpack(body, place, source)
 
 
-def unpack(body: object, place: str, source: str = "") -> Iterator[Document]:
+def unpack(body: object, place: str, source: str = "") -> Iterator[Document | Finding]:
     """A body as a document, or as several if it is a list of objects."""
+    try:
+        items = _items(body, place)
+    except InputError as error:
+        yield refused(error, place, source)
+        return
+    if items is None:
+        assert isinstance(body, dict)
+        yield Document(place, body, source)
+        return
+    for index, item in enumerate(items):
+        yield from unpack(item, f"{place}, items[{index}]", source)
+
+
+def _items(body: object, place: str) -> list[Any] | None:
+    """The objects in a list of objects; None for an object by itself."""
     if not isinstance(body, dict):
         raise InputError(place, "", f"expected an object with kind and metadata, got {_name(body)}")
     kind = body.get("kind")
     if not isinstance(kind, str) or not kind:
         raise InputError(place, "kind", "is missing" if kind is None else "must be a word")
     if not kind.endswith("List") or "items" not in body:
-        yield Document(place, body, source)
-        return
+        return None
     items = body["items"] or []
     if not isinstance(items, list):
         raise InputError(place, "items", f"expected a list, got {_name(items)}")
     of_kind = {} if kind == "List" else {"kind": kind[:-4], "apiVersion": body.get("apiVersion")}
-    for index, item in enumerate(items):
-        inner = {**of_kind, **item} if isinstance(item, dict) else item
-        yield from unpack(inner, f"{place}, items[{index}]", source)
+    return [{**of_kind, **item} if isinstance(item, dict) else item for item in items]
 
 
 def _json(text: str, source: str) -> list[Any] | None:
@@ -76,15 +102,32 @@ def _json(text: str, source: str) -> list[Any] | None:
     if not text.lstrip().startswith(("{", "[")):
         return None
     decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: _unique(pairs, source))
-    values, at = [], len(text) - len(text.lstrip())
+    values, at = [], _next(text, 0)
     try:
         while at < len(text):
             value, at = decoder.raw_decode(text, at)
             values.append(value)
-            at += len(text[at:]) - len(text[at:].lstrip())
+            at = _next(text, at)
     except (ValueError, RecursionError):
         return None
+    _refuse_half_characters(text, values, source)
     return values
+
+
+def _next(text: str, at: int) -> int:
+    """Where the next value begins, past all blanks; without a copy of the rest of a long text."""
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks is not None else at
+
+
+def _refuse_half_characters(text: str, values: list[Any], source: str) -> None:
+    """JSON can spell half of a character (an escape of its own), which nobody could write out."""
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise InputError(source, "", f"not text: {half} is half of a character") from None
 
 
 def _unique(pairs: list[tuple[str, Any]], source: str) -> Body:

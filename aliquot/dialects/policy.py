@@ -1,12 +1,31 @@
 """Which policy holds: the one that is named, else the one that the objects ask for."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from aliquot.dialects.configuration import Configuration
+from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import NOS_GROUPS, Manifest
 from aliquot.dialects.quotas import has_koordinator_keys
 from aliquot.engine.policies import POLICIES
 from aliquot.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The policy that the objects ask for, and the object that decides it, if one does."""
+
+    policy: str
+    why: str
+    manifest: Manifest | None = None
+    field: str = ""
+
+    def refusal(self) -> Finding | None:
+        """What is wrong with it: the policy may not be there."""
+        if self.manifest is None or self.policy in POLICIES:
+            return None
+        problem = f"asks for policy {self.policy} ({self.why}), which {_not_available()}"
+        return Finding("error", self.manifest.place, self.manifest.title, self.field, problem)
 
 
 def resolve(
@@ -17,22 +36,31 @@ def resolve(
     configured = profiles[0].policy if profiles else "auto"
     policy, why = named or configured, "as given" if named else "as configured"
     if policy == "auto":
-        policy, why = choose(manifests)
+        choice = choose(manifests)
+        refusal = choice.refusal()
+        if refusal is not None:
+            raise refusal.error()
+        return choice.policy, choice.why
     if policy not in POLICIES:
-        known = ", ".join(sorted(POLICIES))
-        raise InputError(f"policy {policy} ({why})", "", f"is not available yet; there is {known}")
+        raise InputError(f"policy {policy} ({why})", "", _not_available())
     return policy, why
 
 
-def choose(manifests: Iterable[Manifest]) -> tuple[str, str]:
-    """The policy, and why: decided once, over all objects."""
+def choose(manifests: Iterable[Manifest]) -> Choice:
+    """Decided once, over all objects."""
     quotas = [manifest for manifest in manifests if manifest.kind == "ElasticQuota"]
     for manifest in quotas:
         if has_koordinator_keys(manifest):
-            return "hierarchy", f"{manifest.title} carries Koordinator keys"
+            why = f"{manifest.title} carries Koordinator keys"
+            return Choice("hierarchy", why, manifest, "metadata")
     for manifest in quotas:
         if manifest.group in NOS_GROUPS:
-            return "fair", f"{manifest.title} is of {manifest.group}"
+            why = f"{manifest.title} is of {manifest.group}"
+            return Choice("fair", why, manifest, "apiVersion")
     if not quotas:
-        return "capacity", "there are no quotas"
-    return "capacity", f"all quotas are ElasticQuotas of {quotas[0].group}"
+        return Choice("capacity", "there are no quotas")
+    return Choice("capacity", f"all quotas are ElasticQuotas of {quotas[0].group}")
+
+
+def _not_available() -> str:
+    return f"is not available yet; there is {', '.join(sorted(POLICIES))}"

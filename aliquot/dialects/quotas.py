@@ -2,8 +2,9 @@
 
 from aliquot.dialects import amounts
 from aliquot.dialects.manifest import KOORDINATOR_PREFIX, Manifest
-from aliquot.dialects.wire import QuotaSpec, QuotaWire
+from aliquot.dialects.wire import QuotaSpec, QuotaWire, ResourceQuotaSpec, ResourceQuotaWire
 from aliquot.engine.objects import Quota
+from aliquot.engine.quantity import amount
 
 
 def quota(manifest: Manifest) -> Quota:
@@ -29,3 +30,21 @@ def has_koordinator_keys(manifest: Manifest) -> bool:
     metadata = manifest.metadata
     keys = (*(metadata.labels or ()), *(metadata.annotations or ()))
     return any(key.startswith(KOORDINATOR_PREFIX) for key in keys)
+
+
+def hard(manifest: Manifest) -> dict[str, int]:
+    """What a core ResourceQuota lets the pods of its namespace ask for, by resource.
+
+    `cpu` and `requests.cpu` are two names for one thing; the lower one holds. Weights that Volcano
+    keeps here are no amounts.
+    """
+    read = manifest.content
+    assert isinstance(read, ResourceQuotaWire)
+    spec = read.spec or ResourceQuotaSpec()
+    written = {k: v for k, v in (spec.hard or {}).items() if "volcano.sh/" not in k}
+    lowest: dict[str, int] = {}
+    for key in amounts.read(written, manifest, "spec.hard"):
+        resource = key.removeprefix("requests.")
+        limit = amount(resource, str(written[key]))
+        lowest[resource] = min(limit, lowest.get(resource, limit))
+    return lowest

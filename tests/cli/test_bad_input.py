@@ -38,6 +38,7 @@ def refused(aliquot: Run, *arguments: Any, stdin: str = "") -> str:
         (pod("a/p", containers=[]), ["spec.containers", "at least one container"]),
         (pod("a/p", nodeName="nope"), ["spec.nodeName", "there is no node nope"]),
         (pod("a/p", priorityClassName="vip"), ["priorityClassName", "no PriorityClass vip"]),
+        (pod("a/p", priority=2**31), ["spec.priority", "2147483648 is not between"]),
         (pod("a/p", tolerations=[{"operator": "Like"}]), ["spec.tolerations", "'Like'"]),
         (pod("a/p", {"cpu": 1}, {"duration": "soon"}), ["sim.aliquot.dev/duration", "'soon'"]),
         (pod("a/p", {"cpu": 1}, {"arrival": "-5s"}), ["sim.aliquot.dev/arrival", "'-5s'"]),
@@ -113,6 +114,12 @@ def test_a_bound_above_hard_is_refused(aliquot: Run) -> None:
 )
 def test_hostile_files_are_refused_at_once(aliquot: Run, text: str) -> None:
     assert "standard input" in refused(aliquot, "-", stdin=text)
+
+
+def test_messages_are_short_whatever_they_quote(aliquot: Run) -> None:
+    message = refused(aliquot, [{"apiVersion": ["x"] * 10_000, "kind": "Pod"}])
+    assert len(message) < 1_000
+    assert "apiVersion" in message
 
 
 def test_files_that_cannot_be_read(aliquot: Run, tmp_path: Path) -> None:

@@ -1,0 +1,96 @@
+"""Which pods can never start, whatever becomes of the others.
+
+A pod has prospects in a state if some node could hold it when empty and its quota's max lets it be.
+One that has none in any state after it came is worth a warning. Where there are no nodes, as when
+somebody checks quotas alone, nothing is known and nothing is said.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from aliquot.cluster.states import State
+from aliquot.dialects import pods, rules
+from aliquot.dialects.findings import Finding
+from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.nodes import node
+from aliquot.dialects.quotas import quota
+from aliquot.dialects.wire import PodWire, WorkloadWire
+from aliquot.engine.objects import Node, Quota, Shape
+
+
+@dataclass(slots=True)
+class Prospect:
+    """A pod, or the pods of a workload, that could start in no state so far."""
+
+    manifest: Manifest
+    field: str
+    shape: Shape
+    came: int
+    why_not: str | None = None
+
+
+@dataclass(slots=True)
+class Prospects:
+    """All of those, and what they depend on, as it stands now."""
+
+    open: dict[Key, Prospect] = field(default_factory=dict)
+    _nodes: list[Node] = field(default_factory=list)
+    _quotas: dict[str, Quota] = field(default_factory=dict)
+    _answers: dict[tuple[str, Shape], str | None] = field(default_factory=dict)
+
+    def look_at(self, state: State) -> None:
+        """Take in what came, and let go of what could start."""
+        came = {each.key: found for each in state.applied if (found := _prospect(each, state))}
+        self.open.update(came)
+        changed = state.changed_kinds & {"Node", "ElasticQuota"}
+        if changed:
+            self._take_over(state)
+        for key, each in list((self.open if changed else came).items()):
+            if state.sound.get(key) is each.manifest:
+                each.why_not = self._why_not(each)
+                if each.why_not is None and self._nodes:
+                    del self.open[key]
+
+    def _take_over(self, state: State) -> None:
+        known = state.sound.values()
+        nodes = (each for each in known if each.kind == "Node" and state.knows_all_nodes)
+        quotas = (each for each in known if each.kind == "ElasticQuota")
+        self._nodes = [node(each) for each in nodes]
+        self._quotas = {each.namespace: quota(each) for each in quotas}
+        self._answers = {}
+
+    def _why_not(self, prospect: Prospect) -> str | None:
+        """Why it cannot start as things are; pods alike share the answer."""
+        namespace, shape = prospect.manifest.namespace, prospect.shape
+        if (namespace, shape) not in self._answers:
+            bounds = self._quotas.get(namespace)
+            above = rules.above_max(shape, bounds) if bounds is not None else None
+            too_large = rules.too_large(shape, self._nodes) if self._nodes else None
+            self._answers[namespace, shape] = above or too_large
+        return self._answers[namespace, shape]
+
+
+def findings(states: Iterable[State]) -> Iterator[Finding]:
+    """A warning for each pod and workload that has no prospects."""
+    prospects = Prospects()
+    for state in states:
+        prospects.look_at(state)
+    for each in prospects.open.values():
+        if each.why_not is not None:
+            warning = rules.can_never_start(each.manifest, each.field, each.why_not)
+            yield replace(warning, at=each.came)
+
+
+def _prospect(manifest: Manifest, state: State) -> Prospect | None:
+    """What waits to start; None for what runs already, has ended, or is no pod."""
+    match manifest.content:
+        case PodWire(spec=spec, status=status) if not pods.finished(status):
+            at = "spec"
+        case WorkloadWire(spec=owner) if owner is not None and owner.template is not None:
+            spec, status, at = owner.template.spec, None, "spec.template.spec"
+        case _:
+            return None
+    if spec is None or spec.node_name:
+        return None
+    shape = pods.shape(spec, status, manifest, at)
+    return Prospect(manifest, at, shape, state.change.at)

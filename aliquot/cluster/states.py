@@ -1,0 +1,107 @@
+"""Every state that changes lead through, one after the other, and what is wrong in each.
+
+The one walk for whoever checks input before anything runs. It never stops at an error: an object
+that makes no sense is kept from the rules, and the walk goes on.
+"""
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from aliquot.cluster.changes import Change
+from aliquot.cluster.store import Store
+from aliquot.dialects import rules
+from aliquot.dialects.findings import Finding, refused
+from aliquot.dialects.manifest import Key, Manifest
+from aliquot.errors import InputError
+
+_BEARS_ON_QUOTAS = {"ElasticQuota", "ResourceQuota", "Node"}
+
+
+@dataclass(slots=True)
+class State:
+    """How the objects stand after the last change. It moves on: a long trace has many changes."""
+
+    stand_ins: Container[str] = ()
+    """The places of objects that could not be read and are known only by name."""
+    change: Change = field(default_factory=lambda: Change(0))
+    refusals: list[Finding] = field(default_factory=list)
+    """What of the last change could not be done, or read."""
+    sound: dict[Key, Manifest] = field(default_factory=dict)
+    """The objects that make sense."""
+    _broken: set[Key] = field(default_factory=set)
+    _store: Store = field(default_factory=Store)
+
+    @property
+    def applied(self) -> Iterator[Manifest]:
+        """What the last change brought and makes sense."""
+        return (each for each in self.change.apply if self.sound.get(each.key) is each)
+
+    @property
+    def changed_kinds(self) -> set[str]:
+        """The kinds of what was applied or deleted last."""
+        applied = {each.kind for each in self.change.apply}
+        return applied | {key[0] for key, _ in self.change.delete}
+
+    @property
+    def knows_all_nodes(self) -> bool:
+        """If a node makes no sense, nobody can say what the nodes have together."""
+        return all(kind != "Node" for kind, _, _ in self._broken)
+
+    def move_on(self, change: Change) -> None:
+        """Delete, then apply, what the next change brings."""
+        self.change, self.refusals = change, []
+        for key, place in change.delete:
+            self._delete(key, place)
+        for each in change.apply:
+            self._store.put(each)
+        for each in change.apply:
+            self._judge(each)
+
+    def _delete(self, key: Key, place: str) -> None:
+        try:
+            gone = self._store.delete(key, place)
+        except InputError as error:
+            self.refusals.append(refused(error, place))
+            return
+        for each in gone:
+            self.sound.pop(each.key, None)
+            self._broken.discard(each.key)
+
+    def _judge(self, manifest: Manifest) -> None:
+        self.sound.pop(manifest.key, None)
+        self._broken.add(manifest.key)
+        if manifest.place in self.stand_ins:
+            return
+        try:
+            self._store.check(manifest)
+        except InputError as error:
+            self.refusals.append(refused(error, manifest.place))
+            return
+        self.sound[manifest.key] = manifest
+        self._broken.discard(manifest.key)
+
+
+def walk(changes: Iterable[Change], stand_ins: Container[str] = ()) -> Iterator[State]:
+    """The state after each change."""
+    state = State(stand_ins)
+    for change in changes:
+        state.move_on(change)
+        yield state
+
+
+def findings(states: Iterable[State]) -> Iterator[Finding]:
+    """What is wrong, or worth a word, in any state: each once, with the time it first comes up."""
+    seen = set()
+    for state in states:
+        for finding in _found(state):
+            if finding not in seen:
+                seen.add(finding)
+                yield replace(finding, at=state.change.at)
+
+
+def _found(state: State) -> Iterator[Finding]:
+    yield from state.refusals
+    for each in state.applied:
+        yield from rules.check_object(each)
+    if state.changed_kinds & _BEARS_ON_QUOTAS:
+        yield from rules.check_quotas(state.sound.values(), state.knows_all_nodes)

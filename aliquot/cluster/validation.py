@@ -1,0 +1,42 @@
+"""Everything there is to say about the input, without running it.
+
+The errors are exactly what `aliquot simulate` refuses, because a simulation starts from the same
+examination and raises the first of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from aliquot.cluster import files, inputs, prospects
+from aliquot.cluster.inputs import Inputs
+from aliquot.dialects import policy
+from aliquot.dialects.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at, and what was found, in the order in which it was written."""
+
+    inputs: Inputs
+    findings: list[Finding]
+
+    def count(self, severity: str) -> int:
+        """How many findings there are of a severity."""
+        return sum(each.severity == severity for each in self.findings)
+
+
+def validate(paths: Iterable[str]) -> Report:
+    """Examine files and folders (`-` is standard input)."""
+    given = inputs.examine(each for path in paths for each in files.scan(path))
+    found = [*given.findings, *_about_policy(given), *prospects.findings(given.states())]
+    order = {place: number for number, place in enumerate(given.files)}
+    placed = [replace(each, file=given.files[each.place]) for each in found]
+    return Report(given, sorted(placed, key=lambda each: order[each.place]))
+
+
+def _about_policy(given: Inputs) -> Iterator[Finding]:
+    """Objects may ask for a policy that is not there; those refused anyway need not say it, too."""
+    refusal = policy.choose(given.manifests()).refusal()
+    refused = {each.place for each in given.findings if each.severity == "error"}
+    if refusal is not None and refusal.place not in refused:
+        yield refusal

@@ -1,0 +1,276 @@
+"""Manifests gone wrong: valid ones, and the ways in which a fuzzer spoils them.
+
+Everything is drawn from a `Random` that is handed in, so that a seed gives the same input again.
+"""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import yaml
+
+from tests.cli.manifests import Body, node, pod, quota, timeline, workload
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["3"]}]},
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]},
+            ]
+        },
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 5, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
+        ],
+    }
+}
+RUNNING: Body = {"nodeName": "n", "priority": 5}
+BUILT: list[list[Body]] = [
+    [
+        node(),
+        quota("a", {"gpu": 2, "cpu": "1500m"}, {"gpu": 4}),
+        quota("b", {"gpu": 6}, {"gpu": 8, "memory": "12E"}),
+        pod("a/runs", {"gpu": 1}, {"duration": "90s"}, **RUNNING),
+        pod("a/waits", {"gpu": 2}, {"arrival": "30s"}, affinity=AFFINITY),
+        workload("Deployment", "b/web", {"gpu": 1, "cpu": "0.1"}, replicas=5),
+        workload("Job", "b/train", {"gpu": 2}, parallelism=2, completions=4),
+    ],
+    [
+        {**node("big", cpu=64, gpu=16, pods=20), "spec": {"taints": []}},
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "vip"},
+            "value": 1000,
+            "globalDefault": False,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "rq", "namespace": "a"},
+            "spec": {"hard": {"requests.cpu": 40, "requests.nvidia.com/gpu": 8, "pods": 10}},
+        },
+        quota("a", {"gpu": 2}, {"gpu": 8}),
+        pod(
+            "a/vip",
+            {"gpu": 3},
+            priorityClassName="vip",
+            tolerations=[{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],
+            initContainers=[{"name": "i", "resources": {"limits": {"cpu": 2}}}],
+            overhead={"cpu": "250m"},
+            nodeSelector={"kubernetes.io/hostname": "big"},
+        ),
+        timeline(
+            {"at": "10s", "apply": [pod("a/later", {"gpu": 1}), node("more", gpu=2)]},
+            {"at": "1m", "apply": [quota("a", {"gpu": 1}, {"gpu": 2})]},
+            {"at": "2m", "delete": [{"kind": "Node", "name": "big"}]},
+        ),
+    ],
+    [
+        node(),
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "pdb", "namespace": "a"},
+            "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "x"}}},
+        },
+        workload("ReplicaSet", "a/web", {"gpu": 2}, replicas=3),
+        {
+            **pod("a/web-0", {"gpu": 2}, **RUNNING),
+            "metadata": {
+                "name": "web-0",
+                "namespace": "a",
+                "labels": {"app": "x"},
+                "creationTimestamp": "2024-05-01T12:00:00Z",
+                "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "controller": True}],
+            },
+            "status": {
+                "phase": "Running",
+                "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "2"}}],
+            },
+        },
+        quota("a", {"gpu": 2}, {"gpu": 8}),
+        quota("b", {"gpu": 6}),
+        pod("b/owner", {"gpu": 6}, {"arrival": "1m"}, priority=-5),
+    ],
+    [{"apiVersion": "v1", "kind": "List", "items": [node(), pod("a/p", {"gpu": 1}), pod("a/q")]}],
+]
+HOSTILE: list[Any] = [
+    *(None, True, False, -1, 0, 1, 7, 2**31, 2**62, 2**63, 2**64, 10**30, -(10**30), 1.5, 1e-9),
+    *(float("nan"), float("inf"), "", " ", "x", "A", "-", "a/b", "a.b", "x" * 300, "x" * 20_000),
+    *("0", "-1", "+3", "1e400", "1e-400", "9" * 390, "12E", "1.5Gi", "3n", "0.0000000001", "0x1f"),
+    *("1_000", "true", "null", "<<", "~", "30s", "1h30m", "100y", "99999999h", "0.000001ns", "-5s"),
+    *("2024-05-01T12:00:00Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "\t\n"),
+    *(
+        "Zoë",
+        "🦄",
+        "\u202e",
+        "\u0000",
+        "\u001b[31m",
+        "\ufeff",
+        "\u0663",
+        "\uff19",
+        "\ud800",
+        "é" * 100,
+    ),
+    *([], {}, [[]], [None], {"": ""}, {"a": {"b": [1]}}, ["x"] * 3, {"cpu": "1"}, {1: 2}),
+    *("Always", "Never", "Gt", "Equal", "Pod", "Node", "List", "PodList", "Timeline", "n", "big"),
+]
+KEYS = ["kind", "spec", "metadata", "name", "namespace", "items", "steps", "at", "nodeName"]
+KEYS += ["", "x" * 500, "é", "<<"]
+
+
+def seeds() -> list[list[Body]]:
+    """Valid inputs, each a list of documents."""
+    folders = sorted({file.parent for file in EXAMPLES.rglob("*.yaml")})
+    read = [
+        [body for file in sorted(folder.glob("*.yaml")) for body in _documents(file)]
+        for folder in folders
+    ]
+    return [*read, *BUILT]
+
+
+def spoiled(random: Random, documents: list[Body]) -> bytes:
+    """The documents as text, after a few mutations of what they say and of how it is written."""
+    documents = deepcopy(documents)
+    for _ in range(random.choice([0, 1, 1, 1, 2, 4])):
+        mutate = random.choice([replace, replace, delete, duplicate, rename, swap, bury, repeat])
+        documents = mutate(random, documents)
+    text = written(random, documents)
+    for _ in range(random.choice([0, 0, 0, 1, 1, 3])):
+        text = random.choice(TEXT_MUTATIONS)(random, text)
+    return text
+
+
+def replace(random: Random, documents: Any) -> Any:
+    """Something becomes something else."""
+    holder, key = _somewhere(random, documents)
+    holder[key] = deepcopy(random.choice(HOSTILE))
+    return documents
+
+
+def delete(random: Random, documents: Any) -> Any:
+    """Something is missing."""
+    holder, key = _somewhere(random, documents)
+    del holder[key]
+    return documents
+
+
+def duplicate(random: Random, documents: Any) -> Any:
+    """A document, or an item of a list, stands twice."""
+    holder, key = _somewhere(random, documents)
+    if isinstance(holder, list):
+        holder.insert(key, deepcopy(holder[key]))
+    return documents
+
+
+def rename(random: Random, documents: Any) -> Any:
+    """A key is another one."""
+    holder, key = _somewhere(random, documents)
+    if isinstance(holder, dict):
+        holder[random.choice(KEYS)] = holder.pop(key)
+    return documents
+
+
+def swap(random: Random, documents: Any) -> Any:
+    """Two things stand in each other's place, unless one holds the other."""
+    (one, here), (other, there) = _somewhere(random, documents), _somewhere(random, documents)
+    first, second = one[here], other[there]
+    if isinstance(first, dict | list) or isinstance(second, dict | list):
+        return documents
+    one[here], other[there] = second, first
+    return documents
+
+
+def bury(random: Random, documents: Any) -> Any:
+    """Something is wrapped a few times, or very deeply."""
+    holder, key = _somewhere(random, documents)
+    for _ in range(random.choice([1, 3, 60, 120])):
+        holder[key] = [holder[key]] if random.random() < 0.5 else {"a": holder[key]}
+    return documents
+
+
+def repeat(random: Random, documents: Any) -> Any:
+    """A list is longer than anybody would write it."""
+    holder, key = _somewhere(random, documents)
+    if isinstance(holder[key], list) and holder[key]:
+        holder[key] = holder[key] * random.choice([2, 50])
+    return documents
+
+
+def written(random: Random, documents: Any) -> bytes:
+    """As YAML or JSON; what is too deep for the one is written as the other."""
+    as_json, plain = random.random() < 0.3, random.random() < 0.5
+    try:
+        if not as_json:
+            text = yaml.safe_dump_all(documents, allow_unicode=plain)
+    except RecursionError:
+        as_json = True
+    if as_json:
+        text = "\n".join(json.dumps(each) for each in documents)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def flip(random: Random, text: bytes) -> bytes:
+    """A byte is another one."""
+    at = random.randrange(len(text) + 1)
+    return text[:at] + bytes([random.randrange(256)]) + text[at + 1 :]
+
+
+def cut(random: Random, text: bytes) -> bytes:
+    """A piece is missing."""
+    at = random.randrange(len(text) + 1)
+    return text[:at] + text[at + random.choice([1, 5, 50, len(text)]) :]
+
+
+def stutter(random: Random, text: bytes) -> bytes:
+    """A line stands twice: a key, too, as like as not."""
+    lines = text.split(b"\n")
+    at = random.randrange(len(lines))
+    return b"\n".join([*lines[: at + 1], *lines[at:]])
+
+
+def insert(random: Random, text: bytes) -> bytes:
+    """A word of YAML where it does not belong."""
+    at = random.randrange(len(text) + 1)
+    word = random.choice([b"---\n", b"...\n", b"&a ", b"*a ", b"!!str ", b"!x ", b"{", b"]", b"? "])
+    return text[:at] + word + text[at:]
+
+
+def bomb(random: Random, text: bytes) -> bytes:
+    """A document of aliases to aliases, or of more depth than any parser likes."""
+    width = random.choice([2, 10])
+    levels = [f"a0: &a0 [{', '.join(['x'] * width)}]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * width)}]" for n in range(1, 12)]
+    merges = ["a0: &a0 {x: 1}"]
+    merges += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 20)]
+    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: bomb}\n"
+    deep = random.choice(["[", "{a: ", "- ", "? "]) * random.choice([50, 99, 101, 5000])
+    bad = random.choice([head + "\n".join(levels), head + "\n".join(merges), deep])
+    return text + b"\n---\n" + bad.encode()
+
+
+TEXT_MUTATIONS: list[Callable[[Random, bytes], bytes]] = [flip, flip, cut, stutter, insert, bomb]
+
+
+def _somewhere(random: Random, documents: Any) -> tuple[Any, Any]:
+    """A place in the documents: what holds it, and its key or index there."""
+    places: list[tuple[Any, Any]] = []
+    rest: list[Any] = [documents]
+    while rest:
+        holder = rest.pop()
+        items = holder.items() if isinstance(holder, dict) else enumerate(holder)
+        for key, value in items:
+            places.append((holder, key))
+            if isinstance(value, dict | list):
+                rest.append(value)
+    return random.choice(places) if places else ([None], 0)
+
+
+def _documents(file: Path) -> list[Body]:
+    return [body for body in yaml.safe_load_all(file.read_text()) if body is not None]
