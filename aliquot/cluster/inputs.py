@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from aliquot.cluster import files, states
-from aliquot.cluster.changes import Change as Change
-from aliquot.cluster.changes import Changes
+from aliquot.cluster.changes import Change, Changes
 from aliquot.dialects import configuration
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document

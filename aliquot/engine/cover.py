@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 _BOTTOM = 2**31
 _MOST_STEPS = 4_000
 _LAST_STEP = 20_000
+_MOST_SEARCHED = 64
 
 Amounts = dict[object, int]
 
@@ -75,7 +76,48 @@ def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> 
     """
     useful = [item for item in items if any(item.helps.get(need) for need in problem.needs)]
     useful.sort(key=lambda item: (item.priority, -_use(item, problem), -item.created, item.name))
-    return _Search(useful, problem, bar).run()
+    start = _greedy(useful, problem)
+    if start is None or len(useful) <= _MOST_SEARCHED:
+        return _Search(useful, problem, bar, start).run()
+    start = _pruned(start, problem)
+    return start if bar is None or cost(start, problem.budgets) < bar else None
+
+
+def _greedy(items: list[Item], problem: Problem) -> list[Item] | None:
+    """A set to start from: whoever helps and may go, in order, until it is enough."""
+    needs, limits, chosen = dict(problem.needs), dict(problem.limits), []
+    for item in items:
+        if not needs:
+            break
+        helps = any(item.helps.get(need) for need in needs)
+        if helps and all(limits.get(key, a) >= a for key, a in item.draws.items()):
+            chosen.append(item)
+            needs = {
+                n: a - item.helps.get(n, 0) for n, a in needs.items() if a > item.helps.get(n, 0)
+            }
+            for key, amount in item.draws.items():
+                if key in limits:
+                    limits[key] -= amount
+    return None if needs else chosen
+
+
+def _pruned(chosen: list[Item], problem: Problem) -> list[Item]:
+    """Put back whoever is not needed, the most important first."""
+    total = {n: sum(item.helps.get(n, 0) for item in chosen) for n in problem.needs}
+    kept = dict.fromkeys(range(len(chosen)))
+    order = sorted(kept, key=lambda i: (-chosen[i].priority, chosen[i].created, chosen[i].name))
+    for index in order:
+        less = {n: had - chosen[index].helps.get(n, 0) for n, had in total.items()}
+        if all(less[need] >= amount for need, amount in problem.needs.items()):
+            total = less
+            del kept[index]
+    return [chosen[index] for index in kept]
+
+
+def _less(needs: Amounts, item: Item) -> Amounts:
+    """What is still needed once this one goes."""
+    left = {need: amount - item.helps.get(need, 0) for need, amount in needs.items()}
+    return {need: amount for need, amount in left.items() if amount > 0}
 
 
 def _use(item: Item, problem: Problem) -> float:
@@ -100,11 +142,15 @@ class _Search:
     everything below it.
     """
 
-    def __init__(self, items: list[Item], problem: Problem, bar: Cost | None) -> None:
+    def __init__(
+        self, items: list[Item], problem: Problem, bar: Cost | None, start: list[Item] | None
+    ) -> None:
         self.items = items
         self.problem = problem
         self.best: tuple[Item, ...] | None = None
         self.bar = bar
+        if start is not None:
+            self._take(tuple(_pruned(start, problem)))
         self.steps = 0
         self.ahead: list[Amounts] = [dict.fromkeys(problem.needs, 0)]
         self.largest: list[Amounts] = [dict.fromkeys(problem.needs, 0)]
@@ -122,13 +168,18 @@ class _Search:
     def run(self) -> list[Item] | None:
         needs, limits = dict(self.problem.needs), dict(self.problem.limits)
         self._go(0, _Partial((), needs, limits, cost((), {})))
-        return None if self.best is None else self._pruned(list(self.best))
+        return None if self.best is None else _pruned(list(self.best), self.problem)
+
+    def _take(self, chosen: tuple[Item, ...]) -> None:
+        """Keep a set if it beats the bar."""
+        found = cost(chosen, self.problem.budgets)
+        if self.bar is None or found < self.bar:
+            self.best, self.bar = chosen, found
 
     def _go(self, at: int, partial: _Partial) -> None:
         self.steps += 1
         if not partial.needs:
-            if self.bar is None or partial.cost < self.bar:
-                self.best, self.bar = partial.chosen, partial.cost
+            self._take(partial.chosen)
             return
         if any(self.ahead[at][need] < amount for need, amount in partial.needs.items()):
             return
@@ -159,21 +210,9 @@ class _Search:
         return all(limits.get(key, amount) >= amount for key, amount in item.draws.items())
 
     def _with(self, item: Item, partial: _Partial) -> _Partial:
-        helps = item.helps
         chosen = (*partial.chosen, item)
-        needs = {n: a - helps.get(n, 0) for n, a in partial.needs.items() if a > helps.get(n, 0)}
+        needs = _less(partial.needs, item)
         limits = partial.limits
         if any(key in limits for key in item.draws):
             limits = {key: left - item.draws.get(key, 0) for key, left in limits.items()}
         return _Partial(chosen, needs, limits, cost(chosen, self.problem.budgets))
-
-    def _pruned(self, chosen: list[Item]) -> list[Item]:
-        """Put back whoever is not needed, the most important first."""
-        for item in sorted(chosen, key=lambda each: (-each.priority, each.created, each.name)):
-            others = [each for each in chosen if each is not item]
-            if all(
-                sum(each.helps.get(need, 0) for each in others) >= amount
-                for need, amount in self.problem.needs.items()
-            ):
-                chosen = others
-        return chosen

@@ -24,7 +24,7 @@ from aliquot.engine.state import State
 _ALL_NODES = 24
 _BEST_NODES = 3
 _MOST_ELSEWHERE = 24
-_LAST_ELSEWHERE = 400
+_LAST_ELSEWHERE = 5_000
 _NOWHERE = -1
 
 

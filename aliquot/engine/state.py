@@ -93,8 +93,9 @@ class State:
 
     def give_up_hold(self, uid: str) -> None:
         """Nothing is kept for this pod any longer; it waits on."""
-        claim = self.waiting.claim(uid)
-        self.ledger.wait(uid, Booking(claim.quota, claim.charge(None)))
+        pod = self.pods[uid]
+        charge = self.placement.ask(pod.shape).charge(None)
+        self.ledger.wait(uid, Booking(self.tree.home(pod), charge))
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
@@ -153,11 +154,18 @@ class State:
     def _let_wait(self, pod: Pod) -> None:
         ask = self.placement.ask(pod.shape)
         quota = self.tree.home(pod)
-        if pod.nominated is not None and pod.nominated in self.nodes.known:
-            self.ledger.hold(pod.uid, self.booking(ask, quota, pod.nominated))
+        node = pod.nominated or self._held_on(pod.uid)
+        held = node in self.nodes.known
+        if node is not None and held:
+            self.ledger.hold(pod.uid, self.booking(ask, quota, node))
         else:
             self.ledger.wait(pod.uid, Booking(quota, ask.charge(None)))
-        self.waiting.add(Claim((pod,), (ask,), quota))
+        self.waiting.add(Claim((pod,), (ask,), quota, held))
+
+    def _held_on(self, uid: str) -> str | None:
+        """The node on which room is held for a pod, whether or not the cluster says so yet."""
+        entry = self.ledger.entries.get(uid)
+        return entry.booking.node if entry is not None and entry.stage is Stage.HELD else None
 
     def _drop_pod(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)

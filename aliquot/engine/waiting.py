@@ -65,41 +65,41 @@ class Waiting:
 
     def __init__(self) -> None:
         self._lanes: dict[tuple[object, ...], Lane] = {}
-        self._of: dict[str, Lane] = {}
+        self._of: dict[str, tuple[Lane, Claim]] = {}
+        """By the uid of each pod that waits, its lane and claim."""
         self._due: list[tuple[int, int, Natural, int, Lane, Claim]] = []
         self._parked: dict[Watch, dict[Lane, None]] = {}
         self._pushed = 0
-
-    def __len__(self) -> int:
-        return len(self._of)
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._of
 
     def claim(self, uid: str) -> Claim:
-        """The waiting claim of this uid."""
-        return self._of[uid].claims[uid]
+        """The waiting claim that this pod belongs to."""
+        return self._of[uid][1]
 
     def claims(self) -> Iterator[Claim]:
         """All waiting claims."""
-        return (lane.claims[uid] for uid, lane in self._of.items())
+        return (claim for uid, (_, claim) in self._of.items() if uid == claim.uid)
 
     def add(self, claim: Claim) -> None:
         """Let a claim wait; its lane is tried in the next cycle."""
-        self.remove(claim.uid)
+        for uid in claim.uids():
+            self.remove(uid)
         kind = claim.kind
         lane = self._lanes.get(kind)
         if lane is None:
             lane = self._lanes[kind] = Lane(kind)
         lane.add(claim)
-        self._of[claim.uid] = lane
+        for uid in claim.uids():
+            self._of[uid] = (lane, claim)
         self.wake([lane])
 
     def remove(self, uid: str) -> None:
-        """Take a claim out: it is no longer there, or was started by somebody else."""
-        lane = self._of.pop(uid, None)
-        if lane is not None:
-            del lane.claims[uid]
+        """Take a pod's claim out: it is no longer there, or was started by somebody else."""
+        if uid in self._of:
+            lane, claim = self._of[uid]
+            self._forget(lane, claim)
             if not lane.claims:
                 self._close(lane)
 
@@ -117,7 +117,7 @@ class Waiting:
 
     def start(self, lane: Lane, claim: Claim) -> None:
         """The claim that was next has started; the one behind it is due in its turn."""
-        del self._of[claim.uid], lane.claims[claim.uid]
+        self._forget(lane, claim)
         lane.due = lane.head
         if lane.due is None:
             self._close(lane)
@@ -149,6 +149,11 @@ class Waiting:
         self._pushed += 1
         priority, created, name = claim.key
         return (priority, created, name, self._pushed, lane, claim)
+
+    def _forget(self, lane: Lane, claim: Claim) -> None:
+        del lane.claims[claim.uid]
+        for uid in claim.uids():
+            del self._of[uid]
 
     def _close(self, lane: Lane) -> None:
         self._unpark(lane)

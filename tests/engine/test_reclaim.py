@@ -158,3 +158,43 @@ def test_a_critical_pod_preempts_anybody_and_is_never_asked() -> None:
     engine.apply(PodSet(pod("system", 1, "kube-system", priority=critical, node="n1")))
     engine.apply(PodSet(pod("b-1", 1, "b", priority=critical - 1)))
     assert evicted(engine.cycle()) == []
+
+
+def test_a_large_claim_takes_back_very_many_small_pods() -> None:
+    engine = build(node("big", 300), quota("a", 0), quota("b", 10), quota("c", 300))
+    for number in range(30):
+        engine.apply(node(f"n{number}", 10))
+    for number in range(300):
+        team = "ab"[number % 2]
+        engine.apply(PodSet(pod(f"{team}-{number}", 1, team, node=f"n{number % 30}")))
+    engine.apply(PodSet(pod("claim", 280, "c")))
+    victims = evicted(engine.cycle())
+    assert len(victims) == 300 + 280 - 310
+    for name in victims:
+        engine.apply(PodGone(name))
+    assert bound(engine.cycle()) == {"claim": "big"}
+
+
+def test_a_hold_survives_an_update_of_its_pod() -> None:
+    engine = lent("n1")
+    claimant = pod("b-1", 1, "b")
+    engine.apply(PodSet(claimant))
+    (victim,) = evicted(engine.cycle())
+    engine.apply(PodSet(replace(claimant, labels=(("new", "label"),))))
+    engine.apply(PodSet(pod("a-late", 1, "a", created=9)))
+    engine.apply(PodGone(victim))
+    decisions = engine.cycle()
+    assert bound(decisions) == {"b-1": "n1"}
+    assert evicted(decisions) == []
+
+
+def test_others_can_be_judged_while_a_gang_holds_its_nodes() -> None:
+    engine = lent("n1", "n2")
+    gang(engine, pod("g-0", 2, "b"), pod("g-1", 2, "b"))
+    assert len(evicted(engine.cycle())) == 4
+    engine.apply(PodSet(pod("b-first", 1, "b", priority=100)))
+    engine.cycle()
+    deadline = engine.next_deadline()
+    assert deadline is not None
+    engine.cycle(deadline)
+    assert not {"g-0", "g-1"} & set(engine.state.ledger.holding)
