@@ -66,8 +66,9 @@ def _allowed(spec: BudgetSpec, healthy: int, manifest: Manifest) -> int:
 
 def _count(value: int | str, of: int, manifest: Manifest, field: str) -> int:
     """A number, or a percentage rounded up, as Kubernetes does it."""
-    if isinstance(value, int):
+    if isinstance(value, int) and value >= 0:
         return value
+    value = str(value)
     digits = value.removesuffix("%")
     if not value.endswith("%") or not digits.isdecimal() or len(digits) > 3:
         raise manifest.error(field, f"{value!r} is neither a number nor a percentage")

@@ -139,7 +139,11 @@ class Ledger:
         try:
             yield
         finally:
-            self.restore({uid: old for uid, old in lifted.items() if uid not in self.entries})
+            booked = [uid for uid in lifted if uid in self.entries]
+            self.restore({uid: old for uid, old in lifted.items() if uid not in booked})
+            for uid in booked:  # what was held for these elsewhere is free for others now
+                self.freed_nodes.add(lifted[uid].node)
+                self.freed_quotas.update(lifted[uid].path)
 
     def fold(self) -> tuple[dict[tuple[int, int], int], ...]:
         """Add everything up anew by row and slot: wanted, held and used over quotas, taken."""

@@ -5,7 +5,7 @@ go, what a quota keeps, which set is better. The engine must find a set exactly 
 and one that is as good as the best.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 from hypothesis import given, settings
@@ -281,3 +281,42 @@ def test_no_victim_could_be_put_back(case: Case) -> None:
         others = tuple(other for other in gone if other != pod)
         assert node is not None
         assert not rules.starts(node, others)
+
+
+@settings(deadline=None, max_examples=150)
+@given(cases(), st.lists(st.tuples(st.sampled_from(TEAMS), shapes((1, 2, 3))), max_size=3))
+def test_at_the_fixed_point_nobody_waits_for_whom_others_would_have_to_go(
+    case: Case, more: list[tuple[str, Shape]]
+) -> None:
+    """Run several claims to the end; then ask brute force about everybody who still waits."""
+    engine = Engine()
+    running = {pod.uid: pod for pod in case.running[:5]}
+    waiting = {case.claimant.uid: case.claimant}
+    for number, (team, shape) in enumerate(more):
+        waiting[f"w{number}"] = Pod(f"w{number}", team, f"w{number}", shape, created=10 + number)
+    for node in case.nodes:
+        engine.apply(NodeSet(node))
+    for quota in case.quotas:
+        engine.apply(QuotaSet(quota))
+    for pod in (*running.values(), *waiting.values()):
+        engine.apply(PodSet(pod))
+    now = 0
+    for _ in range(30):
+        decisions = [each for each in engine.cycle(now) if isinstance(each, Bind | Evict)]
+        for decision in decisions:
+            if isinstance(decision, Bind):
+                pod = replace(waiting.pop(decision.pod.uid), node=decision.node)
+                running[pod.uid] = pod
+                engine.apply(PodSet(pod))
+            else:
+                del running[decision.pod.uid]
+                engine.apply(PodGone(decision.pod.uid))
+        deadline = engine.next_deadline()
+        if not decisions and deadline is None:
+            break
+        now = now if decisions or deadline is None else deadline
+    else:
+        raise AssertionError("no fixed point")
+    for pod in waiting.values():
+        final = Case(case.nodes, case.quotas, tuple(running.values()), pod, None)
+        assert Rules(final).best() is None
