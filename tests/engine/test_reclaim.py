@@ -132,6 +132,9 @@ def test_pods_without_a_quota_are_protected_or_go_first() -> None:
     ]
     assert evicted(build(*events).cycle()) == ["a-1"]
     assert evicted(build(*events, quotaless="lowest").cycle()) == ["free"]
+    events[-1] = PodSet(pod("b-1", 2, "b"))
+    assert evicted(build(*events).cycle()) == []
+    assert evicted(build(*events, quotaless="lowest").cycle()) == ["a-1", "free"]
 
 
 def test_somebody_who_starts_to_borrow_can_be_asked_to_give_back() -> None:

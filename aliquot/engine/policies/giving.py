@@ -23,6 +23,8 @@ from aliquot.engine.tree import OUTSIDE, ROOT
 
 Rows = tuple[int, ...]
 
+_GOES_FIRST = "makes way for a pod with a quota: pods without one go first"
+
 
 def offers(
     state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
@@ -37,11 +39,14 @@ def offers(
     if claim.quota is None:
         yield [Offer(may_go & outside & lower, Reason.PREEMPTED, _outranked(claim))]
         return
+    first = may_go & outside
     if state.knobs.eviction.quotaless == "lowest":
-        yield [Offer(may_go & outside, Reason.PREEMPTED, lambda _: "pods without quota go first")]
-    yield from _from_others(state, claim, node_class, rights, may_go)
-    own = running.quota == state.tree.slots[claim.quota]
-    yield [Offer(may_go & own & lower, Reason.PREEMPTED_IN_QUOTA, _outranked(claim))]
+        yield [Offer(first, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
+    else:
+        first[:] = False
+    yield from _from_others(state, claim, node_class, rights, may_go, first)
+    own = may_go & (running.quota == state.tree.slots[claim.quota]) & lower
+    yield [Offer(own | first, Reason.PREEMPTED_IN_QUOTA, _outranked(claim))]
 
 
 def within_min(state: State, claim: Claim, row: int, amount: int) -> bool:
@@ -71,7 +76,7 @@ class Outranked:
 
 
 def _from_others(
-    state: State, claim: Claim, node_class: str | None, rights: Rights, may_go: Mask
+    state: State, claim: Claim, node_class: str | None, rights: Rights, may_go: Mask, first: Mask
 ) -> Iterator[list[Offer]]:
     """Reclaim: over-quota pods; then any pods of quotas above min; then pods that straddle it."""
     charge = claim.charge(node_class)
@@ -81,7 +86,7 @@ def _from_others(
     givers = {rows: _Givers(state, claim, charge, rows) for rows in groups}
     for only_over, down_to_floor in ((True, False), (False, False), (False, True)):
         yield [
-            givers[rows].offer(may_go, nodes, only_over, down_to_floor)
+            givers[rows].offer(may_go, first, nodes, only_over, down_to_floor)
             for rows, nodes in groups.items()
         ]
 
@@ -152,8 +157,13 @@ class _Givers:
             if slot not in (own, outside) and any(self._above(slot, row) for row in rows)
         ]
 
-    def offer(self, may_go: Mask, nodes: Mask, only_over: bool, down_to_floor: bool) -> Offer:
-        """What they give: over-quota pods only, or any; down to min, or to the floor."""
+    def offer(
+        self, may_go: Mask, first: Mask, nodes: Mask, only_over: bool, down_to_floor: bool
+    ) -> Offer:
+        """What they give: over-quota pods only, or any; down to min, or to the floor.
+
+        Beside them those who go first in any case.
+        """
         running = self.state.running
         giving = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
         giving[self.slots] = True
@@ -169,7 +179,7 @@ class _Givers:
                     keeps = walk.floor[row]
                 limits[slot, row] = self._soon(slot, row) - keeps
         return Offer(
-            mask & over if only_over else mask,
+            (mask & over if only_over else mask) | first,
             Reason.RECLAIMED_FOR_MIN,
             self._explain,
             nodes,
@@ -199,7 +209,9 @@ class _Givers:
         row = self.rows[0]
         name = state.resources.names[row]
         own = state.tree.slots[str(self.claim.quota)]
-        giver = state.tree.home(victim) or ""
+        giver = state.tree.home(victim)
+        if giver is None:
+            return _GOES_FIRST
         slot = state.tree.slots[giver]
         asks = self.charge.get(row, 0)
         charge = dict(state.ledger.entries[victim.uid].booking.charge)
