@@ -26,6 +26,10 @@ class InputError(AliquotError):
         super().__init__(": ".join(part for part in (place, self.field, self.problem) if part))
 
 
+class EndlessError(AliquotError):
+    """A simulation in which pods keep taking each other's place, without time passing."""
+
+
 class TreeError(AliquotError):
     """A quota tree that cannot be: an unknown parent, a cycle."""
 

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from aliquot.cluster.inputs import Inputs
 from aliquot.cluster.world import World
-from aliquot.dialects.times import timestamp
+from aliquot.dialects.times import seconds, timestamp
 from aliquot.engine.config import Knobs
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict
+from aliquot.errors import EndlessError
+
+_MOST_EVICTIONS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Simulation:
     def _decide(self, now: int) -> bool:
         """Carry decisions out until there are no more; tells whether there were any."""
         decided = False
+        evictions = 0
         while True:
             self.world.restate_budgets()
             done = [each for each in self.engine.cycle(now) if isinstance(each, Bind | Evict)]
@@ -64,7 +68,25 @@ class Simulation:
                 if isinstance(decision, Bind):
                     self.world.start(decision.pod.uid, decision.node, now)
                 else:
+                    evictions += 1
                     self.world.end(decision.pod.uid, "Evicted", now)
+            if evictions > _MOST_EVICTIONS + 20 * len(self.engine.state.pods):
+                raise EndlessError(_endless(self.history[-2:], now))
+
+
+def _endless(last: list[Done], now: int) -> str:
+    """Say who keeps evicting whom."""
+    pairs = (done.decision for done in last)
+    names = [
+        f"{evict.claimant.path} evicts {evict.pod.path}"
+        for evict in pairs
+        if isinstance(evict, Evict) and evict.claimant is not None
+    ]
+    told = f", such as {names[-1]}" if names else ""
+    return (
+        f"at {seconds(now)}s pods keep evicting each other without end{told}: "
+        "the guarantees of their quotas cannot all be kept at once"
+    )
 
 
 def _timestamps(inputs: Inputs) -> list[int]:

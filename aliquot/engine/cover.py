@@ -15,6 +15,7 @@ _BOTTOM = 2**31
 _MOST_STEPS = 4_000
 _LAST_STEP = 20_000
 _MOST_SEARCHED = 64
+_MOST_DEEP = 200
 
 Amounts = dict[object, int]
 
@@ -74,13 +75,20 @@ def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> 
 
     There is none if even all together are not enough, or may not go together.
     """
-    useful = [item for item in items if any(item.helps.get(need) for need in problem.needs)]
+    useful = [item for item in items if _may_help(item, problem)]
     useful.sort(key=lambda item: (item.priority, -_use(item, problem), -item.created, item.name))
     start = _greedy(useful, problem)
     if start is None or len(useful) <= _MOST_SEARCHED:
-        return _Search(useful, problem, bar, start).run()
+        return _Search(useful[:_MOST_DEEP], problem, bar, start).run()
     start = _pruned(start, problem)
     return start if bar is None or cost(start, problem.budgets) < bar else None
+
+
+def _may_help(item: Item, problem: Problem) -> bool:
+    """Does it help with anything, and does it draw no more than may be drawn at all?"""
+    return any(item.helps.get(need) for need in problem.needs) and all(
+        problem.limits.get(key, amount) >= amount for key, amount in item.draws.items()
+    )
 
 
 def _greedy(items: list[Item], problem: Problem) -> list[Item] | None:

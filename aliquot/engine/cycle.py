@@ -73,7 +73,8 @@ class Engine:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
         claim, ledger = self.state.waiting.claim(uid), self.state.ledger
         held = [uid for uid in claim.uids() if uid in ledger.holding]
-        with ledger.lifted([*held, *(u for u in self._lesser_holds(claim) if u not in held)]):
+        lesser = self._lesser_holds(claim) if self._may_override(claim) else []
+        with ledger.lifted([*held, *(u for u in lesser if u not in held)]):
             before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.pods}
             refusal = self._judge(claim)
             verdict = refusal and self._reclaim(claim, refusal)
@@ -109,6 +110,7 @@ class Engine:
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
         for pod, ask, node in zip(claim.pods, claim.asks, plan.nodes, strict=True):
             state.ledger.hold(pod.uid, state.booking(ask, claim.quota, node))
+            self._held_until[pod.uid] = self._now + self._hold_for
             decisions.append(Nominate(pod, node))
         state.waiting.add(Claim(claim.pods, claim.asks, claim.quota, held=True))
 
@@ -126,7 +128,7 @@ class Engine:
             refusal = self._judge(claim)
             if refusal is None:
                 return None
-            lesser = self._lesser_holds(claim)
+            lesser = self._lesser_holds(claim) if self._may_override(claim) else []
             with ledger.lifted(lesser):
                 refusal = self._judge(claim) if lesser else refusal
                 verdict = refusal and self._reclaim(claim, refusal)
@@ -146,7 +148,7 @@ class Engine:
         if plan is None:
             self._note_when_ripe()
             return replace(refusal, watch=(*refusal.watch, BORROWERS)) if claim.quota else refusal
-        if plan.victims or not claim.held:
+        if plan.victims or claim.uid not in self._held_until:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
         everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
@@ -214,18 +216,40 @@ class Engine:
         held = self.state.ledger.holding_in.get(claim.quota, ())
         return [uid for uid in held if self.state.waiting.claim(uid).key > claim.key]
 
+    def _may_override(self, claim: Claim) -> bool:
+        """May it take what is held for lesser claims of its quota?
+
+        Only within min: what was taken back for a min is not for borrowing, or others would be
+        asked to give again and again.
+        """
+        state = self.state
+        if claim.quota is None:
+            return True
+        slot = state.tree.slots[claim.quota]
+        return all(
+            state.ledger.used.get(row, slot) + amount <= state.tree.min.get(row, slot)
+            for row, amount in claim.charge(None)
+            if state.tree.guaranteed(row) is not None
+        )
+
     def _displace(self, claim: Claim, held: list[str]) -> None:
-        """Lesser claims lose what was held for them on a node that cannot hold them any more."""
+        """Lesser claims lose what was held for them where there is no room or right any more."""
         state, entries = self.state, self.state.ledger.entries
         nodes = {entries[pod.uid].node for pod in claim.pods}
         lesser = [uid for uid in held if entries[uid].stage is Stage.HELD]
         for uid in sorted(lesser, key=lambda uid: state.waiting.claim(uid).key, reverse=True):
             entry = entries[uid]
-            if entry.node in nodes and any(
+            no_room = entry.node in nodes and any(
                 state.placement.free_soon(row, state.leaving_room)[entry.node] < 0
                 for row, _ in entry.booking.room
-            ):
+            )
+            if no_room or self._has_no_right(uid):
                 state.give_up_hold(uid)
+
+    def _has_no_right(self, uid: str) -> bool:
+        """Would the gates refuse this held claim even after everybody who leaves has left?"""
+        with self.state.ledger.lifted([uid]):
+            return bool(self._policy.rights(self.state, self.state.waiting.claim(uid), None))
 
     def _expire_holds(self, now: int) -> None:
         """Nothing is held for longer than `holdFor`."""
@@ -267,7 +291,9 @@ class Engine:
         """Pods whose node is gone are gone too."""
         for uid in sorted(self.state.lost, key=lambda uid: importance(self.state.pods[uid])):
             node = self.state.ledger.entries[uid].booking.node
-            yield Evict(self.state.pods[uid], None, Reason.NODE_LOST, f"node {node} is gone")
+            pod = self.state.pods[uid]
+            self.state.let_go(uid)
+            yield Evict(pod, None, Reason.NODE_LOST, f"node {node} is gone")
         self.state.lost.clear()
 
     def _wake(self) -> None:
@@ -283,9 +309,25 @@ class Engine:
             waiting.wake(waiting.parked(ROOM))
         has_room: dict[Ask, bool] = {}
         for lane in waiting.parked(ROOM):
-            asks = lane.head.asks if lane.head is not None else ()
-            for ask in asks:
+            head = lane.head
+            if head is None:
+                continue
+            for ask in head.asks:
                 if ask not in has_room:
                     has_room[ask] = self.state.placement.has_room(ask, nodes)
-            if any(has_room[ask] for ask in asks):
+            if any(has_room[ask] for ask in head.asks) or self._could_reclaim(head, nodes):
                 waiting.wake([lane])
+
+    def _could_reclaim(self, claim: Claim, nodes: set[int]) -> bool:
+        """May what was given back, with what others would give, be enough for it now?"""
+        state = self.state
+        if not claim.pods[0].preempts:
+            return False
+        if claim.quota is not None and self._may_override(claim):
+            return True
+        return any(
+            state.pods[uid].priority < claim.priority
+            and state.ledger.entries[uid].booking.quota == claim.quota
+            for node in nodes
+            for uid in state.ledger.by_node.get(node, ())
+        )

@@ -23,6 +23,7 @@ from aliquot.engine.state import State
 
 _ALL_NODES = 24
 _BEST_NODES = 3
+_LAST_NODES = 500
 _MOST_ELSEWHERE = 24
 _LAST_ELSEWHERE = 5_000
 _NOWHERE = -1
@@ -120,8 +121,10 @@ class _Attempt:
         The circle widens until there is a set; one that breaks a budget is only the last resort.
         """
         best: tuple[Cost, int, list[Item]] | None = None
-        for may_go, most in self._circles():
-            nodes = self._nodes(ask, rights, may_go)
+        for may_go, most, looked_at in self._circles():
+            if best is not None and looked_at == _LAST_NODES:
+                break
+            nodes = self._nodes(ask, rights, may_go, looked_at)
             elsewhere = self._elsewhere(may_go, rights, most) if nodes else []
             for slot in nodes:
                 needs = self._needs(ask, slot, rights)
@@ -149,21 +152,23 @@ class _Attempt:
                 if key in self.limits:
                     self.limits[key] -= amount
 
-    def _circles(self) -> Iterator[tuple[Mask, int]]:
-        """Whom to consider, and how many of those elsewhere: ever more, until there is a set.
+    def _circles(self) -> Iterator[tuple[Mask, int, int]]:
+        """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
 
-        First without broken budgets; each time by rising priority; at last very many.
+        First without broken budgets; each time by rising priority; at last very many nodes.
         """
         may_go, priority = self.may_go, self.state.running.priority
         if not may_go.any():
-            yield may_go, 0
+            yield may_go, 0, _BEST_NODES
             return
         guarded = self._guarded()
         for base in ([may_go & ~guarded] if guarded.any() else []) + [may_go]:
             for level in np.unique(priority[base]):
-                yield base & (priority <= level), _MOST_ELSEWHERE
-        if may_go.sum() > _MOST_ELSEWHERE:
-            yield may_go, _LAST_ELSEWHERE
+                circle = base & (priority <= level)
+                yield circle, _MOST_ELSEWHERE, _BEST_NODES
+                if circle.sum() > _MOST_ELSEWHERE:
+                    yield circle, _LAST_ELSEWHERE, _BEST_NODES
+        yield may_go, _LAST_ELSEWHERE, _LAST_NODES
 
     def _guarded(self) -> Mask:
         """Those whose eviction an exhausted budget forbids."""
@@ -174,7 +179,7 @@ class _Attempt:
                 guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
         return guarded
 
-    def _nodes(self, ask: Ask, rights: Rights, may_go: Mask) -> list[int]:
+    def _nodes(self, ask: Ask, rights: Rights, may_go: Mask, most: int) -> list[int]:
         """The nodes that would hold the pod if all of these went; the least short first."""
         if not self._right_could_come(rights, may_go):
             return []
@@ -195,14 +200,14 @@ class _Attempt:
         found = np.flatnonzero(possible)
         order = np.lexsort((self.state.nodes.rank[found], shortage[found]))
         ordered = [int(slot) for slot in found[order]]
-        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go)
+        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
 
-    def _promising(self, nodes: list[int], may_go: Mask) -> list[int]:
+    def _promising(self, nodes: list[int], may_go: Mask, most: int) -> list[int]:
         """Of very many nodes, the least short, and those where the least important pods run."""
         running, possible = self.state.running, set(nodes)
         least = running.least_important(may_go, 4 * _BEST_NODES)
         hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
-        return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:_BEST_NODES]]))
+        return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 
     def _free(self, row: int) -> NDArray[np.int64]:
         free = self.state.placement.free_soon(row, self.state.leaving_room)

@@ -71,12 +71,21 @@ class Running:
         for level in np.unique(self.priority[slots]):
             here = slots[self.priority[slots] == level]
             wanted = most - len(found)
-            if len(here) > wanted:
-                here = here[np.argsort(-self.created[here], kind="stable")[:wanted]]
-            found += [int(slot) for slot in here]
+            found += self._youngest(here, wanted)
             if len(found) >= most:
                 break
         return found
+
+    def _youngest(self, slots: NDArray[np.int64], most: int) -> list[int]:
+        """The youngest of these; where ages are equal, the last in the order of importance."""
+        if len(slots) > most:
+            created = self.created[slots]
+            cut = np.partition(created, len(slots) - most)[len(slots) - most]
+            tied = [int(slot) for slot in slots[created == cut]]
+            tied.sort(key=lambda slot: self._keys[str(self.slots.names[slot])], reverse=True)
+            sure = [int(slot) for slot in slots[created > cut]]
+            return sure + tied[: most - len(sure)]
+        return [int(slot) for slot in slots]
 
     def key(self, uid: str) -> Key:
         """The pod's place in the order of importance."""

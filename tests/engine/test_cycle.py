@@ -163,7 +163,8 @@ def test_a_failed_bind_waits_again_in_its_old_place() -> None:
 
 def test_held_room_is_given_up_in_time() -> None:
     engine = build(node("n1", 2), quota("b", 9, 9), PodSet(pod("run", 1, node="n1")))
-    engine.apply(PodSet(pod("claimant", 2, nominated="n1", priority=1)))
+    claimant = pod("claimant", 2, nominated="n1", priority=1, preempts=False)
+    engine.apply(PodSet(claimant))
     engine.apply(PodSet(pod("other", 1, "b")))
     assert started(engine) == {}
     deadline = engine.next_deadline()

@@ -7,7 +7,7 @@ from aliquot.engine.claim import Claim
 from aliquot.engine.config import EvictionKnobs, Knobs
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict, Nominate
-from aliquot.engine.events import Event, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.objects import Node, Pod, Quota, Shape
 
 GPU = "nvidia.com/gpu"
@@ -201,3 +201,39 @@ def test_others_can_be_judged_while_a_gang_holds_its_nodes() -> None:
     assert deadline is not None
     engine.cycle(deadline)
     assert not {"g-0", "g-1"} & set(engine.state.ledger.holding)
+
+
+def test_a_claim_is_tried_again_when_its_own_quota_comes_within_min() -> None:
+    """Above its min it finds nobody; once its quota has given back, it may reclaim elsewhere."""
+    engine = build(node("n1", 4), node("n2", 4), quota("a", 4), quota("b", 0), quota("c", 8))
+    engine.apply(PodSet(pod("a-1", 4, "a", node="n1")))
+    engine.apply(PodSet(pod("b-1", 4, "b", node="n2")))
+    engine.apply(PodSet(pod("claim", 3, "a")))
+    assert evicted(engine.cycle()) == []
+    engine.apply(NodeSet(Node("n1", ((GPU, 0), ("pods", 100)))))
+    engine.apply(PodGone("a-1"))
+    assert evicted(engine.cycle()) == ["b-1"]
+
+
+def test_pods_of_a_lost_node_are_on_their_way_out() -> None:
+    """Their right comes free by itself: nobody else has to go for it."""
+    engine = build(node("n1", 2), node("n2", 2), node("n3", 2), quota("a", 2), quota("b", 2))
+    for name, where in (("b-1", "n1"), ("b-2", "n2")):
+        engine.apply(PodSet(pod(name, 2, "b", node=where)))
+    engine.cycle()
+    engine.apply(NodeGone("n1"))
+    engine.apply(PodSet(pod("claim", 2, "a")))
+    decisions = engine.cycle()
+    assert evicted(decisions) == ["b-1"]
+    assert [each.reason for each in decisions if isinstance(each, Evict)] == ["NodeLost"]
+
+
+def test_every_node_is_looked_at_before_a_claim_is_told_that_nobody_can_go() -> None:
+    engine = build(quota("x", 228), quota("y", 4), quota("a", 8))
+    for number in range(30):
+        engine.apply(node(f"n{number}", 8))
+    for number in range(232):
+        engine.apply(PodSet(pod(f"x-{number}", 1, "x", node=f"n{number % 29}", created=9)))
+    engine.apply(PodSet(pod("y-1", 8, "y", node="n29")))
+    engine.apply(PodSet(pod("claim", 8, "a")))
+    assert evicted(engine.cycle()) == ["y-1"]

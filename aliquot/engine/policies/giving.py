@@ -128,6 +128,8 @@ class Walk:
     """What the pods before that point hold: the in-quota ones."""
     over: NDArray[np.int64]
     """The pods from there on, by their slot among the bound ones."""
+    total: dict[int, int]
+    """What all of them hold. Pods that are not confirmed yet cannot be asked, and do not count."""
 
 
 def _walk(state: State, ranked: list[str], rows: Rows, low: tuple[int, ...]) -> Walk:
@@ -137,7 +139,8 @@ def _walk(state: State, ranked: list[str], rows: Rows, low: tuple[int, ...]) -> 
     passed = [total > bound for total, bound in zip(sums, low, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     floor = {row: int(s[first - 1]) if first else 0 for row, s in zip(rows, sums, strict=True)}
-    return Walk(ranked, low, floor, slots[first:])
+    total = {row: int(s[-1]) if len(s) else 0 for row, s in zip(rows, sums, strict=True)}
+    return Walk(ranked, low, floor, slots[first:], total)
 
 
 class _Givers:
@@ -187,7 +190,8 @@ class _Givers:
         )
 
     def _soon(self, slot: int, row: int) -> int:
-        return self.state.ledger.used.get(row, slot) - self.state.leaving_charge.get(row, slot)
+        """What the pods of a quota hold, those that leave aside."""
+        return self._walk(slot).total[row]
 
     def _above(self, slot: int, row: int) -> bool:
         return self._soon(slot, row) > self.state.tree.min.get(row, slot)
