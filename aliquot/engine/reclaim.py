@@ -54,8 +54,10 @@ def search(
     classes: list[str] | None = None,
 ) -> Plan | None:
     """The best plan of the first rank of offers that has one, on nodes of these classes."""
+    if not state.leaving and not len(state.running):
+        return None
     nobody = Offer(np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: "")
-    for rank in _after(nobody, offers):
+    for rank in _after([nobody] if state.leaving else [], offers):
         attempts = (_Attempt(state, claim, rights, offer, classes) for offer in rank)
         found = [plan for attempt in attempts if (plan := attempt.plan()) is not None]
         if found:
@@ -63,10 +65,11 @@ def search(
     return None
 
 
-def _after(nobody: Offer, offers: Iterable[Sequence[Offer]]) -> Iterator[Sequence[Offer]]:
+def _after(nobody: Sequence[Offer], offers: Iterable[Sequence[Offer]]) -> Iterator[Sequence[Offer]]:
     """First see whether the claim only has to wait for those who are leaving anyway."""
-    yield [nobody]
-    yield from offers
+    yield nobody
+    for rank in offers:
+        yield [offer for offer in rank if offer.may_go.any()]
 
 
 @dataclass(slots=True)

@@ -34,6 +34,9 @@ class Running:
         self._in_quota: dict[int, dict[str, None]] = {}
         self._ranked: dict[int, list[str]] = {}
 
+    def __len__(self) -> int:
+        return len(self._keys)
+
     def set(self, pod: Pod, entry: Entry) -> None:
         """A pod is bound, like this."""
         self.remove(pod.uid)

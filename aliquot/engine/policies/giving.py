@@ -84,6 +84,8 @@ def _from_others(
     if not groups:
         return
     givers = {rows: _Givers(state, claim, charge, rows) for rows in groups}
+    if not first.any() and not any(each.slots for each in givers.values()):
+        return
     for only_over, down_to_floor in ((True, False), (False, False), (False, True)):
         yield [
             givers[rows].offer(may_go, first, nodes, only_over, down_to_floor)
