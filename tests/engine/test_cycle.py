@@ -12,6 +12,7 @@ from aliquot.engine.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import Amounts, Node, Pod, Quota, Shape, Taint
 from aliquot.engine.reasons import Refusal
+from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"
 
@@ -57,15 +58,6 @@ class Tries:
     def take(self) -> list[str]:
         seen, self.seen = self.seen, []
         return seen
-
-
-def gang(engine: Engine, *members: Pod) -> None:
-    """Let some pods wait as one claim."""
-    for member in members:
-        engine.apply(PodSet(member))
-        engine.state.waiting.remove(member.uid)
-    asks = tuple(engine.state.placement.ask(member.shape) for member in members)
-    engine.state.waiting.add(Claim(members, asks, engine.state.tree.home(members[0])))
 
 
 def test_a_claim_of_several_pods_starts_as_a_whole() -> None:

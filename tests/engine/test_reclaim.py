@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from aliquot.engine.claim import Claim
 from aliquot.engine.config import EvictionKnobs, Knobs
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict, Nominate
 from aliquot.engine.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.objects import Node, Pod, Quota, Shape
+from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"
 
@@ -48,14 +48,6 @@ def evicted(decisions: list[Any]) -> list[str]:
 
 def bound(decisions: list[Any]) -> dict[str, str]:
     return {each.pod.name: each.node for each in decisions if isinstance(each, Bind)}
-
-
-def gang(engine: Engine, *members: Pod) -> None:
-    for member in members:
-        engine.apply(PodSet(member))
-        engine.state.waiting.remove(member.uid)
-    asks = tuple(engine.state.placement.ask(member.shape) for member in members)
-    engine.state.waiting.add(Claim(members, asks, engine.state.tree.home(members[0])))
 
 
 def test_a_gang_takes_back_as_one() -> None:

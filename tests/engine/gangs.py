@@ -1,0 +1,14 @@
+"""Lets several pods wait as one claim, until gangs have objects of their own."""
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.cycle import Engine
+from aliquot.engine.events import PodSet
+from aliquot.engine.objects import Pod
+
+
+def gang(engine: Engine, *members: Pod) -> None:
+    for member in members:
+        engine.apply(PodSet(member))
+        engine.state.waiting.remove(member.uid)
+    asks = tuple(engine.state.placement.ask(member.shape) for member in members)
+    engine.state.waiting.add(Claim(members, asks, engine.state.tree.home(members[0])))
