@@ -19,6 +19,15 @@ class CapacityKnobs:
 
 
 @dataclass(frozen=True, slots=True)
+class FairKnobs:
+    """Of the `fair` policy."""
+
+    borrow: Borrow = "unusedMin"
+    over_quota_order: tuple[str, ...] = ("creation", "request", "name")
+    """What makes a pod more important, the first that differs; `-` before a word reverses it."""
+
+
+@dataclass(frozen=True, slots=True)
 class EvictionKnobs:
     """Of whatever takes back."""
 
@@ -40,5 +49,6 @@ class Knobs:
     """All of them, with their defaults."""
 
     capacity: CapacityKnobs = field(default_factory=CapacityKnobs)
+    fair: FairKnobs = field(default_factory=FairKnobs)
     eviction: EvictionKnobs = field(default_factory=EvictionKnobs)
     placement: PlacementKnobs = field(default_factory=PlacementKnobs)

@@ -158,7 +158,7 @@ class Engine:
         """Who must go so that the claim can start; class by class where charges depend on it."""
         state = self.state
         classes: list[str | None] = [None]
-        if any(ask.shape.charges for ask in claim.asks):
+        if any(ask.by_class for ask in claim.asks):
             classes = list(state.placement.classes(claim.asks[0]))
         for node_class in classes:
             rights = self._policy.rights(state, claim, node_class)
@@ -175,7 +175,7 @@ class Engine:
             return Refusal(Reason.SCHEDULING_GATED, "the pod has scheduling gates to be removed")
         if first.terminating:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
-        if any(ask.shape.charges for ask in claim.asks):
+        if any(ask.by_class for ask in claim.asks):
             return self._judge_by_class(claim)
         return self._gate(claim, None) or self._place(claim, None)
 

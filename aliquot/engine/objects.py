@@ -63,8 +63,9 @@ class Where:
 class Shape:
     """What many pods have in common: what they ask for, and where they may run.
 
-    `requests` is the room that a node must have. Quotas are charged the same, except on the node
-    classes named in `charges`.
+    `requests` is the room that a node must have. Quotas are charged the same, unless `charges` says
+    otherwise: by node class, and under "" for every class that it does not name and for pods that
+    wait.
     """
 
     requests: Amounts
@@ -135,6 +136,8 @@ class Quota:
     parent: str | None = None
     lend: bool = True
     namespaces: frozenset[str] = field(default_factory=frozenset)
+    group: str = ""
+    """Its lending group: what is idle of min is lent inside it only. Without one, to everybody."""
 
 
 @dataclass(frozen=True, slots=True)

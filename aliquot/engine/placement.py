@@ -45,7 +45,9 @@ class Ask:
     def __init__(self, shape: Shape, resources: Resources, mode: ScoreMode) -> None:
         self.shape = shape
         self.room = resources.vector(shape.requests)
-        self._charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
+        charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
+        self._charge = charges.pop("", self.room)
+        self._charges = charges
         self.read = 0
         self.refused: tuple[tuple[int, int], Refusal] | None = None
         self.cool()
@@ -60,8 +62,13 @@ class Ask:
     def charge(self, node_class: str | None) -> Vector:
         """What a quota is charged for such a pod, on a node of this class."""
         if node_class is None:
-            return self.room
-        return self._charges.get(node_class, self.room)
+            return self._charge
+        return self._charges.get(node_class, self._charge)
+
+    @property
+    def by_class(self) -> bool:
+        """Does the charge depend on the node?"""
+        return bool(self._charges)
 
     def lay_out(self, resources: Resources, mode: ScoreMode) -> None:
         """Spread the request over all rows; rows it does not ask for never stand in its way."""
