@@ -219,18 +219,10 @@ class Engine:
     def _may_override(self, claim: Claim) -> bool:
         """May it take what is held for lesser claims of its quota?
 
-        Only within min: what was taken back for a min is not for borrowing, or others would be
+        Not if it borrows: what was taken back for a min is not for borrowing, or others would be
         asked to give again and again.
         """
-        state = self.state
-        if claim.quota is None:
-            return True
-        slot = state.tree.slots[claim.quota]
-        return all(
-            state.ledger.used.get(row, slot) + amount <= state.tree.min.get(row, slot)
-            for row, amount in claim.charge(None)
-            if state.tree.guaranteed(row) is not None
-        )
+        return claim.quota is None or self._policy.is_owed(self.state, claim)
 
     def _displace(self, claim: Claim, held: list[str]) -> None:
         """Lesser claims lose what was held for them where there is no room or right any more."""
@@ -272,12 +264,12 @@ class Engine:
     def _wake_reclaimers(self) -> None:
         """Try claims again that found nobody to take back from, if that may have changed."""
         waiting, ripe = self.state.waiting, self._ripe is not None and self._now >= self._ripe
-        if self.state.borrowed or ripe:
+        if self.state.stirred or ripe:
             waiting.wake(waiting.parked(BORROWERS))
             if ripe:
                 waiting.wake(waiting.parked(ROOM))
                 self._ripe = None
-            self.state.borrowed = False
+            self.state.stirred = False
 
     def _lower(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, a quota above its lowered bound gives back at once."""

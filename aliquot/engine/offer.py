@@ -41,6 +41,8 @@ class Offer:
     explain: Callable[[Pod], str]
     nodes: Mask | None = None
     limits: dict[tuple[int, int], int] = field(default_factory=dict)
+    rights: Rights = field(default_factory=dict)
+    """What must come free beside what every claim needs, for this offer to be taken."""
 
 
 def evictable(state: State, now: int) -> Mask:

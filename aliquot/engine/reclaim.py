@@ -94,7 +94,7 @@ class _Attempt:
         self.state = state
         self.classes = classes
         self.claim = claim
-        self.rights = rights
+        self.rights = _larger(rights, offer.rights)
         self.offer = offer
         self.may_go = offer.may_go.copy()
         self._helpers: dict[int, Mask] = {}
@@ -320,6 +320,10 @@ class _Attempt:
 
     def _name(self, slot: int) -> str:
         return self.state.nodes.slots.names[slot] or ""
+
+
+def _larger(rights: Rights, others: Rights) -> Rights:
+    return {**rights, **{right: max(rights.get(right, 0), n) for right, n in others.items()}}
 
 
 def _comes_along(right: Right, needs: dict[object, int], items: list[Item]) -> bool:

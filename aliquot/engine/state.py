@@ -53,8 +53,8 @@ class State:
         self.leaving_charge = Columns(self.resources, self.tree.slots)
         self.walks: dict[object, object] = {}
         """What a policy has worked out about pods that have not changed since."""
-        self.borrowed = False
-        """Has anybody above min started since the last cycle?"""
+        self.stirred = False
+        """May a claim find somebody to take back from that found nobody in the last cycle?"""
         self.lowered: dict[str, None] = {}
         """Quotas whose bounds were lowered since the last cycle."""
         self.pods: dict[str, Pod] = {}
@@ -125,7 +125,7 @@ class State:
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.running.set(pod, entry)
-            self.borrowed = self.borrowed or self._is_above_min(entry)
+            self.stirred = self.stirred or self._is_above_min(entry)
             return
         self.leaving[pod.uid] = entry
         self.leaving_room.add(entry.node, entry.booking.room, +1)
@@ -176,7 +176,9 @@ class State:
             del self._by_quota_named[pod.quota][uid]
         self.lost.pop(uid, None)
         self._unlist(uid)
-        self.waiting.remove(uid)
+        if uid in self.waiting:  # what was asked for is not owed any more
+            self.waiting.remove(uid)
+            self.stirred = True
         node = self.ledger.entries[uid].booking.node
         self.ledger.release(uid)
         if node is not None:
@@ -223,7 +225,7 @@ class State:
         if before is not None and _is_lower(quota, before):
             self.lowered[quota.name] = None
         self.tree.set(quota)
-        self.borrowed = True
+        self.stirred = True
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
             self._rehome(quota.name, quota.namespaces)

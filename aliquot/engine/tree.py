@@ -7,6 +7,9 @@ level.
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.objects import Pod, Quota
 from aliquot.engine.quantity import LIMIT
@@ -28,6 +31,7 @@ class Tree:
         self._by_namespace: dict[str, str] = {}
         self._paths: dict[str, tuple[int, ...]] = {}
         self._sum_of_min: list[int] | None = None
+        self._leaf_slots: NDArray[np.int64] | None = None
         self.slots.take(ROOT)
         self._outside = (self.slots.take(OUTSIDE),)
 
@@ -45,7 +49,7 @@ class Tree:
     def remove(self, name: str) -> None:
         """Forget a quota; its slot stays taken until nothing is booked in it any more."""
         quota = self.quotas.pop(name, None)
-        self._sum_of_min = None
+        self._sum_of_min = self._leaf_slots = None
         self._paths.clear()
         for namespace in quota.namespaces if quota is not None else ():
             if self._by_namespace.get(namespace) == name:
@@ -78,6 +82,14 @@ class Tree:
         """The quotas without children, by name."""
         parents = {quota.parent for quota in self.quotas.values()}
         return (self.quotas[name] for name in sorted(self.quotas) if name not in parents)
+
+    @property
+    def leaf_slots(self) -> NDArray[np.int64]:
+        """The slots of the quotas without children."""
+        if self._leaf_slots is None:
+            slots = [self.slots[quota.name] for quota in self.leaves()]
+            self._leaf_slots = np.array(slots, dtype=np.int64)
+        return self._leaf_slots
 
     def guaranteed(self, row: int) -> int | None:
         """The sum of min over all leaves in this resource; None where no quota's min names it."""

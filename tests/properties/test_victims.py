@@ -28,6 +28,8 @@ class Case:
     running: tuple[Pod, ...]
     claimant: Pod
     budget: Budget | None
+    others: tuple[Pod, ...] = ()
+    """Who waits beside the claimant."""
 
 
 def asks(pod: Pod) -> Amounts:
@@ -151,9 +153,44 @@ class Rules:
         low = self.low[self.team].get(resource, 0)
         return self.used(self.team, resource) + self.wants[resource] <= low
 
+    def spare(self, resource: str) -> int:
+        """Min, or what is left of all that is lent once the others have what they are owed."""
+        owed = sum(
+            min(self.wanted(team, resource), self.low[team].get(resource, 0))
+            for team in TEAMS
+            if team != self.team
+        )
+        there_is = sum(dict(node.allocatable).get(resource, 0) for node in self.case.nodes)
+        there_is -= self.used("free", resource)
+        lent = sum(low.get(resource, 0) for low in self.low.values())
+        assert self.team is not None
+        return max(self.low[self.team].get(resource, 0), min(there_is, lent) - owed)
+
+    def wanted(self, team: str, resource: str) -> int:
+        """What the team asks for, running and waiting."""
+        others = (pod for pod in self.case.others if pod.namespace == team)
+        return self.used(team, resource) + sum(asks(pod).get(resource, 0) for pod in others)
+
+    def may_keep(self) -> bool:
+        """Would the claimant have to give nothing back at once?"""
+        assert self.team is not None
+        return all(
+            self.used(self.team, r) + amount <= self.spare(r)
+            for r, amount in self.wants.items()
+            if r in self.managed
+        )
+
+    def grows(self, gone: tuple[Pod, ...]) -> bool:
+        """Would the claimant's quota use more than it does, and more than it could keep?"""
+        return self.team is not None and any(
+            self.used(self.team, r, gone) + amount > max(self.used(self.team, r), self.spare(r))
+            for r, amount in self.wants.items()
+            if r in self.managed
+        )
+
     def judged(self, node: Node) -> set[str] | None:
         """The resources in which reclaim is judged for this node; None if it may not reclaim."""
-        if self.team is None or self.over_max(()):
+        if self.team is None or self.over_max(()) or not self.may_keep():
             return None
         short = (self.short_on(node, ()) & self.managed) | self.short_of_sum(())
         judged = short or (set(self.wants) & self.managed)
@@ -198,7 +235,7 @@ class Rules:
     def may_preempt(self, gone: tuple[Pod, ...]) -> bool:
         claimant = self.case.claimant
         own = self.team
-        return all(
+        return not self.grows(gone) and all(
             pod.priority < claimant.priority
             and (pod.namespace == own if own else pod.namespace not in TEAMS)
             for pod in gone
@@ -280,7 +317,7 @@ def test_no_victim_could_be_put_back(case: Case) -> None:
     for pod in gone:
         others = tuple(other for other in gone if other != pod)
         assert node is not None
-        assert not rules.starts(node, others)
+        assert not rules.starts(node, others) or rules.grows(others)
 
 
 @settings(deadline=None, max_examples=150)
@@ -318,5 +355,6 @@ def test_at_the_fixed_point_nobody_waits_for_whom_others_would_have_to_go(
     else:
         raise AssertionError("no fixed point")
     for pod in waiting.values():
-        final = Case(case.nodes, case.quotas, tuple(running.values()), pod, None)
+        others = tuple(other for other in waiting.values() if other != pod)
+        final = Case(case.nodes, case.quotas, tuple(running.values()), pod, None, others)
         assert Rules(final).best() is None

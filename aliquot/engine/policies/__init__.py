@@ -25,6 +25,10 @@ class Policy(Protocol):
         """What must come free in the quotas before the gates let the claim pass."""
         ...
 
+    def is_owed(self, state: State, claim: Claim) -> bool:
+        """Is the claim within what is guaranteed to it, so that no hold stands in its way?"""
+        ...
+
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Offer]]:

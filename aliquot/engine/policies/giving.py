@@ -6,7 +6,7 @@ from lower-priority pods of its own quota. Pods without a quota are left alone b
 the other way round, unless the knob `quotaless` says that they go first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,19 +15,27 @@ from numpy.typing import NDArray
 from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Vector
 from aliquot.engine.objects import Pod
-from aliquot.engine.offer import CRITICAL, Mask, Offer, Rights, evictable
+from aliquot.engine.offer import CRITICAL, Mask, Offer, Right, Rights, evictable
+from aliquot.engine.policies.borrowing import soon, within_min
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason
 from aliquot.engine.state import State
 from aliquot.engine.tree import OUTSIDE, ROOT
 
 Rows = tuple[int, ...]
+Spare = Callable[[State, str, int], int]
+"""What a quota can use of a resource without having to give it back at once."""
 
 _GOES_FIRST = "makes way for a pod with a quota: pods without one go first"
 
 
 def offers(
-    state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
+    state: State,
+    claim: Claim,
+    node_class: str | None,
+    rights: Rights,
+    now: int,
+    spare: Spare,
 ) -> Iterator[list[Offer]]:
     """Ranks of offers, the best first."""
     may_go, running = evictable(state, now), state.running
@@ -44,17 +52,46 @@ def offers(
         yield [Offer(first, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
     else:
         first[:] = False
-    yield from _from_others(state, claim, node_class, rights, may_go, first)
+    if _may_keep(state, claim, node_class, spare):
+        yield from _from_others(state, claim, node_class, rights, may_go, first)
     own = may_go & (running.quota == state.tree.slots[claim.quota]) & lower
-    yield [Offer(own | first, Reason.PREEMPTED_IN_QUOTA, _outranked(claim))]
+    if own.any() or first.any():
+        in_exchange = _in_exchange(state, claim, node_class, spare)
+        reason, explain = Reason.PREEMPTED_IN_QUOTA, _outranked(claim)
+        yield [Offer(own | first, reason, explain, rights=in_exchange)]
 
 
-def within_min(state: State, claim: Claim, row: int, amount: int) -> bool:
-    """Would the claim's quota still be within its min in this resource?"""
+def _may_keep(state: State, claim: Claim, node_class: str | None, spare: Spare) -> bool:
+    """Nobody goes for a claim that would have to give back at once.
+
+    What it asks for beyond its min must be there once all others have what they are owed.
+    """
     assert claim.quota is not None
-    slot, ledger = state.tree.slots[claim.quota], state.ledger
-    soon = ledger.used.get(row, slot) - state.leaving_charge.get(row, slot)
-    return soon + ledger.held.get(row, slot) + amount <= state.tree.min.get(row, slot)
+    slot = state.tree.slots[claim.quota]
+    return all(
+        within_min(state, claim.quota, row, amount)
+        or soon(state, row, slot) + amount <= spare(state, claim.quota, row)
+        for row, amount in claim.charge(node_class)
+        if state.tree.guaranteed(row) is not None
+    )
+
+
+def _in_exchange(state: State, claim: Claim, node_class: str | None, spare: Spare) -> Rights:
+    """For the same reason, inside a quota one pod replaces others; the quota does not grow by it.
+
+    Unless it can keep what it grows by.
+    """
+    assert claim.quota is not None
+    slot = state.tree.slots[claim.quota]
+    rights: Rights = {}
+    for row, amount in claim.charge(node_class):
+        if state.tree.guaranteed(row) is None or within_min(state, claim.quota, row, amount):
+            continue
+        before = soon(state, row, slot)
+        short = before + amount - max(before, spare(state, claim.quota, row))
+        if short > 0:
+            rights[Right(slot, row)] = short
+    return rights
 
 
 def _outranked(claim: Claim) -> "Outranked":
@@ -101,7 +138,7 @@ def _short_rows(state: State, claim: Claim, asked: Vector, rights: Rights) -> di
     """
     charge = [(r, a) for r, a in asked if state.tree.guaranteed(r) is not None]
     room = dict(claim.asks[0].room)
-    entitled = {row for row, amount in charge if within_min(state, claim, row, amount)}
+    entitled = {row for row, n in charge if within_min(state, str(claim.quota), row, n)}
     in_sum = {right.row for right in rights if right.slot == state.tree.slots[ROOT]}
     if any(right.slot != state.tree.slots[ROOT] for right in rights) or not in_sum <= entitled:
         return {}

@@ -1,0 +1,134 @@
+"""Borrowing under min and max: what all quotas together may use, and what a claim lacks for it.
+
+A claim may start if all quotas together stay within the sum of their guarantees: whoever goes
+above min does so on min that somebody else leaves idle. With `borrow: freeCapacity`, what the
+cluster has beyond the guarantees is lent, too.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.config import Borrow
+from aliquot.engine.offer import Right, Rights
+from aliquot.engine.quantity import LIMIT, text
+from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.state import State
+from aliquot.engine.tree import OUTSIDE, ROOT
+
+_LOW_BITS = 31
+
+
+class Borrowing:
+    """The gate of policies whose quotas lend each other what is idle of their min."""
+
+    def __init__(self, borrow: Borrow) -> None:
+        self._lend_free = borrow == "freeCapacity"
+
+    def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """Used by all quotas, plus what is held, plus the claim, within the sum of min.
+
+        Only resources that the claim asks for count, and of those only the ones that some quota's
+        min names.
+        """
+        if claim.quota is None:
+            return None
+        ledger, root = state.ledger, state.tree.slots[ROOT]
+        for row, amount in claim.charge(node_class):
+            most = self._lendable(state, row)
+            if most is None or most >= LIMIT:
+                continue
+            used = ledger.used.get(row, root)
+            held = ledger.held.get(row, root) if ledger.holding else 0
+            if used + held + amount > most:
+                resource = state.resources.names[row]
+                return Refusal(
+                    Reason.BORROWING_EXHAUSTED,
+                    f"all quotas together: {self._bound_name} {text(resource, most)} {resource}, "
+                    f"used {text(resource, used)}{kept(resource, held)}, "
+                    f"{asked(claim.size, resource, amount)}; it waits until enough is given back",
+                    quota=claim.quota,
+                    resource=resource,
+                    watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
+                )
+        return None
+
+    def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
+        """What must come free in the quotas before the claim may start, leaving pods aside."""
+        rights: Rights = {}
+        if claim.quota is None:
+            return rights
+        root = state.tree.slots[ROOT]
+        for row, amount in claim.charge(node_class):
+            bounds = [(root, self._lendable(state, row))]
+            path = state.tree.path(claim.quota)[:-1]
+            bounds.extend((slot, state.tree.max.get(row, slot)) for slot in path)
+            for slot, most in bounds:
+                if most is not None and most < LIMIT:
+                    short = soon(state, row, slot) + amount - most
+                    if short > 0:
+                        rights[Right(slot, row)] = short
+        return rights
+
+    def is_owed(self, state: State, claim: Claim) -> bool:
+        """Is the claim within its quota's min, in all that it asks for, whatever is held?"""
+        if claim.quota is None:
+            return False
+        slot, tree = state.tree.slots[claim.quota], state.tree
+        return all(
+            state.ledger.used.get(row, slot) + amount <= tree.min.get(row, slot)
+            for row, amount in claim.charge(None)
+            if tree.guaranteed(row) is not None
+        )
+
+    def spare(self, state: State, quota: str, row: int) -> int:
+        """What a quota can use without having to give it back at once.
+
+        Its min, and beyond it what is left once all others have what they ask for of theirs.
+        """
+        tree, ledger = state.tree, state.ledger
+        own, leaves = tree.slots[quota], tree.leaf_slots
+        others = leaves[leaves != own]
+        unasked = tree.min.data[row][others]
+        for part in (
+            ledger.used.data[row][others] - state.leaving_charge.data[row][others],
+            ledger.held.data[row][others],
+            ledger.wanted.data[row][others],
+        ):
+            unasked = unasked - np.minimum(part, unasked)
+        owed = _add_up(tree.min.data[row][others] - unasked)
+        there_is = state.nodes.total.get(state.resources.names[row], 0)
+        there_is -= ledger.used.get(row, tree.slots[OUTSIDE])
+        lendable = self._lendable(state, row)
+        most = there_is if lendable is None else min(there_is, lendable)
+        return max(tree.min.get(row, own), most - owed)
+
+    @property
+    def _bound_name(self) -> str:
+        return "guaranteed or free" if self._lend_free else "sum of min"
+
+    def _lendable(self, state: State, row: int) -> int | None:
+        """What all quotas together may use of this resource; None if none guarantees any of it."""
+        guaranteed = state.tree.guaranteed(row)
+        if guaranteed is None or not self._lend_free:
+            return guaranteed
+        outside = state.ledger.used.get(row, state.tree.slots[OUTSIDE])
+        return max(guaranteed, state.nodes.total.get(state.resources.names[row], 0) - outside)
+
+
+def _add_up(amounts: NDArray[np.int64]) -> int:
+    """The exact sum, however large."""
+    high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
+    return (high << _LOW_BITS) + low
+
+
+def soon(state: State, row: int, slot: int) -> int:
+    """What is used or held in an account once those who are leaving have left."""
+    used = state.ledger.used.get(row, slot) - state.leaving_charge.get(row, slot)
+    return used + state.ledger.held.get(row, slot)
+
+
+def within_min(state: State, quota: str, row: int, amount: int) -> bool:
+    """Would a quota that takes this much more still be within its min?"""
+    slot = state.tree.slots[quota]
+    return soon(state, row, slot) + amount <= state.tree.min.get(row, slot)
