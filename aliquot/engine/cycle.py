@@ -20,7 +20,8 @@ from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
 from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
 from aliquot.engine.events import Event
-from aliquot.engine.ledger import Entry, Stage
+from aliquot.engine.holds import Holds
+from aliquot.engine.ledger import Entry
 from aliquot.engine.order import importance
 from aliquot.engine.placement import Ask
 from aliquot.engine.policies import POLICIES, lower
@@ -30,6 +31,8 @@ from aliquot.engine.reclaim import Plan, search
 from aliquot.engine.state import State
 from aliquot.engine.tree import OUTSIDE, ROOT
 from aliquot.engine.waiting import Lane
+
+_IN_A_CIRCLE = "; those who could make way did so before, and to ask them again goes in a circle"
 
 
 class Engine:
@@ -41,8 +44,7 @@ class Engine:
         self.state = State(knobs)
         self._policy = POLICIES[policy](knobs)
         self._gates = (max_gate, self._policy.gate)
-        self._hold_for = knobs.eviction.hold_for
-        self._held_until: dict[str, int] = {}
+        self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
         self._now = 0
         self._ripe: int | None = None
         """When the next pod will have run for `minRuntime`, if a claim waits for that."""
@@ -55,7 +57,7 @@ class Engine:
         """Decide everything that can be decided now (in nanoseconds)."""
         self._now = now
         decisions: list[Decision] = list(self._lose())
-        self._expire_holds(now)
+        self._holds.expire(now)
         decisions.extend(self._lower())
         self._wake_reclaimers()
         self._wake()
@@ -66,14 +68,14 @@ class Engine:
 
     def next_deadline(self) -> int | None:
         """When a cycle is due even if nothing happens before: a hold ends, a pod may be asked."""
-        moments = [*self._held_until.values(), *([] if self._ripe is None else [self._ripe])]
-        return min(moments, default=None)
+        moments = (self._holds.deadline(), self._ripe)
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
         claim, ledger = self.state.waiting.claim(uid), self.state.ledger
         held = [uid for uid in claim.uids() if uid in ledger.holding]
-        lesser = self._lesser_holds(claim) if self._may_override(claim) else []
+        lesser = self._holds.lesser(claim)
         with ledger.lifted([*held, *(u for u in lesser if u not in held)]):
             before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.pods}
             refusal = self._judge(claim)
@@ -104,13 +106,15 @@ class Engine:
     def _make_way(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
         """Evict the victims, and hold room and right for the claim until they are gone."""
         state = self.state
+        victims = tuple(victim.pod for victim in plan.victims)
+        state.circles.note(state.circles.move(state.waiting.mark, claim.pods, victims))
+        self._holds.begin(claim, (pod.uid for pod in victims), self._now)
         for victim in plan.victims:
             state.budgets.spend(victim.pod)
             state.let_go(victim.pod.uid)
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
         for pod, ask, node in zip(claim.pods, claim.asks, plan.nodes, strict=True):
             state.ledger.hold(pod.uid, state.booking(ask, claim.quota, node))
-            self._held_until[pod.uid] = self._now + self._hold_for
             decisions.append(Nominate(pod, node))
         state.waiting.add(Claim(claim.pods, claim.asks, claim.quota, held=True))
 
@@ -128,12 +132,12 @@ class Engine:
             refusal = self._judge(claim)
             if refusal is None:
                 return None
-            lesser = self._lesser_holds(claim) if self._may_override(claim) else []
+            lesser = self._holds.lesser(claim)
             with ledger.lifted(lesser):
                 refusal = self._judge(claim) if lesser else refusal
                 verdict = refusal and self._reclaim(claim, refusal)
         if verdict is None:
-            self._displace(claim, lesser)
+            self._holds.displace(claim, lesser)
         return verdict
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
@@ -148,11 +152,18 @@ class Engine:
         if plan is None:
             self._note_when_ripe()
             return replace(refusal, watch=(*refusal.watch, BORROWERS)) if claim.quota else refusal
-        if plan.victims or claim.uid not in self._held_until:
+        if plan.victims and self._goes_round(claim, plan):
+            return replace(refusal, message=f"{refusal.message}{_IN_A_CIRCLE}")
+        if plan.victims or claim.uid not in self._holds:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
         everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
         return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
+
+    def _goes_round(self, claim: Claim, plan: Plan) -> bool:
+        """Has the same been done before, with nothing changed from outside since?"""
+        circles, victims = self.state.circles, tuple(victim.pod for victim in plan.victims)
+        return circles.was_made(circles.move(self.state.waiting.mark, claim.pods, victims))
 
     def _search(self, claim: Claim) -> Plan | None:
         """Who must go so that the claim can start; class by class where charges depend on it."""
@@ -210,47 +221,6 @@ class Engine:
             before[pod.uid] = state.ledger.entries.get(pod.uid)
             state.ledger.reserve(pod.uid, state.booking(ask, claim.quota, node))
         return None
-
-    def _lesser_holds(self, claim: Claim) -> list[str]:
-        """What is held for less important claims of the same quota."""
-        held = self.state.ledger.holding_in.get(claim.quota, ())
-        return [uid for uid in held if self.state.waiting.claim(uid).key > claim.key]
-
-    def _may_override(self, claim: Claim) -> bool:
-        """May it take what is held for lesser claims of its quota?
-
-        Not if it borrows: what was taken back for a min is not for borrowing, or others would be
-        asked to give again and again.
-        """
-        return claim.quota is None or self._policy.is_owed(self.state, claim)
-
-    def _displace(self, claim: Claim, held: list[str]) -> None:
-        """Lesser claims lose what was held for them where there is no room or right any more."""
-        state, entries = self.state, self.state.ledger.entries
-        nodes = {entries[pod.uid].node for pod in claim.pods}
-        lesser = [uid for uid in held if entries[uid].stage is Stage.HELD]
-        for uid in sorted(lesser, key=lambda uid: state.waiting.claim(uid).key, reverse=True):
-            entry = entries[uid]
-            no_room = entry.node in nodes and any(
-                state.placement.free_soon(row, state.leaving_room)[entry.node] < 0
-                for row, _ in entry.booking.room
-            )
-            if no_room or self._has_no_right(uid):
-                state.give_up_hold(uid)
-
-    def _has_no_right(self, uid: str) -> bool:
-        """Would the gates refuse this held claim even after everybody who leaves has left?"""
-        with self.state.ledger.lifted([uid]):
-            return bool(self._policy.rights(self.state, self.state.waiting.claim(uid), None))
-
-    def _expire_holds(self, now: int) -> None:
-        """Nothing is held for longer than `holdFor`."""
-        holding = self.state.ledger.holding
-        self._held_until = {uid: self._held_until.get(uid, now + self._hold_for) for uid in holding}
-        for uid, deadline in list(self._held_until.items()):
-            if deadline <= now:
-                self.state.give_up_hold(uid)
-                del self._held_until[uid]
 
     def _note_when_ripe(self) -> None:
         """A claim that found nobody may find somebody once more pods have run long enough."""
@@ -315,7 +285,7 @@ class Engine:
         state = self.state
         if not claim.pods[0].preempts:
             return False
-        if claim.quota is not None and self._may_override(claim):
+        if claim.quota is not None and self._policy.is_owed(state, claim):
             return True
         return any(
             state.pods[uid].priority < claim.priority

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from aliquot.engine.budgets import Budgets
+from aliquot.engine.circles import Circles, mark
 from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Columns, Resources
 from aliquot.engine.config import Knobs
@@ -47,8 +48,11 @@ class State:
         self.running = Running(self.resources)
         """Bound pods that are there to stay: the ones that could be asked to go."""
         self.budgets = Budgets()
+        self.circles = Circles()
         self.leaving: dict[str, Entry] = {}
         """Bound pods on their way out; what they hold is as good as free for whoever waits."""
+        self.overdue: set[str] = set()
+        """Bound pods that should have left and did not: nobody counts on their going."""
         self.leaving_room = Columns(self.resources, self.nodes.slots)
         self.leaving_charge = Columns(self.resources, self.tree.slots)
         self.walks: dict[object, object] = {}
@@ -82,8 +86,10 @@ class State:
                 self._drop_quota(name)
             case BudgetSet(budget):
                 self.budgets.set(budget)
+                self.circles.forget()
             case BudgetGone(path):
                 self.budgets.remove(path)
+                self.circles.forget()
 
     def booking(self, ask: Ask, quota: str | None, node: str) -> Booking:
         """What such a pod takes on a node, and is charged in its quota."""
@@ -99,13 +105,24 @@ class State:
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
-        if old is not None and old.quota is not None and old.quota != pod.quota:
-            del self._by_quota_named[old.quota][pod.uid]
+        if old is not None:
+            self._changed(old, pod)
+        if self._stays(pod):
+            self.circles.asked += mark(pod)
         self.pods[pod.uid] = pod
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
         if pod.quota is not None:
             self._by_quota_named.setdefault(pod.quota, {})[pod.uid] = None
         self._file(pod)
+
+    def _changed(self, old: Pod, pod: Pod) -> None:
+        """A pod is not what it was."""
+        if old.quota is not None and old.quota != pod.quota:
+            del self._by_quota_named[old.quota][pod.uid]
+        if self._stays(old):
+            self.circles.asked -= mark(old)
+        if replace(old, node=pod.node, nominated=pod.nominated) != pod:
+            self.circles.forget()
 
     def _file(self, pod: Pod) -> None:
         """Book a pod where it stands now: on its node, or among those that wait."""
@@ -122,6 +139,12 @@ class State:
         """Keep a bound pod among those that stay, or among those that leave."""
         going = pod.terminating or pod.uid in self.leaving
         self._unlist(pod.uid)
+        if pod.uid in self.overdue:
+            if going:
+                return
+            self.overdue.remove(pod.uid)
+            self.circles.asked += mark(pod)
+            self.circles.forget()
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.running.set(pod, entry)
@@ -149,7 +172,17 @@ class State:
 
     def let_go(self, uid: str) -> None:
         """A bound pod is evicted: it is on its way out."""
+        self.circles.asked -= mark(self.pods[uid])
         self._list(replace(self.pods[uid], terminating=True))
+
+    def give_up_on(self, uid: str) -> None:
+        """An evicted pod has not left in time."""
+        self._unlist(uid)
+        self.overdue.add(uid)
+
+    def _stays(self, pod: Pod) -> bool:
+        """Is it there to stay, as far as is known?"""
+        return not (pod.terminating or pod.uid in self.leaving or pod.uid in self.overdue)
 
     def _let_wait(self, pod: Pod) -> None:
         ask = self.placement.ask(pod.shape)
@@ -175,6 +208,10 @@ class State:
         if pod.quota is not None:
             del self._by_quota_named[pod.quota][uid]
         self.lost.pop(uid, None)
+        if self._stays(pod):
+            self.circles.asked -= mark(pod)
+            self.circles.forget()
+        self.overdue.discard(uid)
         self._unlist(uid)
         if uid in self.waiting:  # what was asked for is not owed any more
             self.waiting.remove(uid)
@@ -187,11 +224,13 @@ class State:
     def _unbind(self, uid: str) -> None:
         pod = self.pods.get(uid)
         if pod is not None and self.ledger.entries[uid].stage is Stage.RESERVED:
+            self.circles.forget()
             self._let_wait(pod)
 
     def _set_node(self, node: Node) -> None:
         if self.nodes.known.get(node.name) == node:
             return
+        self.circles.forget()
         slot = self.nodes.set(node)
         self.ledger.touched.append(slot)
         self.ledger.freed_nodes.add(slot)
@@ -203,6 +242,7 @@ class State:
     def _drop_node(self, name: str) -> None:
         if name not in self.nodes.known:
             return
+        self.circles.forget()
         self.nodes.remove(name)
         self.ledger.touched.append(self.nodes.slots[name])
         for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
@@ -224,6 +264,7 @@ class State:
             return
         if before is not None and _is_lower(quota, before):
             self.lowered[quota.name] = None
+        self.circles.forget()
         self.tree.set(quota)
         self.stirred = True
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
@@ -235,6 +276,7 @@ class State:
     def _drop_quota(self, name: str) -> None:
         quota = self.tree.quotas.get(name)
         if quota is not None:
+            self.circles.forget()
             self.tree.remove(name)
             self.ledger.freed_quotas.add(self.tree.slots[ROOT])
             self._rehome(name, quota.namespaces)

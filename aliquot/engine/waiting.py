@@ -10,6 +10,7 @@ import heapq
 from bisect import insort
 from collections.abc import Iterable, Iterator
 
+from aliquot.engine.circles import mark
 from aliquot.engine.claim import Claim
 from aliquot.engine.order import Natural
 from aliquot.engine.reasons import Refusal, Watch
@@ -70,6 +71,8 @@ class Waiting:
         self._due: list[tuple[int, int, Natural, int, Lane, Claim]] = []
         self._parked: dict[Watch, dict[Lane, None]] = {}
         self._pushed = 0
+        self.mark = 0
+        """The mark of all pods that wait; see `circles`."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._of
@@ -91,6 +94,7 @@ class Waiting:
         if lane is None:
             lane = self._lanes[kind] = Lane(kind)
         lane.add(claim)
+        self.mark += mark(*claim.pods)
         for uid in claim.uids():
             self._of[uid] = (lane, claim)
         self.wake([lane])
@@ -152,6 +156,7 @@ class Waiting:
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]
+        self.mark -= mark(*claim.pods)
         for uid in claim.uids():
             del self._of[uid]
 

@@ -1,0 +1,80 @@
+"""What is held: room and right that were freed for a claim, until it lands or times out.
+
+What is held for one counts against every other claim, except a more important one of the same
+quota that is owed it. Whoever was to make way and has not gone in time is not waited for any
+longer: the claim looks for somebody else.
+"""
+
+from collections.abc import Iterable
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.ledger import Stage
+from aliquot.engine.policies import Policy
+from aliquot.engine.state import State
+
+
+class Holds:
+    """Until when something is held, and for whom."""
+
+    def __init__(self, state: State, policy: Policy, hold_for: int) -> None:
+        self._state = state
+        self._policy = policy
+        self._hold_for = hold_for
+        self._until: dict[str, int] = {}
+        self._gone_by: dict[str, int] = {}
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._until
+
+    def begin(self, claim: Claim, victims: Iterable[str], now: int) -> None:
+        """Wait for these victims to go, so that the claim can start."""
+        deadline = now + self._hold_for
+        self._until.update(dict.fromkeys(claim.uids(), deadline))
+        self._gone_by.update(dict.fromkeys(victims, deadline))
+
+    def expire(self, now: int) -> None:
+        """Nothing is held for longer than `holdFor`, and nobody waited for."""
+        state, deadline = self._state, now + self._hold_for
+        leaving = self._gone_by.items()
+        self._gone_by = {uid: until for uid, until in leaving if uid in state.leaving}
+        for uid in [uid for uid, until in self._gone_by.items() if until <= now]:
+            state.give_up_on(uid)
+        self._until = {uid: self._until.get(uid, deadline) for uid in state.ledger.holding}
+        for uid in [uid for uid, until in self._until.items() if until <= now]:
+            state.give_up_hold(uid)
+            del self._until[uid]
+
+    def deadline(self) -> int | None:
+        """When the next one ends."""
+        return min(self._until.values(), default=None)
+
+    def lesser(self, claim: Claim) -> list[str]:
+        """What is held for less important claims of its quota, if that may give way to it.
+
+        Not to a claim that borrows: what was taken back for a min is not for borrowing, or others
+        would be asked to give again and again.
+        """
+        state = self._state
+        held = state.ledger.holding_in.get(claim.quota, ())
+        if not held or not (claim.quota is None or self._policy.is_owed(state, claim)):
+            return []
+        return [uid for uid in held if state.waiting.claim(uid).key > claim.key]
+
+    def displace(self, claim: Claim, held: list[str]) -> None:
+        """Lesser claims lose what was held for them where there is no room or right any more."""
+        state, entries = self._state, self._state.ledger.entries
+        nodes = {entries[pod.uid].node for pod in claim.pods}
+        lesser = [uid for uid in held if entries[uid].stage is Stage.HELD]
+        for uid in sorted(lesser, key=lambda uid: state.waiting.claim(uid).key, reverse=True):
+            entry = entries[uid]
+            no_room = entry.node in nodes and any(
+                state.placement.free_soon(row, state.leaving_room)[entry.node] < 0
+                for row, _ in entry.booking.room
+            )
+            if no_room or self._has_no_right(uid):
+                state.give_up_hold(uid)
+
+    def _has_no_right(self, uid: str) -> bool:
+        """Would the gates refuse this held claim even after everybody who leaves has left?"""
+        with self._state.ledger.lifted([uid]):
+            return bool(self._policy.rights(self._state, self._state.waiting.claim(uid), None))
