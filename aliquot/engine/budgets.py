@@ -25,9 +25,13 @@ class Budgets:
         self._budgets.get(path.partition("/")[0], {}).pop(path, None)
         self._spent.pop(path, None)
 
-    def any(self) -> bool:
-        """Are there any?"""
-        return any(self._budgets.values())
+    def exhausted_in(self) -> list[str]:
+        """The namespaces in which a budget allows no more evictions."""
+        return [
+            namespace
+            for namespace, budgets in self._budgets.items()
+            if any(self.left(path) == 0 for path in budgets)
+        ]
 
     def on(self, pod: Pod) -> tuple[str, ...]:
         """The budgets that evicting this pod would draw on."""

@@ -58,8 +58,8 @@ class Engine:
         self._now = now
         decisions: list[Decision] = list(self._lose())
         self._holds.expire(now)
-        decisions.extend(self._lower())
         self._wake_reclaimers()
+        decisions.extend(self._lower())
         self._wake()
         while (due := self.state.waiting.next()) is not None:
             self._try(*due, decisions)
@@ -242,12 +242,25 @@ class Engine:
             self.state.stirred = False
 
     def _lower(self) -> Iterator[Evict]:
-        """With `onQuotaLowered: evict`, a quota above its lowered bound gives back at once."""
-        lowered, self.state.lowered = self.state.lowered, {}
-        if self.state.knobs.eviction.on_quota_lowered == "evict":
-            for name in sorted(lowered):
-                if name in self.state.tree.quotas:
-                    yield from lower.evictions(self.state, name, self._now)
+        """With `onQuotaLowered: evict`, a quota above a lowered bound gives back at once.
+
+        What is spared for now is asked for later.
+        """
+        state = self.state
+        lowered, state.lowered = state.lowered, {}
+        if state.knobs.eviction.on_quota_lowered != "evict":
+            return
+        for name in sorted(lowered):
+            if name not in state.tree.quotas:
+                continue
+            excess = lower.above_max(state, name) | self._policy.excess(state, name)
+            for eviction in lower.evictions(state, name, excess, self._now):
+                state.budgets.spend(eviction.pod)
+                state.let_go(eviction.pod.uid)
+                yield eviction
+            if lower.above_max(state, name) or self._policy.excess(state, name):
+                state.lowered[name] = None
+                self._note_when_ripe()
 
     def _lose(self) -> Iterator[Evict]:
         """Pods whose node is gone are gone too."""

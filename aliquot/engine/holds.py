@@ -38,7 +38,7 @@ class Holds:
         leaving = self._gone_by.items()
         self._gone_by = {uid: until for uid, until in leaving if uid in state.leaving}
         for uid in [uid for uid, until in self._gone_by.items() if until <= now]:
-            state.give_up_on(uid)
+            state.leaving.give_up_on(uid)
         self._until = {uid: self._until.get(uid, deadline) for uid in state.ledger.holding}
         for uid in [uid for uid, until in self._until.items() if until <= now]:
             state.give_up_hold(uid)
@@ -68,7 +68,7 @@ class Holds:
         for uid in sorted(lesser, key=lambda uid: state.waiting.claim(uid).key, reverse=True):
             entry = entries[uid]
             no_room = entry.node in nodes and any(
-                state.placement.free_soon(row, state.leaving_room)[entry.node] < 0
+                state.placement.free_soon(row, state.leaving.room)[entry.node] < 0
                 for row, _ in entry.booking.room
             )
             if no_room or self._has_no_right(uid):

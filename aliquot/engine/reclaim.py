@@ -7,7 +7,7 @@ are on their way out already count as gone, so nobody is evicted twice for the s
 is checked as a whole before it is believed: the claim would start, and nobody could be put back.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ from aliquot.engine.cover import Cost, Item, Problem, choose, cost
 from aliquot.engine.objects import Pod
 from aliquot.engine.offer import Mask, Offer, Right, Rights
 from aliquot.engine.placement import Ask
+from aliquot.engine.quantity import LIMIT
 from aliquot.engine.reasons import Reason
 from aliquot.engine.state import State
 
@@ -96,11 +97,28 @@ class _Attempt:
         self.claim = claim
         self.rights = _larger(rights, offer.rights)
         self.offer = offer
-        self.may_go = offer.may_go.copy()
+        self.may_go = offer.may_go & self._affordable(offer)
         self._helpers: dict[int, Mask] = {}
         self.limits: dict[object, int] = dict(offer.limits.items())
         self.moved: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take less what they free."""
+
+    def _affordable(self, offer: Offer) -> Mask:
+        """Who draws no more than their quota can give."""
+        running = self.state.running
+        mask: Mask = np.ones_like(offer.may_go)
+        for row in {row for _, row in offer.limits}:
+            most = self._most(row, offer.limits)
+            mask &= running.charge.data[row] <= most[running.quota]
+        return mask
+
+    def _most(self, row: int, limits: Mapping[tuple[int, int], int]) -> NDArray[np.int64]:
+        """What each quota can give of a resource; the last place is for slots that nobody has."""
+        most = np.full(len(self.state.tree.slots) + 1, LIMIT, dtype=np.int64)
+        for (slot, limited), amount in limits.items():
+            if limited == row:
+                most[slot] = amount
+        return most
 
     def plan(self) -> tuple[Cost, Plan] | None:
         """The best plan, and what it costs."""
@@ -121,10 +139,10 @@ class _Attempt:
     def _settle(self, ask: Ask, rights: Rights) -> tuple[int, list[Item]] | None:
         """The best node and victims for one pod.
 
-        The circle widens until there is a set; one that breaks a budget is only the last resort.
+        It looks ever wider until there is a set; one that breaks a budget is only the last resort.
         """
         best: tuple[Cost, int, list[Item]] | None = None
-        for may_go, most, looked_at in self._circles():
+        for may_go, most, looked_at in self._widening():
             if best is not None and looked_at == _LAST_NODES:
                 break
             nodes = self._nodes(ask, rights, may_go, looked_at)
@@ -155,7 +173,7 @@ class _Attempt:
                 if key in self.limits:
                     self.limits[key] -= amount
 
-    def _circles(self) -> Iterator[tuple[Mask, int, int]]:
+    def _widening(self) -> Iterator[tuple[Mask, int, int]]:
         """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
 
         First without broken budgets; each time by rising priority; at last very many nodes.
@@ -167,19 +185,21 @@ class _Attempt:
         guarded = self._guarded()
         for base in ([may_go & ~guarded] if guarded.any() else []) + [may_go]:
             for level in np.unique(priority[base]):
-                circle = base & (priority <= level)
-                yield circle, _MOST_ELSEWHERE, _BEST_NODES
-                if circle.sum() > _MOST_ELSEWHERE:
-                    yield circle, _LAST_ELSEWHERE, _BEST_NODES
+                these = base & (priority <= level)
+                yield these, _MOST_ELSEWHERE, _BEST_NODES
+                if these.sum() > _MOST_ELSEWHERE:
+                    yield these, _LAST_ELSEWHERE, _BEST_NODES
         yield may_go, _LAST_ELSEWHERE, _LAST_NODES
 
     def _guarded(self) -> Mask:
         """Those whose eviction an exhausted budget forbids."""
         state, guarded = self.state, np.zeros_like(self.may_go)
-        if state.budgets.any():
-            for slot in np.flatnonzero(self.may_go):
-                paths = state.budgets.on(state.pods[str(state.running.slots.names[slot])])
-                guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
+        for namespace in state.budgets.exhausted_in():
+            for uid in state.in_namespace(namespace):
+                if uid in state.running.slots:
+                    paths = state.budgets.on(state.pods[uid])
+                    slot = state.running.slots[uid]
+                    guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
         return guarded
 
     def _nodes(self, ask: Ask, rights: Rights, may_go: Mask, most: int) -> list[int]:
@@ -196,14 +216,30 @@ class _Attempt:
         where = self.state.running.node[may_go]
         for row, amount in ask.room:
             free = self._free(row)[:count]
-            room = self.state.running.room.data[row][may_go]
-            freed = np.bincount(where, room, count) if len(where) else np.zeros(count)
-            possible &= free + freed >= amount
+            possible &= free + self._freed(row, may_go, where, count) >= amount
             shortage += np.maximum(amount - free, 0) / amount
         found = np.flatnonzero(possible)
         order = np.lexsort((self.state.nodes.rank[found], shortage[found]))
         ordered = [int(slot) for slot in found[order]]
         return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
+
+    def _freed(
+        self, row: int, may_go: Mask, where: NDArray[np.int64], count: int
+    ) -> NDArray[np.float64]:
+        """What would come free on every node if all of these went; no quota gives beyond its limit.
+
+        As floats: large enough for any sum, and only to see which nodes are worth a closer look.
+        """
+        if not len(where):
+            return np.zeros(count)
+        room = self.state.running.room.data[row][may_go].astype(np.float64)
+        if not any(limited == row for _, limited in self.offer.limits):
+            return np.bincount(where, room, count).astype(np.float64, copy=False)
+        quotas = self.state.running.quota[may_go]
+        most = self._most(row, self.offer.limits)
+        pairs, of = np.unique(where * len(most) + quotas, return_inverse=True)
+        given = np.minimum(np.bincount(of, room), most[pairs % len(most)])
+        return np.bincount(pairs // len(most), given, count).astype(np.float64, copy=False)
 
     def _promising(self, nodes: list[int], may_go: Mask, most: int) -> list[int]:
         """Of very many nodes, the least short, and those where the least important pods run."""
@@ -213,7 +249,7 @@ class _Attempt:
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 
     def _free(self, row: int) -> NDArray[np.int64]:
-        free = self.state.placement.free_soon(row, self.state.leaving_room)
+        free = self.state.placement.free_soon(row, self.state.leaving.room)
         for (moved_row, node), amount in self.moved.items():
             if moved_row == row:
                 free[node] -= amount
@@ -310,7 +346,7 @@ class _Attempt:
                 if (row, entry.node) in balance:
                     balance[row, entry.node] += amount
         return all(
-            int(self.state.placement.free_soon(row, self.state.leaving_room)[node]) + more >= 0
+            int(self.state.placement.free_soon(row, self.state.leaving.room)[node]) + more >= 0
             for (row, node), more in balance.items()
         )
 

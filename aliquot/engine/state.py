@@ -11,7 +11,7 @@ from dataclasses import replace
 from aliquot.engine.budgets import Budgets
 from aliquot.engine.circles import Circles, mark
 from aliquot.engine.claim import Claim
-from aliquot.engine.columns import Columns, Resources
+from aliquot.engine.columns import Resources
 from aliquot.engine.config import Knobs
 from aliquot.engine.events import (
     BindFailed,
@@ -25,6 +25,7 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
+from aliquot.engine.leaving import Leaving
 from aliquot.engine.ledger import Booking, Entry, Ledger, Stage
 from aliquot.engine.nodes import Nodes
 from aliquot.engine.objects import Node, Pod, Quota
@@ -49,12 +50,7 @@ class State:
         """Bound pods that are there to stay: the ones that could be asked to go."""
         self.budgets = Budgets()
         self.circles = Circles()
-        self.leaving: dict[str, Entry] = {}
-        """Bound pods on their way out; what they hold is as good as free for whoever waits."""
-        self.overdue: set[str] = set()
-        """Bound pods that should have left and did not: nobody counts on their going."""
-        self.leaving_room = Columns(self.resources, self.nodes.slots)
-        self.leaving_charge = Columns(self.resources, self.tree.slots)
+        self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
         self.walks: dict[object, object] = {}
         """What a policy has worked out about pods that have not changed since."""
         self.stirred = False
@@ -96,6 +92,10 @@ class State:
         known = self.nodes.known.get(node)
         charge = ask.charge(None if known is None else known.node_class)
         return Booking(quota, charge, node, ask.room)
+
+    def in_namespace(self, namespace: str) -> Iterable[str]:
+        """The uids of the pods there."""
+        return self._by_namespace.get(namespace, ())
 
     def give_up_hold(self, uid: str) -> None:
         """Nothing is kept for this pod any longer; it waits on."""
@@ -139,10 +139,10 @@ class State:
         """Keep a bound pod among those that stay, or among those that leave."""
         going = pod.terminating or pod.uid in self.leaving
         self._unlist(pod.uid)
-        if pod.uid in self.overdue:
+        if pod.uid in self.leaving.overdue:
             if going:
                 return
-            self.overdue.remove(pod.uid)
+            self.leaving.overdue.remove(pod.uid)
             self.circles.asked += mark(pod)
             self.circles.forget()
         entry = self.ledger.entries[pod.uid]
@@ -150,10 +150,7 @@ class State:
             self.running.set(pod, entry)
             self.stirred = self.stirred or self._is_above_min(entry)
             return
-        self.leaving[pod.uid] = entry
-        self.leaving_room.add(entry.node, entry.booking.room, +1)
-        for slot in entry.path:
-            self.leaving_charge.add(slot, entry.booking.charge, +1)
+        self.leaving.add(pod.uid, entry)
 
     def _is_above_min(self, entry: Entry) -> bool:
         slot = entry.path[0]
@@ -164,30 +161,23 @@ class State:
 
     def _unlist(self, uid: str) -> None:
         self.running.remove(uid)
-        entry = self.leaving.pop(uid, None)
-        if entry is not None:
-            self.leaving_room.add(entry.node, entry.booking.room, -1)
-            for slot in entry.path:
-                self.leaving_charge.add(slot, entry.booking.charge, -1)
+        self.leaving.remove(uid)
 
     def let_go(self, uid: str) -> None:
         """A bound pod is evicted: it is on its way out."""
         self.circles.asked -= mark(self.pods[uid])
         self._list(replace(self.pods[uid], terminating=True))
 
-    def give_up_on(self, uid: str) -> None:
-        """An evicted pod has not left in time."""
-        self._unlist(uid)
-        self.overdue.add(uid)
-
     def _stays(self, pod: Pod) -> bool:
         """Is it there to stay, as far as is known?"""
-        return not (pod.terminating or pod.uid in self.leaving or pod.uid in self.overdue)
+        leaving = self.leaving
+        return not (pod.terminating or pod.uid in leaving or pod.uid in leaving.overdue)
 
     def _let_wait(self, pod: Pod) -> None:
         ask = self.placement.ask(pod.shape)
         quota = self.tree.home(pod)
-        node = pod.nominated or self._held_on(pod.uid)
+        stuck = pod.gated or pod.terminating
+        node = None if stuck else pod.nominated or self._held_on(pod.uid)
         held = node in self.nodes.known
         if node is not None and held:
             self.ledger.hold(pod.uid, self.booking(ask, quota, node))
@@ -211,7 +201,7 @@ class State:
         if self._stays(pod):
             self.circles.asked -= mark(pod)
             self.circles.forget()
-        self.overdue.discard(uid)
+        self.leaving.overdue.discard(uid)
         self._unlist(uid)
         if uid in self.waiting:  # what was asked for is not owed any more
             self.waiting.remove(uid)

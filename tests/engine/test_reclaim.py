@@ -229,3 +229,80 @@ def test_every_node_is_looked_at_before_a_claim_is_told_that_nobody_can_go() -> 
     engine.apply(PodSet(pod("y-1", 8, "y", node="n29")))
     engine.apply(PodSet(pod("claim", 8, "a")))
     assert evicted(engine.cycle()) == ["y-1"]
+
+
+def test_a_victim_that_does_not_leave_is_not_waited_for_for_ever() -> None:
+    """Its claimant asks somebody else once `holdFor` is over; who stays after all counts again."""
+    engine = lent("n1", hold_for=10)
+    engine.apply(node("n2", 1))
+    engine.apply(PodSet(pod("a-old", 1, "a", node="n2", created=-1)))
+    engine.apply(quota("b", 3))
+    engine.apply(PodSet(pod("b-1", 1, "b")))
+    first = engine.cycle(0)
+    assert len(evicted(first)) == 1
+    assert engine.cycle(9) == []
+    assert engine.next_deadline() == 10
+    second = engine.cycle(10)
+    assert len(evicted(second)) == 1
+    assert evicted(second) != evicted(first)
+    stubborn = next(each.pod for each in first if isinstance(each, Evict))
+    engine.apply(PodSet(stubborn))
+    assert stubborn.uid in engine.state.running.slots
+
+
+def test_what_leaves_is_exact_again_after_a_saturated_sum() -> None:
+    huge = 2**61
+    engine = build(quota("a", 1), node("n1", 8))
+    for name in ("a-0", "a-1", "a-2"):
+        engine.apply(PodSet(pod(name, huge, "a", node="n1", terminating=True)))
+    engine.apply(PodGone("a-2"))
+    row, slot = engine.state.resources.row(GPU), engine.state.nodes.slots["n1"]
+    engine.apply(PodGone("a-1"))
+    assert engine.state.leaving.room.get(row, slot) == huge
+
+
+def test_a_gated_pod_has_nothing_held_for_it() -> None:
+    engine = lent("n1")
+    engine.apply(PodSet(pod("b-1", 1, "b", nominated="n1", gated=True)))
+    assert not engine.state.ledger.holding
+
+
+def test_the_node_where_small_pods_run_is_found_among_very_many() -> None:
+    """Quota a may give two GPUs only, and all but the last of its nodes hold pods of four."""
+    nodes = [f"n{number:04}" for number in range(700)]
+    engine = build(quota("a", 4 * 699), quota("b", 2))
+    for number, name in enumerate(nodes):
+        engine.apply(node(name, 4 if name != nodes[-1] else 2))
+        size = 4 if name != nodes[-1] else 2
+        engine.apply(PodSet(pod(f"a-{number}", size, "a", node=name)))
+    engine.apply(PodSet(pod("b-1", 2, "b")))
+    assert evicted(engine.cycle()) == ["a-699"]
+
+
+def test_a_lowered_quota_gives_back_what_it_can_and_the_rest_later() -> None:
+    """Nobody goes beyond what is needed, and pods that have just started go when they may."""
+    engine = build(quota("a", 8), node("n1", 8), on_quota_lowered="evict", min_runtime=10)
+    for number, (gpus, started) in enumerate(((4, 0), (1, 0), (3, 5))):
+        engine.apply(PodSet(pod(f"a-{number}", gpus, "a", node="n1", started=started)))
+    low = QuotaSet(Quota("a/q", ((GPU, 3),), ((GPU, 3),), namespaces=frozenset({"a"})))
+    engine.apply(low)
+    first = engine.cycle(10)
+    assert evicted(first) == ["a-0", "a-1"]
+    for name in evicted(first):
+        engine.apply(PodGone(name))
+    assert engine.cycle(15) == []
+
+    engine.apply(QuotaSet(replace(low.quota, min=((GPU, 2),))))
+    assert evicted(engine.cycle(16)) == ["a-2"]
+
+
+def test_a_lowered_min_is_given_back_where_nobody_lends_it_any_more() -> None:
+    engine = build(quota("a", 4), quota("b", 4), node("n1", 8), on_quota_lowered="evict")
+    for number in range(4):
+        engine.apply(PodSet(pod(f"a-{number}", 1, "a", node="n1", created=number)))
+        engine.apply(PodSet(pod(f"b-{number}", 1, "b", node="n1", created=number)))
+    engine.cycle()
+    engine.apply(quota("a", 2))
+    gone = engine.cycle()
+    assert evicted(gone) == ["a-2", "a-3"]
+    assert {each.reason for each in gone if isinstance(each, Evict)} == {"QuotaLowered"}

@@ -222,6 +222,7 @@ class EngineMachine(RuleBasedStateMachine):
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert summarise(fresh.state) == summarise(self.engine.state)
+        assert fresh.state.circles.asked == self.engine.state.circles.asked
         assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
 
     def facts(self) -> list[Event]:

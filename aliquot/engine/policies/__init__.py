@@ -25,6 +25,10 @@ class Policy(Protocol):
         """What must come free in the quotas before the gates let the claim pass."""
         ...
 
+    def excess(self, state: State, quota: str) -> Rights:
+        """What a quota uses, max aside, that it may not use any more: its bounds were lowered."""
+        ...
+
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is the claim within what is guaranteed to it, so that no hold stands in its way?"""
         ...

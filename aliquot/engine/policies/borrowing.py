@@ -70,6 +70,19 @@ class Borrowing:
                         rights[Right(slot, row)] = short
         return rights
 
+    def excess(self, state: State, quota: str) -> Rights:
+        """What a quota borrows although nobody has it to lend any more."""
+        slot, root = state.tree.slots[quota], state.tree.slots[ROOT]
+        found: Rights = {}
+        for row in range(len(state.resources)):
+            most = self._lendable(state, row)
+            if most is not None and most < LIMIT:
+                borrowed = soon(state, row, slot) - state.tree.min.get(row, slot)
+                over = min(borrowed, soon(state, row, root) - most)
+                if over > 0:
+                    found[Right(root, row)] = over
+        return found
+
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is the claim within its quota's min, in all that it asks for, whatever is held?"""
         if claim.quota is None:
@@ -91,7 +104,7 @@ class Borrowing:
         others = leaves[leaves != own]
         unasked = tree.min.data[row][others]
         for part in (
-            ledger.used.data[row][others] - state.leaving_charge.data[row][others],
+            ledger.used.data[row][others] - state.leaving.charge.data[row][others],
             ledger.held.data[row][others],
             ledger.wanted.data[row][others],
         ):
@@ -124,7 +137,7 @@ def _add_up(amounts: NDArray[np.int64]) -> int:
 
 def soon(state: State, row: int, slot: int) -> int:
     """What is used or held in an account once those who are leaving have left."""
-    used = state.ledger.used.get(row, slot) - state.leaving_charge.get(row, slot)
+    used = state.ledger.used.get(row, slot) - state.leaving.charge.get(row, slot)
     return used + state.ledger.held.get(row, slot)
 
 

@@ -145,7 +145,7 @@ def _short_rows(state: State, claim: Claim, asked: Vector, rights: Rights) -> di
     count = len(state.nodes.slots)
     codes = np.zeros(count, dtype=np.int64)
     for bit, (row, _) in enumerate(charge):
-        free = state.placement.free_soon(row, state.leaving_room)[:count]
+        free = state.placement.free_soon(row, state.leaving.room)[:count]
         codes |= (free < room.get(row, 0)).astype(np.int64) << bit
     groups: dict[Rows, Mask] = {}
     for code in np.unique(codes):

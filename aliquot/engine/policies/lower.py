@@ -1,39 +1,58 @@
-"""A quota's bound was lowered below what it uses: who goes, if the knob says that somebody must."""
+"""A quota's bounds were lowered below what it uses: who goes, if the knob says that any must."""
 
-from collections.abc import Iterator
-
+from aliquot.engine.cover import Item, Problem, choose
 from aliquot.engine.decisions import Evict
-from aliquot.engine.offer import evictable
-from aliquot.engine.quantity import LIMIT, text
+from aliquot.engine.offer import Right, Rights, evictable
+from aliquot.engine.policies.borrowing import soon
+from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason
 from aliquot.engine.state import State
+from aliquot.engine.tree import ROOT
 
 
-def evictions(state: State, quota: str, now: int) -> Iterator[Evict]:
-    """The least important pods of the quota, until it is within its max."""
+def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:
+    """The least important pods of the quota whose end brings it within its bounds.
+
+    Where others are spared for now, those who can go do.
+    """
     may_go = evictable(state, now)
+    ranked = state.running.ranked(state.tree.slots[quota])
+    items = [_item(state, uid, excess) for uid in ranked if may_go[state.running.slots[uid]]]
+    needs: dict[object, int] = {
+        right: min(amount, sum(item.helps.get(right, 0) for item in items))
+        for right, amount in excess.items()
+    }
+    needs = {right: amount for right, amount in needs.items() if amount > 0}
+    budgets = {path: state.budgets.left(path) for item in items for path in item.budgets}
+    chosen = (choose(items, Problem(needs, {}, budgets)) or []) if needs else []
+    words = {item.uid: _words(state, quota, item, excess) for item in chosen}
+    return [Evict(state.pods[uid], None, Reason.QUOTA_LOWERED, words[uid]) for uid in words]
+
+
+def _item(state: State, uid: str, excess: Rights) -> Item:
+    pod, charge = state.pods[uid], dict(state.ledger.entries[uid].booking.charge)
+    helps: dict[object, int] = {right: charge.get(right.row, 0) for right in excess}
+    return Item(uid, pod.priority, pod.created, pod.path, helps, {}, state.budgets.on(pod))
+
+
+def _words(state: State, quota: str, item: Item, excess: Rights) -> str:
+    """Which bound, and the numbers."""
+    right = next(right for right in excess if item.helps.get(right))
+    name, used = state.resources.names[right.row], soon(state, right.row, right.slot)
+    most = text(name, used - excess[right])
+    return (
+        f"all quotas together: sum of min {most} {name}, used {text(name, used)}"
+        if right.slot == state.tree.slots[ROOT]
+        else f"quota {quota}: max {most} {name}, used {text(name, used)}"
+    )
+
+
+def above_max(state: State, quota: str) -> Rights:
+    """What the quota uses beyond its max."""
     slot = state.tree.slots[quota]
-    for uid in reversed(list(state.running.ranked(slot))):
-        over = _over(state, slot)
-        charge = state.ledger.entries[uid].booking.charge
-        helps = [row for row, amount in charge if amount and row in over]
-        if may_go[state.running.slots[uid]] and helps:
-            row = helps[0]
-            name = state.resources.names[row]
-            used, most = over[row]
-            message = f"quota {quota}: max {text(name, most)} {name}, used {text(name, used)}"
-            pod = state.pods[uid]
-            state.budgets.spend(pod)
-            state.let_go(uid)
-            yield Evict(pod, None, Reason.QUOTA_LOWERED, message)
-
-
-def _over(state: State, slot: int) -> dict[int, tuple[int, int]]:
-    """The resources in which the quota uses more than its max: used and max."""
-    found = {}
+    found: Rights = {}
     for row in range(len(state.resources)):
-        used = state.ledger.used.get(row, slot) - state.leaving_charge.get(row, slot)
-        most = state.tree.max.get(row, slot)
-        if used > most and most < LIMIT:
-            found[row] = (used, most)
+        over = soon(state, row, slot) - state.tree.max.get(row, slot)
+        if over > 0:
+            found[Right(slot, row)] = over
     return found
