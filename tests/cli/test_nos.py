@@ -398,3 +398,23 @@ def test_validate_knows_the_configured_policy(aliquot: Run) -> None:
     missing = {**CONFIG, "profiles": [{"schedulerName": "x", "policy": "hierarchy"}]}
     ran = aliquot("validate", [nos], "--config", [missing])
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize(("model", "gb"), [("T4", 32), ("H100", 80)])
+def test_guaranteed_memory_is_taken_back(aliquot: Run, model: str, gb: int) -> None:
+    by_model = {**CONFIG, "gpu": {"memoryGBByModel": {"H100": 80}}}
+    documents = [
+        gpus("n", model, 4),
+        node("cpus", cpu=64),
+        quota("a", {MEMORY: 2 * gb}),
+        quota("b", {MEMORY: 2 * gb}),
+        *(pod(f"b/p-{number}", {"gpu": 1}) for number in range(4)),
+        pod("a/owner", {"gpu": 2}, {"arrival": "1m"}),
+    ]
+    result = simulate(aliquot, documents, "--config", [by_model])
+    evicted = [(each["pod"], each["reason"]) for each in result["evictions"]]
+    assert evicted == [("b/p-2", "ReclaimedForMin"), ("b/p-3", "ReclaimedForMin")]
+    assert {name: each[MEMORY] for name, each in used(result).items()} == {
+        "a/quota": str(2 * gb),
+        "b/quota": str(2 * gb),
+    }
