@@ -9,6 +9,7 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from aliquot.cli.tables import tables
 from aliquot.cluster import inputs
 from aliquot.cluster.simulation import Simulation
+from aliquot.dialects.configuration import Configuration
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 104
@@ -32,7 +33,9 @@ FRAME = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg
 
 def draw(example: str, name: str) -> None:
     """Simulate an example and keep what a terminal would show."""
-    simulation = Simulation(inputs.load([str(ROOT / "examples" / example)]), "capacity")
+    simulation = Simulation(
+        inputs.load([str(ROOT / "examples" / example)], Configuration()), "capacity"
+    )
     simulation.run()
     console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)
     console.print(tables(simulation, "all quotas are ElasticQuotas", WIDTH))

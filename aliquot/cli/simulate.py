@@ -41,7 +41,7 @@ def simulate(
     """
     settings = inputs.load_configuration(config)
     stop = None if until is None else duration(until, "--until", "")
-    given = inputs.load(paths)
+    given = inputs.load(paths, settings)
     chosen, why = resolve(policy, settings, given.manifests())
     for warning in given.findings:
         click.echo(f"warning: {warning}", err=True)

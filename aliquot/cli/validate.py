@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from aliquot.cli.skipped import say_what_was_skipped
-from aliquot.cluster import validation
+from aliquot.cluster import inputs, validation
 from aliquot.cluster.validation import Report
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.times import seconds
@@ -19,9 +19,12 @@ _STYLES = {"error": "bold red", "warning": "yellow"}
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--config", metavar="FILE", help="A Configuration with the knobs.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
 @click.pass_context
-def validate(context: click.Context, paths: tuple[str, ...], output: str) -> None:
+def validate(
+    context: click.Context, paths: tuple[str, ...], config: str | None, output: str
+) -> None:
     r"""Check manifests and name everything that is wrong; exit code 1 if there is an error.
 
     PATH is a file or folder of Kubernetes manifests, or - for standard input.
@@ -32,7 +35,7 @@ def validate(context: click.Context, paths: tuple[str, ...], output: str) -> Non
     aliquot validate quotas/
     kubectl get nodes,pods,elasticquotas -A -o yaml | aliquot validate -
     """
-    report = validation.validate(paths)
+    report = validation.validate(paths, inputs.load_configuration(config))
     if output == "json":
         findings = [_as_json(each) for each in report.findings]
         click.echo(json.dumps({"findings": findings}, indent=2, ensure_ascii=False))

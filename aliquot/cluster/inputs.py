@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from aliquot.cluster import files, states
 from aliquot.cluster.changes import Change, Changes
 from aliquot.dialects import configuration
+from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding
@@ -29,6 +30,8 @@ class Inputs:
     """The file of every place, in the order of reading."""
     stand_ins: set[str] = field(default_factory=set)
     """The places of objects that could not be read and are known only by name."""
+    cards: Cards = field(default_factory=Cards)
+    """What the GPUs of the nodes come to in GB."""
 
     def manifests(self) -> Iterator[Manifest]:
         """Every object that ever comes."""
@@ -36,29 +39,30 @@ class Inputs:
 
     def states(self) -> Iterator[states.State]:
         """Every state that the changes lead through."""
-        return states.walk(self.changes, self.stand_ins)
+        return states.walk(self.changes, self.stand_ins, self.cards)
 
 
-def load(paths: Iterable[str]) -> Inputs:
+def load(paths: Iterable[str], settings: Configuration) -> Inputs:
     """Read files and folders (`-` is standard input); the first error is raised."""
-    return collect(each for path in paths for each in files.scan(path))
+    return collect((each for path in paths for each in files.scan(path)), settings)
 
 
-def collect(found: Iterable[Document | Finding]) -> Inputs:
+def collect(found: Iterable[Document | Finding], settings: Configuration) -> Inputs:
     """Read documents into inputs that can be simulated; the first error is raised."""
-    inputs = examine(found)
+    inputs = examine(found, settings)
     for finding in inputs.findings:
         if finding.severity == "error":
             raise finding.error()
     return inputs
 
 
-def examine(found: Iterable[Document | Finding]) -> Inputs:
+def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inputs:
     """Read documents and check every state they lead to; errors are among the findings."""
     read = Changes()
     for each in found:
         read.take(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.stand_ins)
+    inputs.cards = cards(settings.gpu, inputs.manifests())
     for finding in states.findings(inputs.states()):
         inputs.findings.append(replace(finding, file=inputs.files[finding.place]))
     return inputs

@@ -1,42 +1,77 @@
 """The objects as they stand at the end, with what each design writes into them.
 
-ElasticQuota: `status.used`. Pod: node, phase, and while it waits the `PodScheduled` condition with
-the reason. Evicted and deleted pods are gone.
+Quotas: `status.used`. Pod: node, phase, while it runs in a quota the label that says whether it is
+in-quota or over-quota, and while it waits the `PodScheduled` condition with the reason. Evicted and
+deleted pods are gone.
 """
 
 from collections.abc import Iterator
 from copy import deepcopy
 
+from aliquot.cluster.outcome import capacities
 from aliquot.cluster.record import PodRecord
 from aliquot.cluster.simulation import Simulation
-from aliquot.dialects import amounts
+from aliquot.dialects import amounts, quotas
 from aliquot.dialects.documents import Body
-from aliquot.dialects.quotas import quota_name
+from aliquot.dialects.gpu_memory import as_written
+from aliquot.dialects.manifest import NOS_GROUPS, Manifest
 from aliquot.engine.summary import QuotaSummary, summarise
+
+CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
+_ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
 
 
 def objects(simulation: Simulation) -> Iterator[Body]:
     """All objects: first those given, then the pods."""
     summaries = {each.name: each for each in summarise(simulation.engine.state)}
     for manifest in simulation.world.store.objects.values():
-        if manifest.kind == "ElasticQuota":
-            yield _quota(manifest.body, summaries[quota_name(manifest)])
+        if manifest.kind in quotas.KINDS:
+            yield _quota(manifest, summaries[quotas.quota_name(manifest)])
         elif manifest.kind != "Pod":
             yield manifest.body
-    for record in simulation.world.records.values():
+    labels = _capacity_labels(simulation)
+    for uid, record in simulation.world.records.items():
         if record.phase not in ("Evicted", "Deleted"):
-            yield _pod(record, simulation)
+            yield _pod(record, labels.get(uid, {}), simulation)
 
 
-def _quota(body: Body, summary: QuotaSummary) -> Body:
+def _quota(manifest: Manifest, summary: QuotaSummary) -> Body:
+    """With what it uses: of all that its pods ask for or, as nos does it, of what it names."""
+    body, bounds = manifest.body, quotas.spec(manifest)
     named = {*summary.min, *summary.max}
-    used = {name: amount for name, amount in summary.used.items() if amount or name in named}
-    return {**body, "status": {**(body.get("status") or {}), "used": amounts.write(used)}}
+    of_nos = manifest.group in NOS_GROUPS
+    used = {
+        name: amount
+        for name, amount in summary.used.items()
+        if name in named or (amount and not of_nos)
+    }
+    shown = {
+        as_written(name, bounds.min, bounds.max): quantity
+        for name, quantity in amounts.write(used).items()
+    }
+    return {**body, "status": {**(body.get("status") or {}), "used": shown}}
 
 
-def _pod(record: PodRecord, simulation: Simulation) -> Body:
+def _capacity_labels(simulation: Simulation) -> dict[str, dict[str, str]]:
+    """The label of each pod that has one, by uid: that of the group of its quota."""
+    found = simulation.world.store.objects.values()
+    groups = {quotas.quota_name(each): each.group for each in found if each.kind in quotas.KINDS}
+    tree, records = simulation.engine.state.tree, simulation.world.records
+    labels = {}
+    for uid, capacity in capacities(simulation).items():
+        group = groups.get(tree.home(records[uid].pod) or "", "")
+        labels[uid] = {CAPACITY_LABELS.get(group, _ANY_OTHER): capacity}
+    return labels
+
+
+def _pod(record: PodRecord, capacity: dict[str, str], simulation: Simulation) -> Body:
     body = deepcopy(record.body)
-    body["metadata"]["namespace"] = record.pod.namespace
+    metadata = body["metadata"]
+    metadata["namespace"] = record.pod.namespace
+    written = metadata.get("labels") or {}
+    kept = {key: value for key, value in written.items() if key not in CAPACITY_LABELS.values()}
+    if capacity or len(kept) < len(written):
+        metadata["labels"] = {**kept, **capacity}
     status = body["status"] = body.get("status") or {}
     status["phase"] = record.phase
     if record.pod.node is not None:

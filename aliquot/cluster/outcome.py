@@ -71,19 +71,27 @@ def _pending(simulation: Simulation) -> list[Result]:
     return sorted(waiting, key=lambda entry: natural(entry["pod"] or ""))
 
 
-def _pods(simulation: Simulation) -> list[Result]:
+def capacities(simulation: Simulation) -> dict[str, str]:
+    """In-quota or over-quota, by uid: of every pod that runs and has a quota."""
     state = simulation.engine.state
     over = over_quota_pods(state)
+    return {
+        uid: "over-quota" if uid in over else "in-quota"
+        for uid, record in simulation.world.records.items()
+        if record.phase == "Running" and state.tree.home(record.pod) is not None
+    }
+
+
+def _pods(simulation: Simulation) -> list[Result]:
+    tree, capacity = simulation.engine.state.tree, capacities(simulation)
     pods = []
     for uid, record in simulation.world.records.items():
-        quota = state.tree.home(record.pod)
-        labelled = record.phase == "Running" and quota is not None
         entry = {
             "pod": record.pod.path,
             "phase": record.phase,
             "node": record.pod.node,
-            "quota": quota,
-            "capacity": ("over-quota" if uid in over else "in-quota") if labelled else None,
+            "quota": tree.home(record.pod),
+            "capacity": capacity.get(uid),
         }
         pods.append(entry)
     return sorted(pods, key=lambda entry: natural(entry["pod"] or ""))

@@ -13,7 +13,7 @@ from aliquot.dialects import pods, rules
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.nodes import node
-from aliquot.dialects.quotas import quota
+from aliquot.dialects.quotas import KINDS, quota
 from aliquot.dialects.wire import PodWire, WorkloadWire
 from aliquot.engine.objects import Node, Quota, Shape
 
@@ -42,7 +42,7 @@ class Prospects:
         """Take in what came, and let go of what could start."""
         came = {each.key: found for each in state.applied if (found := _prospect(each, state))}
         self.open.update(came)
-        changed = state.changed_kinds & {"Node", "ElasticQuota"}
+        changed = state.changed_kinds & {"Node", *KINDS}
         if changed:
             self._take_over(state)
         for key, each in list((self.open if changed else came).items()):
@@ -54,9 +54,9 @@ class Prospects:
     def _take_over(self, state: State) -> None:
         known = state.sound.values()
         nodes = (each for each in known if each.kind == "Node" and state.knows_all_nodes)
-        quotas = (each for each in known if each.kind == "ElasticQuota")
-        self._nodes = [node(each) for each in nodes]
-        self._quotas = {each.namespace: quota(each) for each in quotas}
+        quotas = (quota(each) for each in known if each.kind in KINDS)
+        self._nodes = [node(each, state.cards) for each in nodes]
+        self._quotas = {name: each for each in quotas for name in each.namespaces}
         self._answers = {}
 
     def _why_not(self, prospect: Prospect) -> str | None:
@@ -64,7 +64,7 @@ class Prospects:
         namespace, shape = prospect.manifest.namespace, prospect.shape
         if (namespace, shape) not in self._answers:
             bounds = self._quotas.get(namespace)
-            above = rules.above_max(shape, bounds) if bounds is not None else None
+            above = rules.above_max(shape, bounds, self._nodes) if bounds is not None else None
             too_large = rules.too_large(shape, self._nodes) if self._nodes else None
             self._answers[namespace, shape] = above or too_large
         return self._answers[namespace, shape]
@@ -92,5 +92,5 @@ def _prospect(manifest: Manifest, state: State) -> Prospect | None:
             return None
     if spec is None or spec.node_name:
         return None
-    shape = pods.shape(spec, status, manifest, at)
+    shape = pods.shape(spec, status, manifest, state.cards, at)
     return Prospect(manifest, at, shape, state.change.at)

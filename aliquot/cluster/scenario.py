@@ -114,8 +114,8 @@ def _read(document: Document) -> Scenario:
     moments = [duration(step.at, place, f"steps[{i}].at") for i, step in enumerate(read.steps)]
     if moments != sorted(moments):
         raise InputError(place, "steps", "must be in order of time")
-    inputs = collect([*bodies, _timeline(read, document)])
     settings = _settings(read, place)
+    inputs = collect([*bodies, _timeline(read, document)], settings)
     policy, _ = resolve(read.policy, settings, inputs.manifests())
     expected = [step.expect or Expect() for step in read.steps]
     return Scenario(

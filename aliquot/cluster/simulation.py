@@ -31,7 +31,7 @@ class Simulation:
 
     def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
         self.engine = Engine(policy, knobs)
-        self.world = World(self.engine.apply, _timestamps(inputs))
+        self.world = World(self.engine.apply, inputs.cards, _timestamps(inputs))
         self.history: list[Done] = []
         self.now = 0
         self._changes = list(reversed(inputs.changes))

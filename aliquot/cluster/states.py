@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 
 from aliquot.cluster.changes import Change
 from aliquot.cluster.store import Store
-from aliquot.dialects import rules
+from aliquot.dialects import quota_rules, quotas, rules
+from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding, refused
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.errors import InputError
 
-_BEARS_ON_QUOTAS = {"ElasticQuota", "ResourceQuota", "Node"}
+_BEARS_ON_QUOTAS = {*quotas.KINDS, "ResourceQuota", "Node"}
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class State:
 
     stand_ins: Container[str] = ()
     """The places of objects that could not be read and are known only by name."""
+    cards: Cards = field(default_factory=Cards)
     change: Change = field(default_factory=lambda: Change(0))
     refusals: list[Finding] = field(default_factory=list)
     """What of the last change could not be done, or read."""
@@ -81,9 +83,9 @@ class State:
         self._broken.discard(manifest.key)
 
 
-def walk(changes: Iterable[Change], stand_ins: Container[str] = ()) -> Iterator[State]:
+def walk(changes: Iterable[Change], stand_ins: Container[str], cards: Cards) -> Iterator[State]:
     """The state after each change."""
-    state = State(stand_ins)
+    state = State(stand_ins, cards)
     for change in changes:
         state.move_on(change)
         yield state
@@ -102,6 +104,7 @@ def findings(states: Iterable[State]) -> Iterator[Finding]:
 def _found(state: State) -> Iterator[Finding]:
     yield from state.refusals
     for each in state.applied:
-        yield from rules.check_object(each)
+        yield from rules.check_object(each, state.cards)
     if state.changed_kinds & _BEARS_ON_QUOTAS:
-        yield from rules.check_quotas(state.sound.values(), state.knows_all_nodes)
+        known, all_nodes = state.sound.values(), state.knows_all_nodes
+        yield from quota_rules.check_quotas(known, state.cards, all_nodes)

@@ -2,11 +2,13 @@
 
 from aliquot.cluster import annotations
 from aliquot.dialects import budgets, nodes, pods, quotas
+from aliquot.dialects.cards import Cards
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, is_read
 from aliquot.dialects.times import timestamp
 from aliquot.dialects.wire import (
     BudgetWire,
+    CompositeQuotaWire,
     Metadata,
     NodeWire,
     PodSpec,
@@ -73,8 +75,8 @@ class Store:
             case BudgetWire():
                 budgets.budget(manifest)
             case NodeWire():
-                nodes.node(manifest)
-            case QuotaWire():
+                nodes.node(manifest, Cards())
+            case QuotaWire() | CompositeQuotaWire():
                 quotas.quota(manifest)
             case ResourceQuotaWire():
                 quotas.hard(manifest)
@@ -84,7 +86,7 @@ class Store:
     def _check_pod(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
     ) -> None:
-        pods.shape(spec, status, manifest, field)
+        pods.shape(spec, status, manifest, Cards(), field)
         self.priority(spec, manifest, field)
         _check_priority(spec.priority if spec is not None else None, manifest, f"{field}.priority")
         self._check_node(spec, status, manifest, field)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from aliquot.cluster import files, inputs, prospects
 from aliquot.cluster.inputs import Inputs
 from aliquot.dialects import policy
+from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.findings import Finding
 
 
@@ -25,17 +26,24 @@ class Report:
         return sum(each.severity == severity for each in self.findings)
 
 
-def validate(paths: Iterable[str]) -> Report:
+def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
-    given = inputs.examine(each for path in paths for each in files.scan(path))
-    found = [*given.findings, *_about_policy(given), *prospects.findings(given.states())]
+    given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
+    about_policy = _about_policy(given, settings)
+    found = [*given.findings, *about_policy, *prospects.findings(given.states())]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [replace(each, file=given.files[each.place]) for each in found]
     return Report(given, sorted(placed, key=lambda each: order[each.place]))
 
 
-def _about_policy(given: Inputs) -> Iterator[Finding]:
-    """Objects may ask for a policy that is not there; those refused anyway need not say it, too."""
+def _about_policy(given: Inputs, settings: Configuration) -> Iterator[Finding]:
+    """Objects may ask for a policy that is not there; those refused anyway need not say it, too.
+
+    Where the policy is configured, they are not asked, and it must be there.
+    """
+    if policy.configured(settings) != "auto":
+        policy.resolve(None, settings, ())
+        return
     refusal = policy.choose(given.manifests()).refusal()
     refused = {each.place for each in given.findings if each.severity == "error"}
     if refusal is not None and refusal.place not in refused:

@@ -14,6 +14,7 @@ from aliquot.cluster.record import Phase, PodRecord
 from aliquot.cluster.store import Store
 from aliquot.cluster.workloads import Workload, owner_of
 from aliquot.dialects import budgets, nodes, pods, quotas
+from aliquot.dialects.cards import Cards
 from aliquot.dialects.documents import Document
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, read
@@ -34,16 +35,19 @@ from aliquot.engine.objects import Pod
 from aliquot.engine.order import Key as OrderKey
 from aliquot.engine.order import importance
 
-_ORDER = ("PriorityClass", "Node", "ElasticQuota", "Pod")
+_ORDER = ("PriorityClass", "Node", *quotas.KINDS, "Pod")
 
 
 class World:
     """Objects, pods and their owners. What changes is told to `tell`."""
 
-    def __init__(self, tell: Callable[[Event], None], timestamps: Iterable[int] = ()) -> None:
+    def __init__(
+        self, tell: Callable[[Event], None], cards: Cards, timestamps: Iterable[int] = ()
+    ) -> None:
         self.store = Store()
         self.records: dict[str, PodRecord] = {}
         self._tell = tell
+        self._cards = cards
         self._ends: list[tuple[int, str]] = []
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}
@@ -117,8 +121,8 @@ class World:
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
             case "Node":
-                self._tell(NodeSet(nodes.node(manifest)))
-            case "ElasticQuota":
+                self._tell(NodeSet(nodes.node(manifest, self._cards)))
+            case "ElasticQuota" | "CompositeElasticQuota":
                 self._tell(QuotaSet(quotas.quota(manifest)))
             case "PodDisruptionBudget":
                 self._tell(BudgetSet(budgets.budget(manifest, self._running())))
@@ -133,7 +137,7 @@ class World:
             match manifest.kind:
                 case "Node":
                     self._tell(NodeGone(manifest.name))
-                case "ElasticQuota":
+                case "ElasticQuota" | "CompositeElasticQuota":
                     self._tell(QuotaGone(quotas.quota_name(manifest)))
                 case "PodDisruptionBudget":
                     self._tell(BudgetGone(f"{manifest.namespace}/{manifest.name}"))
@@ -191,7 +195,7 @@ class World:
             uid=path if path not in self._uids else f"{path}#{len(self.records)}",
             namespace=manifest.namespace,
             name=manifest.name,
-            shape=pods.shape(spec, status, manifest),
+            shape=pods.shape(spec, status, manifest, self._cards),
             priority=priority,
             created=self._created(manifest, workload, now),
             node=spec.node_name or None,

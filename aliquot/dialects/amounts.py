@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from aliquot.dialects.gpu_memory import canonical
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import Quantities
 from aliquot.engine import quantity
@@ -9,7 +10,7 @@ from aliquot.errors import QuantityError
 
 
 def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[str, int]:
-    """Amounts by resource; none negative, extended resources whole."""
+    """Amounts by resource; none negative, extended resources whole, each under its one name."""
     amounts: dict[str, int] = {}
     for resource, value in (quantities or {}).items():
         where = f"{field}[{resource}]"
@@ -21,7 +22,10 @@ def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[
             raise manifest.error(where, str(error)) from None
         if exact.nanos < 0:
             raise manifest.error(where, f"{value} is negative")
-        amounts[resource] = quantity.amount(resource, str(value))
+        name = canonical(resource)
+        if name in amounts:
+            raise manifest.error(where, f"is {name} once more, in its other spelling")
+        amounts[name] = quantity.amount(name, str(value))
         if "/" in resource and quantity.per_one(resource) == 1 and exact.nanos % 10**9:
             raise manifest.error(where, f"{value} is not a whole number, as it must be here")
     return amounts

@@ -8,7 +8,7 @@ from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.manifest import convert
 from aliquot.dialects.times import duration
 from aliquot.dialects.wire import Wire
-from aliquot.engine.config import CapacityKnobs, EvictionKnobs, Knobs, PlacementKnobs
+from aliquot.engine.config import CapacityKnobs, EvictionKnobs, FairKnobs, Knobs, PlacementKnobs
 from aliquot.errors import InputError
 
 API_VERSION = "config.aliquot.dev/v1alpha1"
@@ -150,6 +150,10 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
     """The engine's part of the configuration."""
     return Knobs(
         capacity=CapacityKnobs(borrow=configuration.capacity.borrow),
+        fair=FairKnobs(
+            borrow=configuration.fair.borrow,
+            over_quota_order=tuple(configuration.fair.over_quota_order),
+        ),
         eviction=EvictionKnobs(
             min_runtime=duration(configuration.eviction.min_runtime, place, "eviction.minRuntime"),
             quotaless=configuration.eviction.quotaless,

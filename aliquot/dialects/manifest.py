@@ -11,6 +11,7 @@ import msgspec
 
 from aliquot.dialects import wire
 from aliquot.dialects.documents import Body, Document
+from aliquot.dialects.findings import Finding, Severity
 from aliquot.dialects.wire import Metadata, Wire
 from aliquot.errors import InputError
 
@@ -35,9 +36,9 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("batch", "Job"): wire.WorkloadWire,
     (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
     **{(group, "ElasticQuota"): wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
+    **{(group, "CompositeElasticQuota"): wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
 _NOT_YET = {
-    *((group, "CompositeElasticQuota") for group in NOS_GROUPS),
     ("scheduling.volcano.sh", "Queue"),
     ("scheduling.volcano.sh", "PodGroup"),
     ("scheduling.x-k8s.io", "PodGroup"),
@@ -98,6 +99,10 @@ class Manifest:
         """An error that names this object and a field of it."""
         return InputError(f"{self.place}: {self.title}", field, problem)
 
+    def finding(self, severity: Severity, field: str, problem: str) -> Finding:
+        """A finding that names this object and a field of it."""
+        return Finding(severity, self.place, self.title, field, problem)
+
 
 def read(document: Document) -> Manifest | None:
     """The object of a document; None for kinds that have no part in scheduling."""
@@ -120,7 +125,7 @@ def read(document: Document) -> Manifest | None:
     if kind not in _NAMELESS:
         _check_name(name, _NAME, f"{place}: {kind}", "metadata.name")
     if namespace:
-        _check_name(namespace, _NAMESPACE, f"{place}: {kind} {name}", "metadata.namespace")
+        check_namespace(namespace, f"{place}: {kind} {name}", "metadata.namespace")
     return replace(unnamed, namespace=namespace, name=name)
 
 
@@ -164,6 +169,11 @@ def _title(body: Body) -> str:
     metadata = body.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return f"{body['kind']} {name}" if isinstance(name, str) else str(body["kind"])
+
+
+def check_namespace(name: str, place: str, field: str) -> None:
+    """Refuse what cannot be the name of a namespace."""
+    _check_name(name, _NAMESPACE, place, field)
 
 
 def _check_name(name: str, pattern: re.Pattern[str], place: str, field: str) -> None:

@@ -1,14 +1,14 @@
 """Nodes: what one has for pods, and what keeps pods off it."""
 
 from aliquot.dialects import amounts
+from aliquot.dialects.cards import Cards
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import NodeSpec, NodeStatus, NodeWire
-from aliquot.engine.objects import Effect, Node, Taint
+from aliquot.engine.objects import GPU_MEMORY, Effect, Node, Taint
 from aliquot.engine.quantity import LIMIT
 
 HOSTNAME = "kubernetes.io/hostname"
-GPU_MODEL = "nvidia.com/gpu.product"
 _EFFECTS: dict[str, Effect] = {
     "NoSchedule": "NoSchedule",
     "PreferNoSchedule": "PreferNoSchedule",
@@ -16,22 +16,27 @@ _EFFECTS: dict[str, Effect] = {
 }
 
 
-def node(manifest: Manifest) -> Node:
-    """A node as the engine sees it. Without a word on `pods` it takes any number of them."""
+def node(manifest: Manifest, cards: Cards) -> Node:
+    """A node as the engine sees it. Without a word on `pods` it takes any number of them.
+
+    Its GPU memory follows from its cards and slices, whatever it says of that itself.
+    """
     read = manifest.content
     assert isinstance(read, NodeWire)
     status = read.status or NodeStatus()
     field = "status.allocatable" if status.allocatable is not None else "status.capacity"
     quantities = status.allocatable if status.allocatable is not None else status.capacity
     has = {"pods": LIMIT, **amounts.read(quantities, manifest, field)}
+    has.pop(GPU_MEMORY, None)
     written = texts(manifest.metadata.labels, manifest, "metadata.labels")
     labels = {HOSTNAME: manifest.name, **written}
+    has.update(cards.of_node(has, labels))
     return Node(
         name=manifest.name,
         allocatable=tuple(sorted(has.items())),
         labels=tuple(sorted(labels.items())),
         taints=_taints(read, manifest),
-        node_class=labels.get(GPU_MODEL, ""),
+        node_class=cards.node_class(labels),
     )
 
 

@@ -1,19 +1,23 @@
 """Pods: what one asks for in all, and where it may run."""
 
 from collections.abc import Mapping
+from functools import reduce
 
 from aliquot.dialects import amounts
+from aliquot.dialects.cards import Cards
+from aliquot.dialects.gpu_memory import as_written
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import (
     Container,
     PodSpec,
     PodStatus,
+    Quantities,
     ResourceRequirements,
     SelectorRequirement,
     SelectorTerm,
 )
-from aliquot.engine.objects import Requirement, Shape, Term, Toleration, Where
+from aliquot.engine.objects import GPU_MEMORY, Requirement, Shape, Term, Toleration, Where
 from aliquot.engine.quantity import text
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
@@ -24,15 +28,21 @@ Sums = dict[str, int]
 
 
 def shape(
-    spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str = "spec"
+    spec: PodSpec | None,
+    status: PodStatus | None,
+    manifest: Manifest,
+    cards: Cards,
+    field: str = "spec",
 ) -> Shape:
     """What the pod asks for and where it may run. `field` is where the spec stands."""
     if spec is None or not spec.containers:
         raise manifest.error(f"{field}.containers", "a pod needs at least one container")
-    requests = request(spec, status, manifest, field)
-    asked = {name: amount for name, amount in requests.items() if amount}
+    phases = _phases(spec, status, manifest, field)
+    most = reduce(_larger, phases)
+    asked = {name: amount for name, amount in most.items() if amount}
     asked["pods"] = 1
-    return Shape(tuple(sorted(asked.items())), _where(spec, manifest, field))
+    requests = tuple(sorted(asked.items()))
+    return Shape(requests, _where(spec, manifest, field), cards.charges(requests, phases))
 
 
 def finished(status: PodStatus | None) -> bool:
@@ -40,22 +50,26 @@ def finished(status: PodStatus | None) -> bool:
     return status is not None and status.phase in _FINISHED
 
 
-def request(spec: PodSpec, status: PodStatus | None, manifest: Manifest, field: str) -> Sums:
-    """What a pod asks for: the larger of its containers together and its start-up, and overhead.
+def _phases(spec: PodSpec, status: PodStatus | None, manifest: Manifest, field: str) -> list[Sums]:
+    """What a pod holds in each phase of its life: as it starts up, and then; with overhead.
 
-    Sidecars run beside everything that starts after them. A container that is being resized counts
-    with the larger of what it has and what it wants. What is set for the pod as a whole overrides
-    the sum of its containers.
+    A pod asks for the most that it holds in any of them. Sidecars run beside everything that starts
+    after them. A container that is being resized counts with the larger of what it has and what it
+    wants. What is set for the pod as a whole overrides the sum of its containers.
     """
     has = _allocated(status or PodStatus(), manifest)
     running: Sums = {}
     for index, container in enumerate(spec.containers or []):
         asked = _asks(container.resources, manifest, f"{field}.containers[{index}].resources")
         _add(running, _larger(asked, has.get(container.name, {})))
-    total = _larger(*_start_up(spec, running, has, manifest, field))
-    total.update(_whole_pod(spec.resources, total, manifest, f"{field}.resources"))
-    _add(total, amounts.read(spec.overhead, manifest, f"{field}.overhead"))
-    return total
+    phases = _one_after_the_other(spec, running, has, manifest, field)
+    summed = reduce(_larger, phases)
+    whole = _whole_pod(spec.resources, summed, manifest, f"{field}.resources")
+    overhead = _read(spec.overhead, manifest, f"{field}.overhead")
+    for phase in phases:
+        phase.update(whole)
+        _add(phase, overhead)
+    return phases
 
 
 def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
@@ -68,30 +82,26 @@ def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
         for each in statuses or []:
             resources = each.resources or ResourceRequirements()
             found[each.name] = _larger(
-                amounts.read(each.allocated_resources, manifest, f"{field}.allocatedResources"),
-                amounts.read(resources.requests, manifest, f"{field}.resources.requests"),
+                _read(each.allocated_resources, manifest, f"{field}.allocatedResources"),
+                _read(resources.requests, manifest, f"{field}.resources.requests"),
             )
     return found
 
 
-def _start_up(
+def _one_after_the_other(
     spec: PodSpec, running: Sums, has: Mapping[str, Sums], manifest: Manifest, field: str
-) -> tuple[Sums, Sums]:
-    """The peak while init containers run one by one, and what runs beside the main ones."""
+) -> list[Sums]:
+    """Each init container with the sidecars before it, then the main ones with all sidecars."""
     sidecars: Sums = {}
-    peak: Sums = {}
+    phases: list[Sums] = []
     for index, container in enumerate(spec.init_containers or []):
         asked = _asks(container.resources, manifest, f"{field}.initContainers[{index}].resources")
         if _is_sidecar(container):
             _add(sidecars, _larger(asked, has.get(container.name, {})))
-            peak = _larger(peak, sidecars)
+            phases.append(dict(sidecars))
         else:
-            at_once = dict(sidecars)
-            _add(at_once, asked)
-            peak = _larger(peak, at_once)
-    together = dict(running)
-    _add(together, sidecars)
-    return peak, together
+            phases.append(_together(sidecars, asked))
+    return [*phases, _together(sidecars, running)]
 
 
 def _is_sidecar(container: Container) -> bool:
@@ -102,13 +112,23 @@ def _asks(resources: ResourceRequirements | None, manifest: Manifest, field: str
     """Requests, and where there is none, the limit, as the API server does it."""
     if resources is None:
         return {}
-    asked = amounts.read(resources.requests, manifest, f"{field}.requests")
-    limits = amounts.read(resources.limits, manifest, f"{field}.limits")
+    asked = _read(resources.requests, manifest, f"{field}.requests")
+    limits = _read(resources.limits, manifest, f"{field}.limits")
     for name, limit in limits.items():
         if asked.setdefault(name, limit) > limit:
             numbers = f"requests {text(name, asked[name])}, limits {text(name, limit)}"
             raise manifest.error(f"{field}.requests", f"{name} is above its limit: {numbers}")
     return asked
+
+
+def _read(quantities: Quantities | None, manifest: Manifest, field: str) -> Sums:
+    """Amounts that a container can have. GPU memory is none: it is what GPUs come to."""
+    found = amounts.read(quantities, manifest, field)
+    if found.pop(GPU_MEMORY, 0):
+        where = f"{field}[{as_written(GPU_MEMORY, quantities)}]"
+        problem = "is a unit of quotas that no node has; ask for GPUs, or slices of them, instead"
+        raise manifest.error(where, problem)
+    return found
 
 
 def _whole_pod(
@@ -180,6 +200,12 @@ def _tolerations(spec: PodSpec, manifest: Manifest, field: str) -> tuple[Tolerat
 def _add(total: Sums, more: Mapping[str, int]) -> None:
     for name, amount in more.items():
         total[name] = total.get(name, 0) + amount
+
+
+def _together(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:
+    total = dict(one)
+    _add(total, other)
+    return total
 
 
 def _larger(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:

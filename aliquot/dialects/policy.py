@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import NOS_GROUPS, Manifest
-from aliquot.dialects.quotas import has_koordinator_keys
+from aliquot.dialects.quotas import KINDS, has_koordinator_keys
 from aliquot.engine.policies import POLICIES
 from aliquot.errors import InputError
 
@@ -32,9 +32,7 @@ def resolve(
     named: str | None, configuration: Configuration, manifests: Iterable[Manifest]
 ) -> tuple[str, str]:
     """The policy and why: named on the command line, in the configuration, or by the objects."""
-    profiles = configuration.profiles
-    configured = profiles[0].policy if profiles else "auto"
-    policy, why = named or configured, "as given" if named else "as configured"
+    policy, why = named or configured(configuration), "as given" if named else "as configured"
     if policy == "auto":
         choice = choose(manifests)
         refusal = choice.refusal()
@@ -46,9 +44,14 @@ def resolve(
     return policy, why
 
 
+def configured(configuration: Configuration) -> str:
+    """The policy of the configuration."""
+    return configuration.profiles[0].policy if configuration.profiles else "auto"
+
+
 def choose(manifests: Iterable[Manifest]) -> Choice:
     """Decided once, over all objects."""
-    quotas = [manifest for manifest in manifests if manifest.kind == "ElasticQuota"]
+    quotas = [manifest for manifest in manifests if manifest.kind in KINDS]
     for manifest in quotas:
         if has_koordinator_keys(manifest):
             why = f"{manifest.title} carries Koordinator keys"

@@ -1,28 +1,72 @@
 """Quota objects of every dialect, as nodes of the one quota tree."""
 
 from aliquot.dialects import amounts
-from aliquot.dialects.manifest import KOORDINATOR_PREFIX, Manifest
-from aliquot.dialects.wire import QuotaSpec, QuotaWire, ResourceQuotaSpec, ResourceQuotaWire
+from aliquot.dialects.gpu_memory import canonical
+from aliquot.dialects.labels import texts
+from aliquot.dialects.manifest import (
+    ALIQUOT_GROUP,
+    KOORDINATOR_PREFIX,
+    Manifest,
+    check_namespace,
+)
+from aliquot.dialects.wire import (
+    CompositeQuotaSpec,
+    CompositeQuotaWire,
+    QuotaSpec,
+    QuotaWire,
+    ResourceQuotaSpec,
+    ResourceQuotaWire,
+)
 from aliquot.engine.objects import Quota
 from aliquot.engine.quantity import amount
 
+KINDS = ("ElasticQuota", "CompositeElasticQuota")
+"""The objects that become quotas."""
+
+LENDING_GROUP = f"{ALIQUOT_GROUP}/lending-group"
+
 
 def quota(manifest: Manifest) -> Quota:
-    """An ElasticQuota: min and max of the pods in its namespace."""
-    read = manifest.content
-    assert isinstance(read, QuotaWire)
-    spec = read.spec or QuotaSpec()
+    """An ElasticQuota: min and max of the pods in its namespace; or a composite, in several."""
+    bounds = spec(manifest)
     return Quota(
         name=quota_name(manifest),
-        min=tuple(sorted(amounts.read(spec.min, manifest, "spec.min").items())),
-        max=tuple(sorted(amounts.read(spec.max, manifest, "spec.max").items())),
-        namespaces=frozenset({manifest.namespace}),
+        min=tuple(sorted(amounts.read(bounds.min, manifest, "spec.min").items())),
+        max=tuple(sorted(amounts.read(bounds.max, manifest, "spec.max").items())),
+        namespaces=frozenset(namespaces(manifest)),
+        group=_lending_group(manifest),
     )
+
+
+def spec(manifest: Manifest) -> QuotaSpec | CompositeQuotaSpec:
+    """What is written about it; an empty one, if nothing is."""
+    read = manifest.content
+    assert isinstance(read, QuotaWire | CompositeQuotaWire)
+    return read.spec or QuotaSpec()
+
+
+def namespaces(manifest: Manifest) -> list[str]:
+    """The namespaces it covers, as they stand; where a composite itself stands is no matter."""
+    if not isinstance(manifest.content, CompositeQuotaWire):
+        return [manifest.namespace]
+    written = (manifest.content.spec or CompositeQuotaSpec()).namespaces
+    if not written:
+        raise manifest.error("spec.namespaces", "must name at least one namespace")
+    for index, name in enumerate(written):
+        place = f"{manifest.place}: {manifest.title}"
+        check_namespace(name, place, f"spec.namespaces[{index}]")
+    return written
 
 
 def quota_name(manifest: Manifest) -> str:
     """What a quota goes by everywhere: `namespace/name`."""
     return f"{manifest.namespace}/{manifest.name}"
+
+
+def _lending_group(manifest: Manifest) -> str:
+    labels = manifest.metadata.labels or {}
+    own = {key: value for key, value in labels.items() if key == LENDING_GROUP}
+    return texts(own, manifest, "metadata.labels").get(LENDING_GROUP, "")
 
 
 def has_koordinator_keys(manifest: Manifest) -> bool:
@@ -42,9 +86,10 @@ def hard(manifest: Manifest) -> dict[str, int]:
     assert isinstance(read, ResourceQuotaWire)
     spec = read.spec or ResourceQuotaSpec()
     written = {k: v for k, v in (spec.hard or {}).items() if "volcano.sh/" not in k}
+    amounts.read(written, manifest, "spec.hard")
     lowest: dict[str, int] = {}
-    for key in amounts.read(written, manifest, "spec.hard"):
-        resource = key.removeprefix("requests.")
-        limit = amount(resource, str(written[key]))
+    for key, value in written.items():
+        resource = canonical(key.removeprefix("requests."))
+        limit = amount(resource, str(value))
         lowest[resource] = min(limit, lowest.get(resource, limit))
     return lowest

@@ -1,104 +1,33 @@
-"""The rules that objects must obey together: one function a rule, all in one place.
+"""What is worth a word about one object: one function a rule. Those of quotas: `quota_rules`.
 
 A rule yields findings; it never raises and never changes anything. It is asked only about objects
 that make sense by themselves. `aliquot simulate` refuses to start on an error and prints warnings;
 `aliquot validate` prints all of them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from aliquot.dialects.cards import MEMORY_LABEL, Cards
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.labels import text as text_of
 from aliquot.dialects.labels import unquoted
 from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.nodes import node
-from aliquot.dialects.quotas import hard, has_koordinator_keys, quota
+from aliquot.dialects.quota_rules import check_quota
 from aliquot.dialects.wire import (
     Affinity,
+    CompositeQuotaWire,
+    NodeWire,
     PodSpec,
     PodWire,
     QuotaWire,
     WorkloadWire,
 )
-from aliquot.engine.objects import Amounts, Node, Quota, Shape, plus
+from aliquot.engine.objects import Amounts, Node, Quota, Shape
 from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.where import barred
 
 
-def check_quotas(objects: Collection[Manifest], all_nodes: bool = True) -> Iterator[Finding]:
-    """Everything there is to say about the quotas, in the light of all objects.
-
-    Without `all_nodes`, nothing is said about what the nodes have: some of them are not known.
-    """
-    quotas = [each for each in objects if each.kind == "ElasticQuota"]
-    yield from min_within_max(quotas)
-    yield from one_quota_a_namespace(quotas)
-    yield from within_hard(quotas, objects)
-    if all_nodes:
-        yield from guarantees_within_capacity(quotas, objects)
-
-
-def min_within_max(quotas: Iterable[Manifest]) -> Iterator[Finding]:
-    """A guarantee above the ceiling could never be kept."""
-    for manifest in quotas:
-        bounds = quota(manifest)
-        ceiling = dict(bounds.max)
-        for resource, low in bounds.min:
-            high = ceiling.get(resource, low)
-            if low > high:
-                problem = f"min {text(resource, low)} is above max {text(resource, high)}"
-                yield _error(manifest, f"spec.min[{resource}]", problem)
-
-
-def one_quota_a_namespace(quotas: Iterable[Manifest]) -> Iterator[Finding]:
-    """Which of two quotas would a pod belong to? (Koordinator's trees name theirs by label.)"""
-    first: dict[str, Manifest] = {}
-    for manifest in quotas:
-        if has_koordinator_keys(manifest):
-            continue
-        other = first.setdefault(manifest.namespace, manifest)
-        if other is not manifest:
-            problem = f"the namespace has a quota already: {other.name} ({other.place})"
-            yield _error(manifest, "metadata.namespace", problem)
-
-
-def within_hard(quotas: Iterable[Manifest], objects: Iterable[Manifest]) -> Iterator[Finding]:
-    """A bound above the namespace's ResourceQuota promises what pods are refused at creation."""
-    limits: dict[str, list[tuple[Manifest, dict[str, int]]]] = {}
-    for manifest in objects:
-        if manifest.kind == "ResourceQuota":
-            limits.setdefault(manifest.namespace, []).append((manifest, hard(manifest)))
-    for manifest in quotas:
-        bounds = quota(manifest)
-        for owner, limit in limits.get(manifest.namespace, []):
-            for word, bound in (("min", bounds.min), ("max", bounds.max)):
-                for resource, amount in bound:
-                    if amount > limit.get(resource, amount):
-                        problem = (
-                            f"{word} {text(resource, amount)} is above hard "
-                            f"{text(resource, limit[resource])} of ResourceQuota {owner.name}"
-                        )
-                        yield _error(manifest, f"spec.{word}[{resource}]", problem)
-
-
-def guarantees_within_capacity(
-    quotas: Iterable[Manifest], objects: Iterable[Manifest]
-) -> Iterator[Finding]:
-    """Guarantees that add up to more than the nodes have cannot all be kept at once."""
-    nodes = [node(manifest) for manifest in objects if manifest.kind == "Node"]
-    capacity = dict(plus(*(each.allocatable for each in nodes)))
-    total: dict[str, int] = {}
-    for manifest in quotas:
-        for resource, amount in quota(manifest).min:
-            before = total.get(resource, 0)
-            total[resource] = before + amount
-            have = capacity.get(resource, 0)
-            if nodes and before <= have < total[resource]:
-                sums = f"{text(resource, total[resource])} of {text(resource, have)} {resource}"
-                problem = f"with this quota, guarantees add up to {sums} that the nodes have"
-                yield _warning(manifest, f"spec.min[{resource}]", problem)
-
-
-def check_object(manifest: Manifest) -> Iterator[Finding]:
+def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
     """What is worth a word about one object by itself."""
     yield from text_in_quotes(manifest)
     match manifest.content:
@@ -106,8 +35,10 @@ def check_object(manifest: Manifest) -> Iterator[Finding]:
             yield from only_what_is_considered(manifest, spec, "spec")
         case WorkloadWire(spec=spec) if spec is not None and spec.template is not None:
             yield from only_what_is_considered(manifest, spec.template.spec, "spec.template.spec")
-        case QuotaWire():
-            yield from only_what_is_supported(manifest)
+        case QuotaWire() | CompositeQuotaWire():
+            yield from check_quota(manifest)
+        case NodeWire():
+            yield from memory_that_can_be_read(manifest, cards)
 
 
 def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
@@ -116,7 +47,7 @@ def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
     for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
         for key in unquoted(values):
             problem = "is not text (put it in quotes); an API server would refuse it"
-            yield _warning(manifest, f"metadata.{word}[{key}]", problem)
+            yield manifest.finding("warning", f"metadata.{word}[{key}]", problem)
 
 
 def only_what_is_considered(
@@ -133,30 +64,42 @@ def only_what_is_considered(
     }
     for wish, value in wishes.items():
         if value:
-            yield _warning(manifest, f"{field}.{wish}", "is not considered yet")
+            yield manifest.finding("warning", f"{field}.{wish}", "is not considered yet")
 
 
-def only_what_is_supported(manifest: Manifest) -> Iterator[Finding]:
-    """A quota that could only be misread is refused."""
-    if has_koordinator_keys(manifest):
-        yield _error(manifest, "metadata", "Koordinator keys are not supported yet")
-    bounds = quota(manifest)
-    for word, bound in (("min", bounds.min), ("max", bounds.max)):
-        for resource, _ in bound:
-            if resource.endswith("/gpu-memory"):
-                field = f"spec.{word}[{resource}]"
-                yield _error(manifest, field, "GPU memory is not supported yet")
+def memory_that_can_be_read(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
+    """A node whose label says nothing about its cards counts by the default."""
+    labels = manifest.metadata.labels or {}
+    if cards.unreadable(labels):
+        problem = f"{text_of(labels[MEMORY_LABEL])!r} is no number of MiB; its cards count as"
+        where = f"metadata.labels[{MEMORY_LABEL}]"
+        yield manifest.finding("warning", where, f"{problem} {cards.default} GB each")
 
 
 def can_never_start(manifest: Manifest, field: str, why: str) -> Finding:
     """A pod that waits for ever is legal, and hardly what its author wants."""
-    return _warning(manifest, field, f"can never start: {why}")
+    return manifest.finding("warning", field, f"can never start: {why}")
 
 
-def above_max(shape: Shape, bounds: Quota) -> str | None:
-    """Why a pod is more than its quota may ever use, if it is."""
+def above_max(shape: Shape, bounds: Quota, nodes: Sequence[Node]) -> str | None:
+    """Why a pod is more than its quota may ever use, on whichever node, if it is."""
+    charges = dict(shape.charges)
+    by_default = charges.pop("", shape.requests)
+    classes = _classes(shape, nodes) if charges else {""}
+    words = [_above_max(charges.get(name, by_default), bounds) for name in sorted(classes)]
+    return None if None in words else words[0]
+
+
+def _classes(shape: Shape, nodes: Sequence[Node]) -> set[str]:
+    """The classes of the nodes that could hold a pod when empty; that of nobody, if none could."""
+    large_enough = (each for each in nodes if _holds(each.allocatable, shape))
+    found = {each.node_class for each in large_enough if barred(shape.where, each) is None}
+    return found or {""}
+
+
+def _above_max(charge: Amounts, bounds: Quota) -> str | None:
     ceiling = dict(bounds.max)
-    for resource, asked in shape.requests:
+    for resource, asked in charge:
         high = ceiling.get(resource, LIMIT)
         if asked > high:
             numbers = f"{text(resource, asked)} {resource}, max is {text(resource, high)}"
@@ -185,11 +128,3 @@ def too_large(shape: Shape, nodes: Sequence[Node]) -> str | None:
 def _holds(size: Amounts, shape: Shape) -> bool:
     has = dict(size)
     return all(asked <= has.get(resource, 0) for resource, asked in shape.requests)
-
-
-def _error(manifest: Manifest, field: str, problem: str) -> Finding:
-    return Finding("error", manifest.place, manifest.title, field, problem)
-
-
-def _warning(manifest: Manifest, field: str, problem: str) -> Finding:
-    return Finding("warning", manifest.place, manifest.title, field, problem)

@@ -234,6 +234,22 @@ class QuotaWire(Wire):
     status: dict[str, Any] | None = None
 
 
+class CompositeQuotaSpec(Wire):
+    """Of a CompositeElasticQuota."""
+
+    namespaces: list[str] | None = None
+    min: Quantities | None = None
+    max: Quantities | None = None
+
+
+class CompositeQuotaWire(Wire):
+    """A CompositeElasticQuota: one quota over several namespaces."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: CompositeQuotaSpec | None = None
+    status: dict[str, Any] | None = None
+
+
 class ResourceQuotaSpec(Wire):
     """Of a core ResourceQuota."""
 

@@ -10,6 +10,9 @@ from typing import Literal
 Amounts = tuple[tuple[str, int], ...]
 """Resource and amount (see `quantity`), sorted by resource. In requests, zeros are left out."""
 
+GPU_MEMORY = "nos.nebuly.ai/gpu-memory"
+"""GB of GPUs: charged to quotas, but no room that a pod takes on a node."""
+
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 

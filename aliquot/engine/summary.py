@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from aliquot.engine.ledger import Stage
-from aliquot.engine.objects import Amounts, Pod, Quota
+from aliquot.engine.objects import GPU_MEMORY, Amounts, Pod, Quota
 from aliquot.engine.order import importance, over_quota
 from aliquot.engine.quantity import per_one
 from aliquot.engine.share import Sharer, share
@@ -11,6 +11,8 @@ from aliquot.engine.state import State
 
 Figures = dict[str, int]
 """Amounts by resource name."""
+
+_ONLY_WHERE_NAMED = ("pods", GPU_MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _figures(state: State, quota: Quota) -> QuotaSummary:
 def _in_use(state: State, quota: Quota) -> tuple[Figures, Figures]:
     """Used and request, in the resources that the quota names or its pods ask for.
 
-    `pods` is a resource like any other, but shown only where the quota names it.
+    `pods` and GPU memory are resources like any other, but shown only where the quota names them.
     """
     slot, ledger = state.tree.slots[quota.name], state.ledger
     named = {name for name, _ in (*quota.min, *quota.max)}
@@ -101,7 +103,7 @@ def _in_use(state: State, quota: Quota) -> tuple[Figures, Figures]:
     for row, name in enumerate(state.resources.names):
         in_use = ledger.used.get(row, slot)
         asked = in_use + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
-        if name in named or (asked and name != "pods"):
+        if name in named or (asked and name not in _ONLY_WHERE_NAMED):
             used[name], request[name] = in_use, asked
     return used, request
 

@@ -14,13 +14,32 @@ def node(name: str = "n", **has: Any) -> Body:
     }
 
 
-def quota(namespace: str, low: Body, high: Body | None = None, name: str = "quota") -> Body:
+def quota(
+    namespace: str,
+    low: Body,
+    high: Body | None = None,
+    name: str = "quota",
+    group: str = "scheduling.x-k8s.io",
+) -> Body:
     return {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "apiVersion": f"{group}/v1alpha1",
         "kind": "ElasticQuota",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"min": _keys(low), **({"max": _keys(high)} if high is not None else {})},
     }
+
+
+def composite(
+    path: str,
+    namespaces: Any,
+    low: Body,
+    high: Body | None = None,
+    group: str = "nos.nebuly.com",
+) -> Body:
+    namespace, name = path.split("/")
+    body = quota(namespace, low, high, name, group)
+    spec = {"namespaces": namespaces, **body["spec"]}
+    return {**body, "kind": "CompositeElasticQuota", "spec": spec}
 
 
 def pod(path: str, asks: Body | None = None, annotations: Body | None = None, **spec: Any) -> Body:

@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from tests.cli.manifests import Body, node, pod, quota, timeline, workload
+from aliquot.engine.policies import POLICIES
+from tests.cli.manifests import Body, composite, node, pod, quota, timeline, workload
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
@@ -30,6 +31,27 @@ AFFINITY = {
     }
 }
 RUNNING: Body = {"nodeName": "n", "priority": 5}
+
+
+def _labelled(name: str, **labels: Any) -> Body:
+    body = node(name, gpu=8, cpu=8, **{"nvidia.com/mig-1g.10gb.me": 7, "nvidia.com/gpu-8gb": 4})
+    body["metadata"]["labels"] = {f"nvidia.com/gpu.{key}": value for key, value in labels.items()}
+    return body
+
+
+NOS: list[Body] = [
+    _labelled("n", memory="40960"),
+    composite("ops/shared", ["a", "b"], {"nos.nebuly.com/gpu-memory": 80}, {"gpu": 4}),
+    quota("c", {"nos.nebuly.ai/gpu-memory": 40}, group="nos.nebuly.ai"),
+    pod("a/p", {"gpu": 2}, {"duration": "1m"}),
+    pod("b/p", {"nvidia.com/gpu-8gb": 1}),
+    pod("c/p", {"gpu": 2}, {"arrival": "10s"}),
+    timeline({"at": 30, "apply": [composite("ops/shared", ["b", "d"], {"gpu": 1})]}),
+    timeline(
+        {"at": 40, "delete": [{"kind": "ElasticQuota", "namespace": "c", "name": "quota"}]},
+        {"at": 50, "apply": [composite("ops/other", ["c"], {}, {})]},
+    ),
+]
 BUILT: list[list[Body]] = [
     [
         node(),
@@ -99,6 +121,21 @@ BUILT: list[list[Body]] = [
         pod("b/owner", {"gpu": 6}, {"arrival": "1m"}, priority=-5),
     ],
     [{"apiVersion": "v1", "kind": "List", "items": [node(), pod("a/p", {"gpu": 1}), pod("a/q")]}],
+    [
+        _labelled("n", memory="81559"),
+        _labelled("m", product="A10", memory=24564),
+        quota("a", {"nos.nebuly.ai/gpu-memory": 100}, {"nos.nebuly.com/gpu-memory": 200}),
+        quota("b", {"nos.nebuly.com/gpu-memory": "50"}),
+        pod("a/cards", {"gpu": 2}, nodeName="n"),
+        pod("a/waits", {"gpu": 1}),
+        pod(
+            "b/slices",
+            {"nvidia.com/mig-1g.10gb.me": 1, "nvidia.com/gpu-8gb": 2},
+            initContainers=[{"name": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}],
+        ),
+        timeline({"at": 9, "apply": [_labelled("n", product="A10"), quota("b", {"gpu": 1})]}),
+    ],
+    *([NOS] if "fair" in POLICIES else []),
 ]
 HOSTILE: list[Any] = [
     *(None, True, False, -1, 0, 1, 7, 2**31, 2**62, 2**63, 2**64, 10**30, -(10**30), 1.5, 1e-9),

@@ -71,7 +71,7 @@ def test_duplicates_and_second_quotas_name_both(aliquot: Run) -> None:
     assert "stands twice; also in" in twice
     second = refused(aliquot, [node(), quota("a", {}), quota("a", {}, name="other")])
     assert "ElasticQuota a/other" in second
-    assert "has a quota already: quota" in second
+    assert "has a quota already: ElasticQuota a/quota" in second
 
 
 def test_a_bound_above_hard_is_refused(aliquot: Run) -> None:

@@ -114,7 +114,7 @@ def test_hard_itself_is_read(aliquot: Run) -> None:
 def test_a_second_quota_is_an_error(aliquot: Run) -> None:
     found = findings(aliquot, quota("a", {}), quota("a", {}, name="x"), code=1)
     assert [each["object"] for each in found] == ["ElasticQuota a/x"]
-    assert "has a quota already: quota" in found[0]["problem"]
+    assert "has a quota already: ElasticQuota a/quota" in found[0]["problem"]
 
 
 def test_guarantees_above_capacity_are_a_warning(aliquot: Run) -> None:

@@ -1,0 +1,109 @@
+"""Cards: how many GB each has, by its node; so what pods are charged depends on where they run.
+
+Nodes are told apart by the GB of their cards only: a class for each size other than the default.
+Which sizes there are must be known before pods are translated, and whether it matters at all:
+where no quota names GPU memory, nobody is charged for it and nothing depends on it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from aliquot.dialects.configuration import Gpu
+from aliquot.dialects.gpu_memory import SPELLINGS, gigabytes, is_gpu, peak
+from aliquot.dialects.labels import text
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.wire import CompositeQuotaWire, NodeWire, QuotaWire
+from aliquot.engine.objects import GPU_MEMORY, Amounts, plus
+
+MODEL_LABEL = "nvidia.com/gpu.product"
+MEMORY_LABEL = "nvidia.com/gpu.memory"
+
+_MIB_IN_A_GB = 1024
+_MOST_DIGITS = 9
+
+Labels = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The GB of a card: by default, by model, and all there are besides the default."""
+
+    default: int = 32
+    by_model: Mapping[str, int] = field(default_factory=dict)
+    sizes: tuple[int, ...] = ()
+    """The sizes other than the default, of any node that ever comes."""
+    counted: bool = False
+    """Does any quota name GPU memory?"""
+
+    def size(self, labels: Labels) -> int:
+        """The GB of a card on a node with these labels."""
+        by_model = self.by_model.get(text(labels.get(MODEL_LABEL)))
+        return by_model or _labelled(labels) or self.default
+
+    def node_class(self, labels: Labels) -> str:
+        """What nodes with cards of this size have in common; empty for those of the default."""
+        size = self.size(labels) if self.counted else self.default
+        return "" if size == self.default else _class_name(size)
+
+    def of_node(self, has: Mapping[str, int], labels: Labels) -> dict[str, int]:
+        """The GPU memory that a node has, if it has any and somebody counts it."""
+        total = gigabytes(has, self.size(labels)) if self.counted else 0
+        return {GPU_MEMORY: total} if total else {}
+
+    def charges(
+        self, requests: Amounts, phases: Sequence[Mapping[str, int]]
+    ) -> tuple[tuple[str, Amounts], ...]:
+        """What quotas are charged for a pod, by node class: its requests, and GPU memory.
+
+        Nothing is said where that is no different from the requests, and of the classes only those
+        on which it is another amount than by default.
+        """
+        if not self.counted or not any(is_gpu(resource) for resource, _ in requests):
+            return ()
+        by_default = peak(phases, self.default)
+        amounts = {_class_name(size): peak(phases, size) for size in self.sizes}
+        others = {name: amount for name, amount in amounts.items() if amount != by_default}
+        return tuple(
+            (name, plus(requests, ((GPU_MEMORY, amount),)))
+            for name, amount in {"": by_default, **others}.items()
+        )
+
+    def unreadable(self, labels: Labels) -> bool:
+        """Would the label that says a node's GB count, if it made sense?"""
+        known = text(labels.get(MODEL_LABEL)) in self.by_model
+        return self.counted and MEMORY_LABEL in labels and not known and not _labelled(labels)
+
+
+def cards(settings: Gpu, manifests: Iterable[Manifest]) -> Cards:
+    """The cards as configured, in the light of all objects that ever come."""
+    manifests = list(manifests)
+    bare = Cards(settings.memory_gb, settings.memory_gb_by_model)
+    if not any(_names_gpu_memory(each) for each in manifests):
+        return bare
+    sizes = {bare.size(labels) for labels in _labels_of_nodes(manifests)} - {bare.default}
+    return replace(bare, sizes=tuple(sorted(sizes)), counted=True)
+
+
+def _labels_of_nodes(manifests: Iterable[Manifest]) -> Iterator[Labels]:
+    return (each.metadata.labels or {} for each in manifests if isinstance(each.content, NodeWire))
+
+
+def _names_gpu_memory(manifest: Manifest) -> bool:
+    content = manifest.content
+    if not isinstance(content, QuotaWire | CompositeQuotaWire) or content.spec is None:
+        return False
+    return any(
+        name in (content.spec.min or {}) or name in (content.spec.max or {}) for name in SPELLINGS
+    )
+
+
+def _labelled(labels: Labels) -> int | None:
+    """The label's MiB as whole GB, rounded; None if that is not a number of them."""
+    written = text(labels.get(MEMORY_LABEL))
+    if not (written.isascii() and written.isdigit()) or len(written) > _MOST_DIGITS:
+        return None
+    return (int(written) + _MIB_IN_A_GB // 2) // _MIB_IN_A_GB or None
+
+
+def _class_name(size: int) -> str:
+    return f"{size}GB"

@@ -1,0 +1,209 @@
+"""The rules that quotas must obey, by themselves and together: one function a rule.
+
+A rule yields findings; it never raises and never changes anything. It is asked only about objects
+that make sense by themselves.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from aliquot.dialects.cards import Cards
+from aliquot.dialects.findings import Finding
+from aliquot.dialects.gpu_memory import SPELLINGS, as_written, is_gpu
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.nodes import node
+from aliquot.dialects.quotas import (
+    KINDS,
+    LENDING_GROUP,
+    hard,
+    has_koordinator_keys,
+    namespaces,
+    quota,
+    quota_name,
+    spec,
+)
+from aliquot.engine.objects import GPU_MEMORY, Quota, plus
+from aliquot.engine.quantity import parse, text
+
+Quotas = Sequence[tuple[Manifest, Quota]]
+"""Each as it was written, and as it was read."""
+
+_SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
+"""Suffixes of bytes, which a number of GB does not have."""
+
+
+def check_quotas(
+    objects: Collection[Manifest], cards: Cards, all_nodes: bool = True
+) -> Iterator[Finding]:
+    """Everything there is to say about the quotas, in the light of all objects.
+
+    Without `all_nodes`, nothing is said about what the nodes have: some of them are not known.
+    """
+    quotas = [(each, quota(each)) for each in objects if each.kind in KINDS]
+    yield from min_within_max(quotas)
+    yield from one_quota_a_name(quotas)
+    yield from one_quota_a_namespace(quotas)
+    yield from within_hard(quotas, objects)
+    yield from one_unit_for_gpus(quotas)
+    if all_nodes:
+        yield from guarantees_within_capacity(quotas, objects, cards)
+
+
+def check_quota(manifest: Manifest) -> Iterator[Finding]:
+    """What is worth a word about one quota by itself."""
+    if has_koordinator_keys(manifest):
+        yield manifest.finding("error", "metadata", "Koordinator keys are not supported yet")
+    yield from lending_group_without_effect(manifest)
+    yield from each_namespace_once(manifest)
+    yield from gpu_memory_in_gigabytes(manifest)
+
+
+def min_within_max(quotas: Quotas) -> Iterator[Finding]:
+    """A guarantee above the ceiling could never be kept."""
+    for manifest, bounds in quotas:
+        ceiling = dict(bounds.max)
+        for resource, low in bounds.min:
+            high = ceiling.get(resource, low)
+            if low > high:
+                problem = f"min {text(resource, low)} is above max {text(resource, high)}"
+                yield manifest.finding("error", _field(manifest, "min", resource), problem)
+
+
+def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
+    """Quotas go by namespace and name, whatever their kind."""
+    first: dict[str, Manifest] = {}
+    for manifest, bounds in quotas:
+        other = first.setdefault(bounds.name, manifest)
+        if other is not manifest:
+            problem = f"a quota goes by this name already: {_pointer(other)}"
+            yield manifest.finding("error", "metadata.name", problem)
+
+
+def one_quota_a_namespace(quotas: Quotas) -> Iterator[Finding]:
+    """Which of two quotas would a pod belong to? (Koordinator's trees name theirs by label.)"""
+    first: dict[str, Manifest] = {}
+    for manifest, bounds in quotas:
+        if has_koordinator_keys(manifest):
+            continue
+        for namespace in sorted(bounds.namespaces):
+            other = first.setdefault(namespace, manifest)
+            if other is not manifest:
+                yield _second_quota(manifest, namespace, other)
+
+
+def _second_quota(manifest: Manifest, namespace: str, other: Manifest) -> Finding:
+    if manifest.kind == "ElasticQuota":
+        problem = f"the namespace has a quota already: {_pointer(other)}"
+        return manifest.finding("error", "metadata.namespace", problem)
+    field = f"spec.namespaces[{namespaces(manifest).index(namespace)}]"
+    problem = f"namespace {namespace} has a quota already: {_pointer(other)}"
+    return manifest.finding("error", field, problem)
+
+
+def lending_group_without_effect(manifest: Manifest) -> Iterator[Finding]:
+    """Who fences a quota in must know that nobody minds the fence yet."""
+    if quota(manifest).group:
+        where = f"metadata.labels[{LENDING_GROUP}]"
+        yield manifest.finding("warning", where, "is not considered yet")
+
+
+def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
+    """A namespace that stands twice counts once; perhaps another one was meant."""
+    written = namespaces(manifest)
+    for index, name in enumerate(written):
+        if name in written[:index]:
+            problem = f"{name} stands here already"
+            yield manifest.finding("warning", f"spec.namespaces[{index}]", problem)
+
+
+def gpu_memory_in_gigabytes(manifest: Manifest) -> Iterator[Finding]:
+    """`40Gi` is forty billion GB."""
+    for word, written in (("min", spec(manifest).min), ("max", spec(manifest).max)):
+        for name in SPELLINGS:
+            value = str((written or {}).get(name, 0))
+            if value.endswith(_SLIPS):
+                count = parse(value).nanos // 10**9
+                problem = f"{value} is {count} GB: GPU memory is a number of GB, such as 40"
+                yield manifest.finding("warning", f"spec.{word}[{name}]", problem)
+
+
+def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding]:
+    """A bound above what ResourceQuotas allow promises what pods are refused at creation."""
+    limits = _hard_limits(objects)
+    for manifest, bounds in quotas:
+        for word, bound in (("min", bounds.min), ("max", bounds.max)):
+            for resource, amount in bound:
+                of_each = [limits.get((name, resource)) for name in sorted(bounds.namespaces)]
+                known = [limit for limit in of_each if limit is not None]
+                most = sum(limit for limit, _ in known)
+                if len(known) == len(of_each) and amount > most:
+                    owners = _listed([owner for _, owner in known])
+                    problem = (
+                        f"{word} {text(resource, amount)} is above hard "
+                        f"{text(resource, most)} of {owners}"
+                    )
+                    yield manifest.finding("error", _field(manifest, word, resource), problem)
+
+
+def _hard_limits(objects: Iterable[Manifest]) -> dict[tuple[str, str], tuple[int, Manifest]]:
+    """The lowest limit of each namespace and resource, and whose it is."""
+    limits: dict[tuple[str, str], tuple[int, Manifest]] = {}
+    for manifest in objects:
+        if manifest.kind == "ResourceQuota":
+            for resource, amount in hard(manifest).items():
+                key = (manifest.namespace, resource)
+                if key not in limits or amount < limits[key][0]:
+                    limits[key] = (amount, manifest)
+    return limits
+
+
+def _listed(owners: Sequence[Manifest]) -> str:
+    if len(owners) == 1:
+        return f"ResourceQuota {owners[0].name}"
+    return f"ResourceQuotas {', '.join(quota_name(each) for each in owners)} together"
+
+
+def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
+    """A card that is guaranteed as a card and as GB is guaranteed twice."""
+    first: tuple[bool, str, Manifest] | None = None
+    for manifest, bounds in quotas:
+        guaranteed = (name for name, amount in bounds.min if amount)
+        for name in guaranteed:
+            in_gigabytes = name == GPU_MEMORY
+            if not (in_gigabytes or is_gpu(name)):
+                continue
+            if first is None:
+                first = (in_gigabytes, name, manifest)
+            elif first[0] != in_gigabytes:
+                problem = f"a card may be guaranteed twice, here and as {first[1]}"
+                where = "" if first[2] is manifest else f" in {_pointer(first[2])}"
+                yield manifest.finding(
+                    "warning", _field(manifest, "min", name), f"{problem}{where}"
+                )
+
+
+def guarantees_within_capacity(
+    quotas: Quotas, objects: Iterable[Manifest], cards: Cards
+) -> Iterator[Finding]:
+    """Guarantees that add up to more than the nodes have cannot all be kept at once."""
+    nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
+    capacity = dict(plus(*(each.allocatable for each in nodes)))
+    total: dict[str, int] = {}
+    for manifest, bounds in quotas:
+        for resource, amount in bounds.min:
+            before = total.get(resource, 0)
+            total[resource] = before + amount
+            have = capacity.get(resource, 0)
+            if nodes and before <= have < total[resource]:
+                sums = f"{text(resource, total[resource])} of {text(resource, have)} {resource}"
+                problem = f"with this quota, guarantees add up to {sums} that the nodes have"
+                yield manifest.finding("warning", _field(manifest, "min", resource), problem)
+
+
+def _field(manifest: Manifest, word: str, resource: str) -> str:
+    """Where a bound stands, in the spelling of its author."""
+    bounds: Mapping[str, object] | None = getattr(spec(manifest), word)
+    return f"spec.{word}[{as_written(resource, bounds)}]"
+
+
+def _pointer(manifest: Manifest) -> str:
+    return f"{manifest.title} ({manifest.place})"
