@@ -8,7 +8,7 @@ is exact as long as it ends within its steps; beyond that it keeps the best set 
 pod is in the set that could be put back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 _BOTTOM = 2**31
@@ -43,6 +43,16 @@ class Problem:
     needs: Amounts
     limits: Amounts
     budgets: dict[str, int] = field(default_factory=dict)
+    soft: Set[object] = frozenset()
+    """Limits that the last pod to go may pass."""
+
+    def allows(self, item: Item, limits: Amounts) -> bool:
+        """May this one go, where so much is left to be drawn?"""
+        for key, amount in item.draws.items():
+            left = limits.get(key)
+            if left is not None and left < (1 if key in self.soft else amount):
+                return False
+        return True
 
 
 def cost(items: Sequence[Item], budgets: dict[str, int]) -> Cost:
@@ -86,9 +96,8 @@ def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> 
 
 def _may_help(item: Item, problem: Problem) -> bool:
     """Does it help with anything, and does it draw no more than may be drawn at all?"""
-    return any(item.helps.get(need) for need in problem.needs) and all(
-        problem.limits.get(key, amount) >= amount for key, amount in item.draws.items()
-    )
+    helps = any(item.helps.get(need) for need in problem.needs)
+    return helps and problem.allows(item, problem.limits)
 
 
 def _greedy(items: list[Item], problem: Problem) -> list[Item] | None:
@@ -98,7 +107,7 @@ def _greedy(items: list[Item], problem: Problem) -> list[Item] | None:
         if not needs:
             break
         helps = any(item.helps.get(need) for need in needs)
-        if helps and all(limits.get(key, a) >= a for key, a in item.draws.items()):
+        if helps and problem.allows(item, limits):
             chosen.append(item)
             needs = {
                 n: a - item.helps.get(n, 0) for n, a in needs.items() if a > item.helps.get(n, 0)
@@ -214,8 +223,7 @@ class _Search:
     def _may_take(self, item: Item, partial: _Partial) -> bool:
         if not any(item.helps.get(need) for need in partial.needs):
             return False
-        limits = partial.limits
-        return all(limits.get(key, amount) >= amount for key, amount in item.draws.items())
+        return self.problem.allows(item, partial.limits)
 
     def _with(self, item: Item, partial: _Partial) -> _Partial:
         chosen = (*partial.chosen, item)

@@ -41,8 +41,8 @@ class Engine:
     def __init__(self, policy: str = "capacity", knobs: Knobs | None = None) -> None:
         knobs = knobs or Knobs()
         self.policy = policy
-        self.state = State(knobs)
         self._policy = POLICIES[policy](knobs)
+        self.state = State(knobs, self._policy.order)
         self._gates = (max_gate, self._policy.gate)
         self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
         self._now = 0

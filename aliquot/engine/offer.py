@@ -30,6 +30,8 @@ class Right(NamedTuple):
 
 
 Rights = dict[Right, int]
+Limits = dict[tuple[int, int], int]
+"""What an account (a slot of the tree) can give at most, by slot and row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,9 @@ class Offer:
     reason: Reason
     explain: Callable[[Pod], str]
     nodes: Mask | None = None
-    limits: dict[tuple[int, int], int] = field(default_factory=dict)
+    limits: Limits = field(default_factory=dict)
+    soft: frozenset[tuple[int, int]] = frozenset()
+    """Limits that the last one to go may pass: each goes as long as something is left to give."""
     rights: Rights = field(default_factory=dict)
     """What must come free beside what every claim needs, for this offer to be taken."""
 

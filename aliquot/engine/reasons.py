@@ -20,6 +20,7 @@ class Reason(StrEnum):
     TERMINATING = "Terminating"
     WAITING_FOR_VICTIMS = "WaitingForVictims"
     RECLAIMED_FOR_MIN = "ReclaimedForMin"
+    FAIR_SHARE = "FairShare"
     PREEMPTED_IN_QUOTA = "PreemptedInQuota"
     PREEMPTED = "Preempted"
     QUOTA_LOWERED = "QuotaLowered"

@@ -7,7 +7,7 @@ are on their way out already count as gone, so nobody is evicted twice for the s
 is checked as a whole before it is believed: the claim would start, and nobody could be put back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -108,15 +108,15 @@ class _Attempt:
         running = self.state.running
         mask: Mask = np.ones_like(offer.may_go)
         for row in {row for _, row in offer.limits}:
-            most = self._most(row, offer.limits)
+            most = self._most(row, offer)
             mask &= running.charge.data[row] <= most[running.quota]
         return mask
 
-    def _most(self, row: int, limits: Mapping[tuple[int, int], int]) -> NDArray[np.int64]:
+    def _most(self, row: int, offer: Offer) -> NDArray[np.int64]:
         """What each quota can give of a resource; the last place is for slots that nobody has."""
         most = np.full(len(self.state.tree.slots) + 1, LIMIT, dtype=np.int64)
-        for (slot, limited), amount in limits.items():
-            if limited == row:
+        for (slot, limited), amount in offer.limits.items():
+            if limited == row and (amount <= 0 or (slot, row) not in offer.soft):
                 most[slot] = amount
         return most
 
@@ -151,7 +151,7 @@ class _Attempt:
                 needs = self._needs(ask, slot, rights)
                 items = self._items(slot, may_go, elsewhere, needs)
                 budgets = self._budgets(items)
-                problem = Problem(needs, self.limits, budgets)
+                problem = Problem(needs, self.limits, budgets, self.offer.soft)
                 chosen = choose(items, problem, None if best is None else best[0])
                 if chosen is not None:
                     best = (cost(chosen, budgets), slot, chosen)
@@ -236,7 +236,7 @@ class _Attempt:
         if not any(limited == row for _, limited in self.offer.limits):
             return np.bincount(where, room, count).astype(np.float64, copy=False)
         quotas = self.state.running.quota[may_go]
-        most = self._most(row, self.offer.limits)
+        most = self._most(row, self.offer)
         pairs, of = np.unique(where * len(most) + quotas, return_inverse=True)
         given = np.minimum(np.bincount(of, room), most[pairs % len(most)])
         return np.bincount(pairs // len(most), given, count).astype(np.float64, copy=False)
@@ -312,7 +312,12 @@ class _Attempt:
         }
         if entry.node == node:
             helps.update({("room", row): amount for row, amount in entry.booking.room})
-        draws: dict[object, int] = {(entry.path[0], row): amount for row, amount in charge.items()}
+        draws: dict[object, int] = {
+            (account, row): amount
+            for account in entry.path
+            for row, amount in charge.items()
+            if (account, row) in self.limits
+        }
         budgets = self.state.budgets.on(pod)
         return Item(uid, pod.priority, pod.created, pod.path, helps, draws, budgets)
 

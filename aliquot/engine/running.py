@@ -5,13 +5,17 @@ each node. Beside the columns stands each quota's list of pods in order of impor
 when one of them comes or goes.
 """
 
+from collections.abc import Mapping
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.ledger import Entry
 from aliquot.engine.objects import Pod
-from aliquot.engine.order import Key, importance
+from aliquot.engine.order import Order, OrderKey
+from aliquot.engine.tree import Tree
 
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED = range(5)
 _NOBODY = -1
@@ -22,7 +26,7 @@ Column = NDArray[np.int64]
 class Running:
     """Bound pods by slot: node, quota, priority, start; room taken and charge."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, tree: Tree, order: Order) -> None:
         facts = Resources()
         for name in ("node", "quota", "priority", "created", "started"):
             facts.row(name)
@@ -30,7 +34,10 @@ class Running:
         self.room = Columns(resources, self.slots)
         self.charge = Columns(resources, self.slots)
         self._facts = Columns(facts, self.slots, default=_NOBODY)
-        self._keys: dict[str, Key] = {}
+        self._tree = tree
+        self._order = order
+        self._pods: dict[str, Pod] = {}
+        self._keys: dict[str, OrderKey] = {}
         self._in_quota: dict[int, dict[str, None]] = {}
         self._ranked: dict[int, list[str]] = {}
 
@@ -45,7 +52,8 @@ class Running:
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
         self._facts.data[:, slot] = (entry.node, quota, pod.priority, pod.created, pod.started)
-        self._keys[pod.uid] = importance(pod)
+        self._pods[pod.uid] = pod
+        self._keys[pod.uid] = self.place(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
         self._ranked.pop(quota, None)
 
@@ -54,7 +62,7 @@ class Running:
         if uid in self.slots:
             slot = self.slots[uid]
             quota = int(self.quota[slot])
-            del self._in_quota[quota][uid], self._keys[uid]
+            del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
             self._ranked.pop(quota, None)
             self._facts.data[:, slot] = _NOBODY
             self.slots.drop(uid)
@@ -90,9 +98,25 @@ class Running:
             return sure + tied[: most - len(sure)]
         return [int(slot) for slot in slots]
 
-    def key(self, uid: str) -> Key:
+    def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of importance."""
         return self._keys[uid]
+
+    def place(self, pod: Pod, entry: Entry) -> OrderKey:
+        """The place that a pod has, or would have, in the order of its quota."""
+        request = Fraction(0)
+        if self._order.by_request:
+            low, slot = self._tree.min, entry.path[0]
+            parts = ((amount, low.get(row, slot)) for row, amount in entry.booking.charge)
+            request = max((Fraction(a, least) for a, least in parts if least), default=request)
+        return self._order.key(pod, request)
+
+    def reorder(self, quota: int, entries: Mapping[str, Entry]) -> None:
+        """A quota's min has changed, and with it perhaps the places of its pods."""
+        if self._order.by_request:
+            for uid in self._in_quota.get(quota, ()):
+                self._keys[uid] = self.place(self._pods[uid], entries[uid])
+            self._ranked.pop(quota, None)
 
     def quotas(self) -> list[int]:
         """The quotas (by slot) that have pods, in order."""

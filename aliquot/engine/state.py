@@ -29,6 +29,7 @@ from aliquot.engine.leaving import Leaving
 from aliquot.engine.ledger import Booking, Entry, Ledger, Stage
 from aliquot.engine.nodes import Nodes
 from aliquot.engine.objects import Node, Pod, Quota
+from aliquot.engine.order import IMPORTANCE, Order
 from aliquot.engine.placement import Ask, Placement
 from aliquot.engine.running import Running
 from aliquot.engine.tree import ROOT, Tree
@@ -38,7 +39,7 @@ from aliquot.engine.waiting import Waiting
 class State:
     """Nodes, quotas, pods; who holds what, and who waits."""
 
-    def __init__(self, knobs: Knobs) -> None:
+    def __init__(self, knobs: Knobs, order: Order = IMPORTANCE) -> None:
         self.knobs = knobs
         self.resources = Resources()
         self.tree = Tree(self.resources)
@@ -46,7 +47,7 @@ class State:
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
         self.placement = Placement(self.resources, self.nodes, self.ledger, knobs.placement.score)
         self.waiting = Waiting()
-        self.running = Running(self.resources)
+        self.running = Running(self.resources, self.tree, order)
         """Bound pods that are there to stay: the ones that could be asked to go."""
         self.budgets = Budgets()
         self.circles = Circles()
@@ -257,10 +258,11 @@ class State:
         self.circles.forget()
         self.tree.set(quota)
         self.stirred = True
+        self.running.reorder(self.tree.slots[quota.name], self.ledger.entries)
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
             self._rehome(quota.name, quota.namespaces)
-        elif (before.namespaces, before.parent) != (quota.namespaces, quota.parent):
+        elif _place(before) != _place(quota):
             self._rehome(quota.name, quota.namespaces | before.namespaces)
 
     def _drop_quota(self, name: str) -> None:
@@ -285,6 +287,11 @@ class State:
                 self._let_wait(pod)
             elif self.ledger.entries[uid].stage is Stage.COMMITTED:
                 self._list(pod)
+
+
+def _place(quota: Quota) -> tuple[object, ...]:
+    """What decides which pods belong to it, and in which accounts they count."""
+    return quota.namespaces, quota.parent, quota.group
 
 
 def _is_lower(quota: Quota, before: Quota) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import GPU_MEMORY, Amounts, Pod, Quota
-from aliquot.engine.order import importance, over_quota
+from aliquot.engine.order import over_quota
 from aliquot.engine.quantity import per_one
 from aliquot.engine.share import Sharer, share
 from aliquot.engine.state import State
@@ -55,7 +55,7 @@ def over_quota_pods(state: State) -> set[str]:
             if entry.stage >= Stage.RESERVED:
                 charge = tuple((names[row], amount) for row, amount in entry.booking.charge)
                 charges.append((state.pods[uid], charge))
-        charges.sort(key=lambda pair: importance(pair[0]))
+        charges.sort(key=lambda pair: state.running.place(pair[0], ledger.entries[pair[0].uid]))
         over |= over_quota(charges, _floor(state, quota))
     return over
 

@@ -1,8 +1,8 @@
 """The quota tree: which quota a pod belongs to, what each may use, and what all have together.
 
 Every quota has a slot in the columns; so have two accounts that stand for many: ROOT for all
-quotas together, OUTSIDE for the pods that no quota governs. A flat list of quotas is a tree of one
-level.
+quotas together, OUTSIDE for the pods that no quota governs; and one for each lending group, whose
+min is the sum of its quotas'. A flat list of quotas is a tree of one level.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.objects import Pod, Quota
+from aliquot.engine.objects import Pod, Quota, plus
 from aliquot.engine.quantity import LIMIT
 from aliquot.errors import TreeError
 
 ROOT = ""
 OUTSIDE = "<outside>"
+NO_GROUP = -1
 
 
 class Tree:
@@ -25,13 +26,15 @@ class Tree:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self.quotas: dict[str, Quota] = {}
+        self.groups: dict[str, int] = {}
+        """The accounts of the lending groups, by name."""
         self.slots = Slots()
         self.min = Columns(resources, self.slots)
         self.max = Columns(resources, self.slots, default=LIMIT)
         self._by_namespace: dict[str, str] = {}
         self._paths: dict[str, tuple[int, ...]] = {}
         self._sum_of_min: list[int] | None = None
-        self._leaf_slots: NDArray[np.int64] | None = None
+        self._leaves: NDArray[np.int64] | None = None
         self.slots.take(ROOT)
         self._outside = (self.slots.take(OUTSIDE),)
 
@@ -45,15 +48,28 @@ class Tree:
         self.max.fill(slot, self._resources.vector(quota.max))
         for namespace in quota.namespaces:
             self._by_namespace[namespace] = quota.name
+        self._account_for(quota.group)
 
     def remove(self, name: str) -> None:
         """Forget a quota; its slot stays taken until nothing is booked in it any more."""
         quota = self.quotas.pop(name, None)
-        self._sum_of_min = self._leaf_slots = None
+        self._sum_of_min = self._leaves = None
         self._paths.clear()
         for namespace in quota.namespaces if quota is not None else ():
             if self._by_namespace.get(namespace) == name:
                 del self._by_namespace[namespace]
+        if quota is not None:
+            self._account_for(quota.group)
+
+    def _account_for(self, group: str) -> None:
+        """Make the account of a lending group agree with its quotas."""
+        members = [quota for quota in self.quotas.values() if quota.group == group and group]
+        if members:
+            slot = self.groups[group] = self.slots.take(f"<group {group}>")
+            total = self._resources.vector(plus(*(quota.min for quota in members)))
+            self.min.fill(slot, tuple((row, min(amount, LIMIT)) for row, amount in total))
+        else:
+            self.groups.pop(group, None)
 
     def home(self, pod: Pod) -> str | None:
         """The quota a pod belongs to: the one it names, else its namespace's, else none."""
@@ -68,7 +84,9 @@ class Tree:
         found = self._paths.get(name)
         if found is None:
             slots = [self.slots[quota.name] for quota in self.ancestry(name)]
-            found = self._paths[name] = (*slots, self.slots[ROOT])
+            group = self.groups.get(self.quotas[name].group)
+            found = (*slots, *(() if group is None else (group,)), self.slots[ROOT])
+            self._paths[name] = found
         return found
 
     def ancestry(self, name: str) -> Iterator[Quota]:
@@ -86,10 +104,23 @@ class Tree:
     @property
     def leaf_slots(self) -> NDArray[np.int64]:
         """The slots of the quotas without children."""
-        if self._leaf_slots is None:
-            slots = [self.slots[quota.name] for quota in self.leaves()]
-            self._leaf_slots = np.array(slots, dtype=np.int64)
-        return self._leaf_slots
+        slots: NDArray[np.int64] = self._leaf_columns()[0]
+        return slots
+
+    @property
+    def leaf_groups(self) -> NDArray[np.int64]:
+        """The accounts of their lending groups, or NO_GROUP, in the same order."""
+        groups: NDArray[np.int64] = self._leaf_columns()[1]
+        return groups
+
+    def _leaf_columns(self) -> NDArray[np.int64]:
+        if self._leaves is None:
+            pairs = [
+                (self.slots[quota.name], self.groups.get(quota.group, NO_GROUP))
+                for quota in self.leaves()
+            ]
+            self._leaves = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return self._leaves
 
     def guaranteed(self, row: int) -> int | None:
         """The sum of min over all leaves in this resource; None where no quota's min names it."""

@@ -6,13 +6,18 @@ from typing import Protocol
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
 from aliquot.engine.offer import Offer, Rights
+from aliquot.engine.order import Order
 from aliquot.engine.policies.capacity import Capacity
+from aliquot.engine.policies.fair import Fair
 from aliquot.engine.reasons import Refusal
 from aliquot.engine.state import State
 
 
 class Policy(Protocol):
     """What a policy decides."""
+
+    order: Order
+    """In which a quota's pods are counted as in-quota, and asked to give back."""
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """May the claim start, as far as quotas are concerned, on nodes of this class?
@@ -42,4 +47,5 @@ class Policy(Protocol):
 
 POLICIES: dict[str, Callable[[Knobs], Policy]] = {
     "capacity": Capacity,
+    "fair": Fair,
 }

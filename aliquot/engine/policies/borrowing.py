@@ -5,6 +5,9 @@ above min does so on min that somebody else leaves idle. With `borrow: freeCapac
 cluster has beyond the guarantees is lent, too.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +20,24 @@ from aliquot.engine.state import State
 from aliquot.engine.tree import OUTSIDE, ROOT
 
 _LOW_BITS = 31
+
+Used = Callable[[State, int, int], int]
+"""What counts as used of a resource in an account."""
+
+
+class _Sum(NamedTuple):
+    """What an account may use, what it does use, and what a claim asks for of that."""
+
+    slot: int
+    most: int
+    used: int
+    asks: int
+    whose: str = "all quotas together"
+
+    @property
+    def beyond(self) -> int:
+        """How much too much that would be."""
+        return self.used + self.asks - self.most
 
 
 class Borrowing:
@@ -33,25 +54,32 @@ class Borrowing:
         """
         if claim.quota is None:
             return None
-        ledger, root = state.ledger, state.tree.slots[ROOT]
         for row, amount in claim.charge(node_class):
-            most = self._lendable(state, row)
-            if most is None or most >= LIMIT:
-                continue
-            used = ledger.used.get(row, root)
-            held = ledger.held.get(row, root) if ledger.holding else 0
-            if used + held + amount > most:
-                resource = state.resources.names[row]
-                return Refusal(
-                    Reason.BORROWING_EXHAUSTED,
-                    f"all quotas together: {self._bound_name} {text(resource, most)} {resource}, "
-                    f"used {text(resource, used)}{kept(resource, held)}, "
-                    f"{asked(claim.size, resource, amount)}; it waits until enough is given back",
-                    quota=claim.quota,
-                    resource=resource,
-                    watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
-                )
+            if self._is_beyond(state, claim.quota, row, amount):
+                bound = self._in_sum(state, claim.quota, row, amount, _used)
+                return self._refusal(state, claim, row, bound)
         return None
+
+    def _is_beyond(self, state: State, quota: str, row: int, amount: int) -> bool:
+        """As `_in_sum` has it; in the plain case without its detours, for every claim asks this."""
+        if state.tree.groups:
+            return self._in_sum(state, quota, row, amount, _used).beyond > 0
+        most = self._lendable(state, row)
+        if most is None or most >= LIMIT:
+            return False
+        return _used(state, row, state.tree.slots[ROOT]) + amount > most
+
+    def _refusal(self, state: State, claim: Claim, row: int, bound: _Sum) -> Refusal:
+        resource, held = state.resources.names[row], state.ledger.held.get(row, bound.slot)
+        return Refusal(
+            Reason.BORROWING_EXHAUSTED,
+            f"{bound.whose}: {self._bound_name} {text(resource, bound.most)} {resource}, "
+            f"used {text(resource, bound.used - held)}{kept(resource, held)}, "
+            f"{asked(claim.size, resource, bound.asks)}; it waits until enough is given back",
+            quota=claim.quota,
+            resource=resource,
+            watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
+        )
 
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in the quotas before the claim may start, leaving pods aside."""
@@ -60,15 +88,36 @@ class Borrowing:
             return rights
         root = state.tree.slots[ROOT]
         for row, amount in claim.charge(node_class):
-            bounds = [(root, self._lendable(state, row))]
-            path = state.tree.path(claim.quota)[:-1]
-            bounds.extend((slot, state.tree.max.get(row, slot)) for slot in path)
-            for slot, most in bounds:
-                if most is not None and most < LIMIT:
-                    short = soon(state, row, slot) + amount - most
-                    if short > 0:
-                        rights[Right(slot, row)] = short
+            shorts = {root: self._in_sum(state, claim.quota, row, amount, soon).beyond}
+            for slot in state.tree.path(claim.quota)[:-1]:
+                most = state.tree.max.get(row, slot)
+                shorts[slot] = soon(state, row, slot) + amount - most if most < LIMIT else 0
+            rights.update({Right(slot, row): n for slot, n in shorts.items() if n > 0})
         return rights
+
+    def _in_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
+        """How a claim stands to what all quotas together may use.
+
+        A lending group keeps its own min to itself: of what is lent to everybody, it uses what it
+        has beyond that.
+        """
+        tree = state.tree
+        root = tree.slots[ROOT]
+        most = self._lendable(state, row)
+        if most is None or most >= LIMIT:
+            return _Sum(root, LIMIT, 0, 0)
+        in_use = used(state, row, root)
+        if not tree.groups:
+            return _Sum(root, most, in_use, amount)
+        own = tree.groups.get(tree.quotas[quota].group)
+        for slot in tree.groups.values():
+            uses, low = used(state, row, slot), tree.min.get(row, slot)
+            in_use -= min(uses, low)
+            most -= low
+            if slot == own:
+                amount = max(uses + amount - low, 0) - max(uses - low, 0)
+        whose = "what is lent to everybody"
+        return _Sum(root, most if amount else max(most, in_use), in_use, amount, whose)
 
     def excess(self, state: State, quota: str) -> Rights:
         """What a quota borrows although nobody has it to lend any more."""
@@ -109,7 +158,7 @@ class Borrowing:
             ledger.wanted.data[row][others],
         ):
             unasked = unasked - np.minimum(part, unasked)
-        owed = _add_up(tree.min.data[row][others] - unasked)
+        owed = add_up(tree.min.data[row][others] - unasked)
         there_is = state.nodes.total.get(state.resources.names[row], 0)
         there_is -= ledger.used.get(row, tree.slots[OUTSIDE])
         lendable = self._lendable(state, row)
@@ -129,10 +178,15 @@ class Borrowing:
         return max(guaranteed, state.nodes.total.get(state.resources.names[row], 0) - outside)
 
 
-def _add_up(amounts: NDArray[np.int64]) -> int:
+def add_up(amounts: NDArray[np.int64]) -> int:
     """The exact sum, however large."""
     high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
     return (high << _LOW_BITS) + low
+
+
+def _used(state: State, row: int, slot: int) -> int:
+    """What is used or held in an account now."""
+    return state.ledger.used.get(row, slot) + state.ledger.held.get(row, slot)
 
 
 def soon(state: State, row: int, slot: int) -> int:

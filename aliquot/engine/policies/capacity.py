@@ -5,13 +5,18 @@ from collections.abc import Iterator
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
 from aliquot.engine.offer import Offer, Rights
+from aliquot.engine.order import IMPORTANCE
 from aliquot.engine.policies import giving
 from aliquot.engine.policies.borrowing import Borrowing
 from aliquot.engine.state import State
 
+_RANKS = ((True, False), (False, False), (False, True))
+
 
 class Capacity(Borrowing):
     """The policy of flat quotas with min and max."""
+
+    order = IMPORTANCE
 
     def __init__(self, knobs: Knobs) -> None:
         super().__init__(knobs.capacity.borrow)
@@ -19,5 +24,12 @@ class Capacity(Borrowing):
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Offer]]:
-        """Who gives back: see `policies.giving`."""
-        return giving.offers(state, claim, node_class, rights, now, self.spare)
+        """Within min, from quotas above theirs; else, or if that finds nobody, from its own."""
+        asking = giving.Asking(state, claim, node_class, rights, now, self.spare)
+        settled = giving.outside_quotas(asking)
+        if settled is not None:
+            yield settled
+            return
+        yield from giving.from_those_who_go_first(asking)
+        yield from giving.from_others(asking, _RANKS)
+        yield from giving.from_own(asking)

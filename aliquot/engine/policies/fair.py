@@ -1,0 +1,167 @@
+"""nos elastic quotas: as `capacity`, and what is borrowed is shared fairly, by preemption.
+
+Everybody is guaranteed a part of what is idle in proportion to min. A claim that would borrow
+within its quota's part takes from pods that are over-quota in quotas which borrow more than theirs.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.config import Knobs
+from aliquot.engine.objects import Pod
+from aliquot.engine.offer import Mask, Offer, Rights
+from aliquot.engine.order import Order
+from aliquot.engine.policies import giving
+from aliquot.engine.policies.borrowing import Borrowing, add_up, soon
+from aliquot.engine.policies.walk import Rows, walk
+from aliquot.engine.quantity import text
+from aliquot.engine.reasons import Reason
+from aliquot.engine.state import State
+from aliquot.engine.tree import NO_GROUP, OUTSIDE
+
+_RANKS = ((True, False), (True, True))
+
+
+class Fair(Borrowing):
+    """The policy of quotas that share what is idle in proportion to their min."""
+
+    def __init__(self, knobs: Knobs) -> None:
+        super().__init__(knobs.fair.borrow)
+        self.order = Order(*knobs.fair.over_quota_order)
+
+    def spare(self, state: State, quota: str, row: int) -> int:
+        """Nobody takes back what a quota is sure of."""
+        return max(super().spare(state, quota, row), Parts(state, row).sure_of(quota))
+
+    def offers(
+        self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Offer]]:
+        """Within min, from over-quota pods of quotas above theirs.
+
+        Above it, first from its own quota, then from those who borrow more than their part.
+        """
+        asking = giving.Asking(state, claim, node_class, rights, now, self.spare)
+        settled = giving.outside_quotas(asking)
+        if settled is not None:
+            yield settled
+            return
+        yield from giving.from_those_who_go_first(asking)
+        yield from giving.from_others(asking, _RANKS, by_label=True)
+        if asking.borrows:
+            yield from giving.from_own(asking)
+            yield from _from_borrowers(asking)
+
+
+class Parts:
+    """What is idle of a resource, and the part of it that each quota is sure of.
+
+    By min, among all who may borrow it: what a lending group leaves idle is for its own quotas.
+    """
+
+    def __init__(self, state: State, row: int) -> None:
+        self._tree = state.tree
+        self._row = row
+        leaves, self._groups = state.tree.leaf_slots, state.tree.leaf_groups
+        self._mins = state.tree.min.data[row][leaves]
+        used = state.ledger.used.data[row][leaves] - state.leaving.charge.data[row][leaves]
+        self._idle = np.maximum(self._mins - used - state.ledger.held.data[row][leaves], 0)
+        self._pools: dict[int, tuple[int, int]] = {}
+
+    def guaranteed(self, quota: str) -> int:
+        """The quota's part, in whole units."""
+        low = self._tree.min.get(self._row, self._tree.slots[quota])
+        group = self._tree.groups.get(self._tree.quotas[quota].group)
+        pools = [self._pool(NO_GROUP), *([] if group is None else [self._pool(group)])]
+        return sum(idle * low // whole for idle, whole in pools if whole)
+
+    def sure_of(self, quota: str) -> int:
+        """What a quota can have at any time: its min, and its part of what is idle."""
+        return self._tree.min.get(self._row, self._tree.slots[quota]) + self.guaranteed(quota)
+
+    def _pool(self, group: int) -> tuple[int, int]:
+        """What is idle for those who may borrow it, and the sum of their min."""
+        if group not in self._pools:
+            inside = self._groups == group
+            whole = self._mins if group == NO_GROUP else self._mins[inside]
+            self._pools[group] = add_up(self._idle[inside]), add_up(whole)
+        return self._pools[group]
+
+
+def _from_borrowers(asking: giving.Asking) -> Iterator[list[Offer]]:
+    """From over-quota pods of quotas beyond their part, as long as they are beyond it."""
+    state = asking.state
+    within = all(
+        soon(state, row, asking.slot) + amount <= Parts(state, row).sure_of(asking.quota)
+        for row, amount in asking.charge
+    )
+    if not within:
+        return
+    groups = giving.short_rows(asking)
+    givers = {rows: _Borrowers(asking, rows) for rows in groups}
+    if any(each.slots for each in givers.values()):
+        for soft in (False, True):
+            yield [givers[rows].offer(nodes, soft) for rows, nodes in groups.items()]
+
+
+class _Borrowers:
+    """The quotas that use more of what is short than they are sure of."""
+
+    def __init__(self, asking: giving.Asking, rows: Rows) -> None:
+        self.asking = asking
+        self.state = asking.state
+        self.rows = rows
+        tree = self.state.tree
+        self._counted = giving.managed_rows(self.state)
+        others = set(self.state.running.quotas()) - {asking.slot, tree.slots[OUTSIDE]}
+        self._parts = {row: Parts(self.state, row) for row in rows}
+        self._sure = {
+            (slot, row): self._parts[row].sure_of(str(tree.slots.names[slot]))
+            for slot in sorted(others)
+            for row in rows
+        }
+        self.slots = sorted({slot for slot, row in self._sure if self._beyond(slot, row) > 0})
+
+    def offer(self, nodes: Mask, soft: bool) -> Offer:
+        """What they give: down to what they are sure of, or the last one beyond it."""
+        asking = self.asking
+        over: Mask = np.zeros_like(asking.may_go)
+        limits, last = giving.lent_by_groups(asking, self.rows), set()
+        for slot in self.slots:
+            walked = walk(self.state, slot, self._counted)
+            over[walked.over] = True
+            for row in self.rows:
+                limits[slot, row] = walked.total[row] - walked.floor[row]
+                if self._beyond(slot, row) > 0:
+                    limits[slot, row] = self._beyond(slot, row)
+                    last.add((slot, row))
+        may_go = asking.may_go & over
+        reason = Reason.FAIR_SHARE
+        passed = frozenset(last if soft else ())
+        return Offer(may_go, reason, self._explain, nodes, limits, soft=passed)
+
+    def _beyond(self, slot: int, row: int) -> int:
+        return walk(self.state, slot, self._counted).total[row] - self._sure[slot, row]
+
+    def _explain(self, victim: Pod) -> str:
+        """Who borrows how much of what, against the part that each is sure of."""
+        state, asking = self.state, self.asking
+        giver = str(state.tree.home(victim))
+        slot = state.tree.slots[giver]
+        row = next((row for row in self.rows if self._beyond(slot, row) > 0), self.rows[0])
+        name = state.resources.names[row]
+        asks = dict(asking.charge).get(row, 0)
+        return (
+            f"quota {asking.quota} takes its part of what is idle for {asking.claim.pods[0].path}: "
+            f"{self._words(asking.quota, row)}, "
+            f"used {text(name, soon(state, row, asking.slot))}, pod asks {text(name, asks)}; "
+            f"quota {giver} uses {text(name, walk(state, slot, self._counted).total[row])}, "
+            f"{self._words(giver, row)}"
+        )
+
+    def _words(self, quota: str, row: int) -> str:
+        state, name = self.state, self.state.resources.names[row]
+        low = state.tree.min.get(row, state.tree.slots[quota])
+        part = text(name, self._parts[row].guaranteed(quota))
+        return f"min {text(name, low)} and {part} of {name}"

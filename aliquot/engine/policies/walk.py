@@ -1,0 +1,50 @@
+"""The walk over a quota's pods, the most important first, until their sum passes min.
+
+Those before that point are in-quota, and what they hold is the quota's floor; that pod and all
+after it are over-quota. Walks are kept until a pod of the quota comes or goes, or its min changes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.state import State
+
+Rows = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where a quota's pods stand, counted in some of the resources."""
+
+    ranked: list[str]
+    low: tuple[int, ...]
+    floor: dict[int, int]
+    """What the pods before that point hold: the in-quota ones."""
+    over: NDArray[np.int64]
+    """The pods from there on, by their slot among the bound ones."""
+    total: dict[int, int]
+    """What all of them hold. Pods that are not confirmed yet cannot be asked, and do not count."""
+
+
+def walk(state: State, slot: int, rows: Rows) -> Walk:
+    """The walk over the pods of a quota, in these resources."""
+    low = tuple(state.tree.min.get(row, slot) for row in rows)
+    ranked = state.running.ranked(slot)
+    kept = state.walks.get((slot, rows))
+    if isinstance(kept, Walk) and kept.ranked is ranked and kept.low == low:
+        return kept
+    state.walks[slot, rows] = fresh = _walk(state, ranked, rows, low)
+    return fresh
+
+
+def _walk(state: State, ranked: list[str], rows: Rows, low: tuple[int, ...]) -> Walk:
+    """Add up in Python's own integers: no sum of amounts is too large for them."""
+    slots = np.array([state.running.slots[uid] for uid in ranked], dtype=np.int64)
+    sums = [np.cumsum(state.running.charge.data[row][slots].astype(object)) for row in rows]
+    passed = [total > bound for total, bound in zip(sums, low, strict=True)]
+    first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
+    floor = {row: int(s[first - 1]) if first else 0 for row, s in zip(rows, sums, strict=True)}
+    total = {row: int(s[-1]) if len(s) else 0 for row, s in zip(rows, sums, strict=True)}
+    return Walk(ranked, low, floor, slots[first:], total)
