@@ -17,7 +17,7 @@ from aliquot.engine.events import (
     QuotaSet,
 )
 from aliquot.engine.objects import Node, Pod, Quota, Shape, Where
-from aliquot.engine.summary import QuotaSummary, summarise
+from aliquot.engine.summary import QuotaSummary
 from aliquot.errors import AliquotError
 
 __version__ = "0.1.0"
@@ -44,5 +44,4 @@ __all__ = [
     "QuotaSummary",
     "Shape",
     "Where",
-    "summarise",
 ]

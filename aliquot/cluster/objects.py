@@ -15,7 +15,7 @@ from aliquot.dialects import amounts, quotas
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_memory import as_written
 from aliquot.dialects.manifest import NOS_GROUPS, Manifest
-from aliquot.engine.summary import QuotaSummary, summarise
+from aliquot.engine.summary import QuotaSummary
 
 CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
 _ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
@@ -23,7 +23,7 @@ _ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
 
 def objects(simulation: Simulation) -> Iterator[Body]:
     """All objects: first those given, then the pods."""
-    summaries = {each.name: each for each in summarise(simulation.engine.state)}
+    summaries = {each.name: each for each in simulation.engine.summarise()}
     for manifest in simulation.world.store.objects.values():
         if manifest.kind in quotas.KINDS:
             yield _quota(manifest, summaries[quotas.quota_name(manifest)])

@@ -7,7 +7,7 @@ from aliquot.dialects import amounts
 from aliquot.dialects.times import seconds
 from aliquot.engine.decisions import Bind, Evict
 from aliquot.engine.order import natural
-from aliquot.engine.summary import QuotaSummary, over_quota_pods, summarise
+from aliquot.engine.summary import QuotaSummary, over_quota_pods
 
 Result = dict[str, Any]
 
@@ -21,7 +21,7 @@ def outcome(simulation: Simulation) -> Result:
         "evictions": [_eviction(done) for done in simulation.history if _is(done, Evict)],
         "pending": _pending(simulation),
         "pods": _pods(simulation),
-        "quotas": [_quota(summary) for summary in summarise(simulation.engine.state)],
+        "quotas": [_quota(summary) for summary in simulation.engine.summarise()],
         "queues": [],
         "gangs": [],
         "gpuQuotas": [],
@@ -98,7 +98,7 @@ def _pods(simulation: Simulation) -> list[Result]:
 
 
 def _quota(summary: QuotaSummary) -> Result:
-    return {
+    figures: Result = {
         "name": summary.name,
         "parent": summary.parent,
         "min": amounts.write(summary.min),
@@ -110,3 +110,6 @@ def _quota(summary: QuotaSummary) -> Result:
         "borrowed": amounts.write(summary.borrowed),
         "idle": amounts.write(summary.idle),
     }
+    if summary.guaranteed is not None:
+        figures["guaranteed"] = amounts.write(summary.guaranteed)
+    return figures

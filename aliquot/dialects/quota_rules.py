@@ -13,7 +13,6 @@ from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import (
     KINDS,
-    LENDING_GROUP,
     hard,
     has_koordinator_keys,
     namespaces,
@@ -52,7 +51,6 @@ def check_quota(manifest: Manifest) -> Iterator[Finding]:
     """What is worth a word about one quota by itself."""
     if has_koordinator_keys(manifest):
         yield manifest.finding("error", "metadata", "Koordinator keys are not supported yet")
-    yield from lending_group_without_effect(manifest)
     yield from each_namespace_once(manifest)
     yield from gpu_memory_in_gigabytes(manifest)
 
@@ -97,13 +95,6 @@ def _second_quota(manifest: Manifest, namespace: str, other: Manifest) -> Findin
     field = f"spec.namespaces[{namespaces(manifest).index(namespace)}]"
     problem = f"namespace {namespace} has a quota already: {_pointer(other)}"
     return manifest.finding("error", field, problem)
-
-
-def lending_group_without_effect(manifest: Manifest) -> Iterator[Finding]:
-    """Who fences a quota in must know that nobody minds the fence yet."""
-    if quota(manifest).group:
-        where = f"metadata.labels[{LENDING_GROUP}]"
-        yield manifest.finding("warning", where, "is not considered yet")
 
 
 def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ from aliquot.engine.policies.limits import max_gate
 from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan, search
 from aliquot.engine.state import State
+from aliquot.engine.summary import QuotaSummary, summarise
 from aliquot.engine.tree import OUTSIDE, ROOT
 from aliquot.engine.waiting import Lane
 
@@ -70,6 +71,10 @@ class Engine:
         """When a cycle is due even if nothing happens before: a hold ends, a pod may be asked."""
         moments = (self._holds.deadline(), self._ripe)
         return min((moment for moment in moments if moment is not None), default=None)
+
+    def summarise(self) -> list[QuotaSummary]:
+        """How every quota stands, by name."""
+        return self._policy.complete(self.state, summarise(self.state))
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
@@ -151,7 +156,10 @@ class Engine:
         plan = self._search(claim)
         if plan is None:
             self._note_when_ripe()
-            return replace(refusal, watch=(*refusal.watch, BORROWERS)) if claim.quota else refusal
+            if claim.quota is None:
+                return refusal
+            message = refusal.message + self._policy.hint(self.state, claim)
+            return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._goes_round(claim, plan):
             return replace(refusal, message=f"{refusal.message}{_IN_A_CIRCLE}")
         if plan.victims or claim.uid not in self._holds:

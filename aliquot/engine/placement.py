@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from aliquot.engine.columns import Columns, Resources, Vector
 from aliquot.engine.ledger import Ledger
 from aliquot.engine.nodes import Nodes
-from aliquot.engine.objects import Shape
+from aliquot.engine.objects import GPU_MEMORY, Shape
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import ROOM, Reason, Refusal
 from aliquot.engine.room import WHOLE, Room
@@ -31,7 +31,8 @@ _FILL_BITS = 24
 _LEAN_BITS = 1
 _UNASKED = -(2**63)
 _OUT_OF_THE_QUESTION = -(2**62)
-_PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
+_PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-", GPU_MEMORY)
+"""Resources that no node is kept free for."""
 _MOST_WARM = 1024
 _BARRED = {
     Barred.SELECTOR: "not matched by its node selector or affinity",

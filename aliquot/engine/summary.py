@@ -17,7 +17,10 @@ _ONLY_WHERE_NAMED = ("pods", GPU_MEMORY)
 
 @dataclass(frozen=True, slots=True)
 class QuotaSummary:
-    """One quota's figures. A resource without a bound is missing from `max`."""
+    """One quota's figures. A resource without a bound is missing from `max`.
+
+    `runtime` and `guaranteed` are the policy's word; the latter under `fair` only.
+    """
 
     name: str
     parent: str | None
@@ -29,19 +32,24 @@ class QuotaSummary:
     weight: Figures
     borrowed: Figures
     idle: Figures
+    guaranteed: Figures | None = None
 
 
 def summarise(state: State) -> list[QuotaSummary]:
-    """All quotas, by name."""
+    """All quotas, by name; without what their policy says of them (see `Engine.summarise`)."""
     quotas = sorted(state.tree.quotas.values(), key=lambda quota: quota.name)
-    summaries = {quota.name: _figures(state, quota) for quota in quotas}
+    return [_figures(state, quota) for quota in quotas]
+
+
+def share_guarantees(state: State, summaries: list[QuotaSummary]) -> None:
+    """The runtime of quotas that borrow from each other: their parts of the sum of min."""
+    by_name = {summary.name: summary for summary in summaries}
     for resource in state.resources.names:
         total = state.tree.guaranteed(state.resources.row(resource))
-        sharers = [_sharer(summaries[quota.name], resource) for quota in state.tree.leaves()]
+        sharers = [_sharer(by_name[quota.name], resource) for quota in state.tree.leaves()]
         for name, part in share(total or 0, sharers).items():
-            if total is not None and resource in summaries[name].used:
-                summaries[name].runtime[resource] = part
-    return list(summaries.values())
+            if total is not None and resource in by_name[name].used:
+                by_name[name].runtime[resource] = part
 
 
 def over_quota_pods(state: State) -> set[str]:

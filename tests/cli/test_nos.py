@@ -320,13 +320,6 @@ def test_errors(aliquot: Run, document: Body, field: str, problem: str) -> None:
 def test_warnings(aliquot: Run) -> None:
     (twice,) = validated(aliquot, composite("ops/q", ["a", "b", "a"], {}), code=0)
     assert (twice["field"], twice["problem"]) == ("spec.namespaces[2]", "a stands here already")
-    fenced = quota("a", {})
-    fenced["metadata"]["labels"] = {"aliquot.dev/lending-group": "research"}
-    ((_, field, problem),) = warnings(aliquot, fenced)
-    assert (field, problem) == (
-        "metadata.labels[aliquot.dev/lending-group]",
-        "is not considered yet",
-    )
     ((_, field, problem),) = warnings(aliquot, quota("a", {OTHER: "40Gi"}))
     assert field == f"spec.min[{OTHER}]"
     assert problem.startswith("40Gi is 42949672960 GB")

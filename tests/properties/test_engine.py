@@ -28,7 +28,7 @@ from aliquot.engine.events import (
 )
 from aliquot.engine.objects import Node, Pod, Quota, Shape
 from aliquot.engine.order import importance
-from aliquot.engine.summary import over_quota_pods, summarise
+from aliquot.engine.summary import over_quota_pods
 from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
 
 NODE_NAMES = ("n-1", "n-2", "n-10")
@@ -221,7 +221,7 @@ class EngineMachine(RuleBasedStateMachine):
         fresh = Engine()
         for event in reversed(list(self.facts())):
             fresh.apply(event)
-        assert summarise(fresh.state) == summarise(self.engine.state)
+        assert fresh.summarise() == self.engine.summarise()
         assert fresh.state.circles.asked == self.engine.state.circles.asked
         assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
 
@@ -284,4 +284,4 @@ def test_a_pod_is_counted_once_however_often_it_is_told() -> None:
     pod = Pod("u", "team-a", "p", Shape(((GPU, 1), ("pods", 1))), node="n")
     for _ in range(3):
         engine.apply(PodSet(pod))
-    assert summarise(engine.state)[0].used[GPU] == 1
+    assert engine.summarise()[0].used[GPU] == 1

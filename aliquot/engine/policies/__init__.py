@@ -11,6 +11,7 @@ from aliquot.engine.policies.capacity import Capacity
 from aliquot.engine.policies.fair import Fair
 from aliquot.engine.reasons import Refusal
 from aliquot.engine.state import State
+from aliquot.engine.summary import QuotaSummary
 
 
 class Policy(Protocol):
@@ -36,6 +37,14 @@ class Policy(Protocol):
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is the claim within what is guaranteed to it, so that no hold stands in its way?"""
+        ...
+
+    def hint(self, state: State, claim: Claim) -> str:
+        """What else there is to say to a claim that found nobody to make way."""
+        ...
+
+    def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
+        """Add to the quotas' figures what this policy says of them."""
         ...
 
     def offers(

@@ -17,6 +17,7 @@ from aliquot.engine.offer import Right, Rights
 from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
+from aliquot.engine.summary import QuotaSummary, share_guarantees
 from aliquot.engine.tree import OUTSIDE, ROOT
 
 _LOW_BITS = 31
@@ -131,6 +132,15 @@ class Borrowing:
                 if over > 0:
                     found[Right(root, row)] = over
         return found
+
+    def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
+        """The share of everybody in what is guaranteed, by water-filling over request."""
+        share_guarantees(state, summaries)
+        return summaries
+
+    def hint(self, state: State, claim: Claim) -> str:
+        """Nothing to add to a refusal."""
+        return ""
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is the claim within its quota's min, in all that it asks for, whatever is held?"""

@@ -5,6 +5,7 @@ within its quota's part takes from pods that are over-quota in quotas which borr
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from aliquot.engine.offer import Mask, Offer, Rights
 from aliquot.engine.order import Order
 from aliquot.engine.policies import giving
 from aliquot.engine.policies.borrowing import Borrowing, add_up, soon
-from aliquot.engine.policies.walk import Rows, walk
+from aliquot.engine.policies.walk import Rows, managed_rows, walk
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason
 from aliquot.engine.state import State
+from aliquot.engine.summary import QuotaSummary
 from aliquot.engine.tree import NO_GROUP, OUTSIDE
 
 _RANKS = ((True, False), (True, True))
@@ -34,6 +36,33 @@ class Fair(Borrowing):
     def spare(self, state: State, quota: str, row: int) -> int:
         """Nobody takes back what a quota is sure of."""
         return max(super().spare(state, quota, row), Parts(state, row).sure_of(quota))
+
+    def hint(self, state: State, claim: Claim) -> str:
+        """How much a quota may take back, where that is too little for a claim that borrows."""
+        assert claim.quota is not None
+        slot = state.tree.slots[claim.quota]
+        for row, amount in claim.charge(None):
+            if state.tree.guaranteed(row) is not None:
+                parts, name = Parts(state, row), state.resources.names[row]
+                sure, low = parts.sure_of(claim.quota), state.tree.min.get(row, slot)
+                if low < soon(state, row, slot) + amount > sure:
+                    words = f"min {text(name, low)} and {text(name, sure - low)} of what is idle"
+                    return f"; its quota may take back up to {text(name, sure)} {name} ({words})"
+        return ""
+
+    def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
+        """Their share, and the part of what is idle that each is sure of."""
+        shared = super().complete(state, summaries)
+        parts = {state.resources.names[row]: Parts(state, row) for row in managed_rows(state)}
+        return [
+            replace(
+                each,
+                guaranteed={
+                    name: parts[name].guaranteed(each.name) for name in each.used if name in parts
+                },
+            )
+            for each in shared
+        ]
 
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
@@ -113,7 +142,7 @@ class _Borrowers:
         self.state = asking.state
         self.rows = rows
         tree = self.state.tree
-        self._counted = giving.managed_rows(self.state)
+        self._counted = managed_rows(self.state)
         others = set(self.state.running.quotas()) - {asking.slot, tree.slots[OUTSIDE]}
         self._parts = {row: Parts(self.state, row) for row in rows}
         self._sure = {

@@ -16,7 +16,7 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.objects import Pod
 from aliquot.engine.offer import CRITICAL, Limits, Mask, Offer, Right, Rights, evictable
 from aliquot.engine.policies.borrowing import soon, within_min
-from aliquot.engine.policies.walk import Rows, Walk, walk
+from aliquot.engine.policies.walk import Rows, Walk, managed_rows, walk
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason
 from aliquot.engine.state import State
@@ -194,12 +194,6 @@ def short_rows(asking: Asking) -> dict[Rows, Mask]:
     return groups
 
 
-def managed_rows(state: State) -> Rows:
-    """The resources that somebody guarantees."""
-    rows = range(len(state.resources))
-    return tuple(row for row in rows if state.tree.guaranteed(row) is not None)
-
-
 def lent_by_groups(asking: Asking, rows: Rows) -> Limits:
     """Other lending groups give only what they borrow from outside: the rest is their own."""
     state, tree = asking.state, asking.state.tree
@@ -269,7 +263,7 @@ class _Givers:
         used = self._walk(slot).total[row]
         left, low = used - charge.get(row, 0), state.tree.min.get(row, slot)
         short = f", which leaves it below its min by {text(name, low - left)}" if left < low else ""
-        own = self._walk(asking.slot).total[row]
+        own = soon(state, row, asking.slot)
         return (
             f"quota {asking.quota} takes back its min for {asking.claim.pods[0].path}: "
             f"min {text(name, state.tree.min.get(row, asking.slot))} {name}, "

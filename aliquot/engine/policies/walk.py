@@ -28,6 +28,12 @@ class Walk:
     """What all of them hold. Pods that are not confirmed yet cannot be asked, and do not count."""
 
 
+def managed_rows(state: State) -> Rows:
+    """The resources that somebody guarantees."""
+    rows = range(len(state.resources))
+    return tuple(row for row in rows if state.tree.guaranteed(row) is not None)
+
+
 def walk(state: State, slot: int, rows: Rows) -> Walk:
     """The walk over the pods of a quota, in these resources."""
     low = tuple(state.tree.min.get(row, slot) for row in rows)
