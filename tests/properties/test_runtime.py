@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -91,22 +92,33 @@ def quotas(teams: list[Team], total: int, few: int = 0) -> Quotas:
     return made
 
 
-@st.composite
-def forests(draw: st.DrawFn, amounts: st.SearchStrategy[int] = AMOUNTS) -> list[Team]:
-    names = draw(st.permutations(NAMES))[: draw(st.integers(1, len(NAMES)))]
+def forests(amounts: st.SearchStrategy[int] = AMOUNTS) -> st.SearchStrategy[list[Team]]:
+    """Teams in one resource, parents before children, whose names are in no order."""
+    maybe = st.none() | amounts
+    places = st.integers(0, len(NAMES))
+    flags = st.tuples(st.booleans(), st.integers(0, 3))
+    seat = st.tuples(places, maybe, maybe, maybe, amounts, flags)
+    return st.builds(_forest, st.permutations(NAMES), st.lists(seat, min_size=1, max_size=7))
+
+
+def _forest(names: list[str], seats: list[tuple[Any, ...]]) -> list[Team]:
     return [
         Team(
-            name=name,
-            parent=draw(st.sampled_from([TOP, *names[:number]])),
-            low=draw(st.dictionaries(st.just(0), amounts)),
-            high=draw(st.dictionaries(st.just(0), amounts)),
-            weight=draw(st.dictionaries(st.integers(0, 1), amounts, max_size=2)),
-            lend=draw(st.booleans()),
-            scale=draw(st.sampled_from([True, True, True, False])),
-            own=draw(st.dictionaries(st.just(0), amounts)),
+            name=names[number],
+            parent=(TOP, *names[:number])[place % (number + 1)],
+            low=_named(low),
+            high=_named(high),
+            weight=_named(weight),
+            lend=lend,
+            scale=scale > 0,
+            own={0: own},
         )
-        for number, name in enumerate(names)
+        for number, (place, low, high, weight, own, (lend, scale)) in enumerate(seats)
     ]
+
+
+def _named(amount: int | None) -> Amounts:
+    return {} if amount is None else {0: amount, 1: 1}
 
 
 @BOTH_WAYS
