@@ -12,7 +12,6 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.pools import Families
 from aliquot.errors import TreeError
 
 Ints = NDArray[np.int64]
@@ -30,11 +29,12 @@ class Layout:
     first: Ints
     count: Ints
 
-    def families(self, parents: Ints) -> tuple[Families, Ints]:
-        """The children of these parents as families, and their slots."""
-        families = Families(self.count.take(parents))
-        shift = families.spread(self.first.take(parents) - families.starts)
-        return families, self.order.take(np.arange(families.size) + shift)
+    def children(self, parents: Ints) -> tuple[Ints, Ints]:
+        """How many children each of these has, and the children, family by family."""
+        counts = self.count.take(parents)
+        ends = counts.cumsum()
+        shift = (self.first.take(parents) - ends + counts).repeat(counts)
+        return counts, self.order.take(np.arange(shift.size) + shift)
 
 
 class Branches:

@@ -67,38 +67,46 @@ class Portions:
 
     def limit_all(self, rows: Ints, slots: Ints, parents: Ints, below: Ints | None) -> Ints:
         """`limit` for a generation in these rows, given the limited requests of the next one."""
-        cells = (rows[:, None] * self.runtime.width + slots).ravel()
+        cells = self._cells(rows, slots)
         request = _flat(self.own).take(cells)
         if below is not None:
             counts = self._branches.layout().count.take(slots.take(parents))
             sums = pools.Families(np.tile(counts, rows.size)).sums(below)
-            at = (np.arange(rows.size)[:, None] * slots.size + parents).ravel()
+            at = np.add.outer(np.arange(rows.size) * slots.size, parents).ravel()
             own = request.take(at)
             request[at] = own + np.minimum(sums, LIMIT - own)
-        lends = np.tile(self.flags.data[self.lend].take(slots), rows.size)
-        kept = np.where(lends, 0, _flat(self.min).take(cells))
-        np.maximum(request, kept, out=request)
+        lends = self.flags.data[self.lend].take(slots)
+        if not lends.all():
+            kept = np.where(np.tile(lends, rows.size), 0, _flat(self.min).take(cells))
+            np.maximum(request, kept, out=request)
         limited: Ints = np.minimum(request, _flat(self.max).take(cells))
         _flat(self.request)[cells] = request
         _flat(self.limited)[cells] = limited
         return limited
 
     def share_out_all(self, rows: Ints, parents: Ints) -> set[int]:
-        """`share_out` for many families: of each of these parents in the row beside it."""
-        bases = rows * self.runtime.width
-        families, slots = self._branches.layout().families(parents)
-        cells = slots + families.spread(bases)
-        totals = _flat(self.runtime).take(bases + parents)
-        scales = self.flags.data[self.scale].take(slots)
+        """`share_out` in each of these rows for each of these parents."""
+        counts, slots = self._branches.layout().children(parents)
+        cells = self._cells(rows, slots)
+        families = pools.Families(np.tile(counts, rows.size))
+        totals = _flat(self.runtime).take(self._cells(rows, parents))
+        scales = np.tile(self.flags.data[self.scale].take(slots), rows.size)
         floor = pools.floors(families, totals, _flat(self.min).take(cells), scales)
         _flat(self.scaled_min)[cells] = floor
         wants = _flat(self.limited).take(cells)
         lends = self.flags.data[self.lend].take(slots)
-        sure = np.where(lends, np.minimum(wants, floor), floor)
+        sure = np.minimum(wants, floor)
+        if not lends.all():
+            sure = np.where(np.tile(lends, rows.size), sure, floor)
         parts = pools.fill(families, totals, wants, sure, _flat(self.weight).take(cells))
-        differ = (parts != _flat(self.runtime).take(cells)).nonzero()[0]
+        differ = parts != _flat(self.runtime).take(cells)
         _flat(self.runtime)[cells] = parts
-        return set(slots.take(differ).tolist())
+        return set(slots[differ.reshape(rows.size, -1).any(axis=0)].tolist())
+
+    def _cells(self, rows: Ints, slots: Ints) -> Ints:
+        """Where these slots are in each of these rows, row by row."""
+        cells: Ints = np.add.outer(rows * self.runtime.width, slots).ravel()
+        return cells
 
 
 def put(columns: Columns, row: int, slot: int, amount: int) -> bool:

@@ -158,8 +158,8 @@ class RuntimeTree:
     def _share_out(self, row: int, parents: list[int]) -> SlotSet:
         children, changed = self._branches.children, SlotSet()
         if sum(len(children[parent]) for parent in parents) > _FEW:
-            several = np.array(sorted(parents), dtype=np.int64)
-            return self._portions.share_out_all(np.full(several.size, row), several)
+            several = np.array(parents, dtype=np.int64)
+            return self._portions.share_out_all(np.array([row]), several)
         for parent in parents:
             changed.update(self._portions.share_out(row, parent))
         return changed
@@ -172,7 +172,5 @@ class RuntimeTree:
         for slots, parents in zip(layout.generations[::-1], layout.parents[::-1], strict=True):
             limited = self._portions.limit_all(every, slots, parents, limited)
         for slots, parents in zip(layout.generations[:-1], layout.parents, strict=False):
-            above = slots.take(parents)
-            pairs = every.repeat(above.size), np.tile(above, every.size)
-            changed |= self._portions.share_out_all(*pairs)
+            changed |= self._portions.share_out_all(every, slots.take(parents))
         return changed
