@@ -298,6 +298,15 @@ def test_a_branch_moves_as_a_whole_and_parents_may_have_pods_of_their_own() -> N
     assert cluster.runtimes() == expected
 
 
+def test_a_parent_at_its_max_shares_anew_with_a_child_that_moves_in() -> None:
+    quotas = {"A": Q(max=(10,)), "B": Q(max=(10,)), "b": Q(ask=(10,), under="B")}
+    cluster = Cluster((20,), {**quotas, "a": Q(ask=(6,), under="A")})
+    assert cluster.runtimes() == {"A": (6,), "B": (10,), "a": (6,), "b": (10,)}
+    cluster.put("a", Q(ask=(6,), under="B"))
+    cluster.tree.refresh()
+    assert cluster.runtimes() == {"A": (0,), "B": (10,), "a": (5,), "b": (5,)}
+
+
 def test_what_nobody_supplies_nobody_has() -> None:
     cluster = Cluster((96, 160, 0), {"a": Q((60, 90, 0), (64, 100, 100), (120, 290, 80))})
     assert cluster.runtimes() == {"a": (64, 100, 0)}
@@ -332,6 +341,11 @@ def test_a_resource_may_come_later() -> None:
         tree.ask(slots[name], cpu, 9)
     tree.refresh()
     assert [tree.runtime.get(cpu, slots[name]) for name in ("a", "b")] == [2, 1]
+    tree.set(slots.take("c"), slots[""], "c", weight=((cpu, 2_000),))
+    tree.ask(slots["c"], cpu, 9)
+    tree.total(cpu, 8)
+    tree.refresh()
+    assert [tree.runtime.get(cpu, slots[name]) for name in ("a", "b", "c")] == [2, 2, 4]
 
 
 def test_impossible_trees_are_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aliquot.engine import runtime
 from aliquot.engine.columns import Resources, Slots, Vector
@@ -137,14 +137,13 @@ def test_small_figures_are_those_of_the_rules(few: int, teams: list[Team], total
     assert made.figures(0) == made.expected(0)
 
 
-@settings(max_examples=15)
-@given(
-    seats=st.lists(st.tuples(AMOUNTS, AMOUNTS, AMOUNTS), min_size=60, max_size=90),
-    total=AMOUNTS,
-)
+@pytest.mark.parametrize("weights", [AMOUNTS, st.integers(2**49, 5 * 2**47)], ids=["any", "long"])
+@settings(max_examples=12)
+@given(data=st.data(), total=AMOUNTS)
 def test_a_large_family_follows_the_rules_too(
-    seats: list[tuple[int, int, int]], total: int
+    weights: st.SearchStrategy[int], data: st.DataObject, total: int
 ) -> None:
+    seats = data.draw(st.lists(st.tuples(SMALL, weights, AMOUNTS), min_size=70, max_size=90))
     teams = [
         Team(f"{number * 7919 % 1000:03}", low={0: low}, weight={0: weight}, own={0: own})
         for number, (low, weight, own) in enumerate(seats)
@@ -220,10 +219,17 @@ class Edits(RuleBasedStateMachine):
         self.quotas = Quotas(rows=2)
         self.before: dict[tuple[int, str], int] = {}
 
+    @initialize(teams=forests(SMALL), total=st.integers(0, 40))
+    def begin(self, teams: list[Team], total: int) -> None:
+        for team in teams:
+            self.quotas.put(team)
+        self.quotas.total(0, total)
+        self.refresh(0)
+
     @rule(data=st.data(), name=st.sampled_from(NAMES), lend=st.booleans())
     def put(self, data: st.DataObject, name: str, lend: bool) -> None:
         rows = st.integers(0, len(self.quotas.resources) - 1)
-        bounds = st.dictionaries(rows, SMALL | HUGE)
+        bounds = st.dictionaries(rows, SMALL | SMALL | HUGE)
         known = self.quotas.teams.get(name)
         team = Team(
             name=name,
@@ -237,7 +243,7 @@ class Edits(RuleBasedStateMachine):
         self.quotas.put(team)
 
     @precondition(lambda self: self.quotas.teams)
-    @rule(data=st.data(), amount=SMALL | HUGE)
+    @rule(data=st.data(), amount=SMALL | SMALL | HUGE)
     def ask(self, data: st.DataObject, amount: int) -> None:
         team = self.quotas.teams[data.draw(st.sampled_from(sorted(self.quotas.teams)))]
         row = data.draw(st.integers(0, len(self.quotas.resources) - 1))
@@ -299,4 +305,4 @@ class Edits(RuleBasedStateMachine):
 
 
 TestEdits = Edits.TestCase
-TestEdits.settings = settings(max_examples=60, stateful_step_count=25)
+TestEdits.settings = settings(max_examples=150, stateful_step_count=20)
