@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aliquot.cluster.benchmarks import BENCHMARKS, Figure, as_json
+from aliquot.cluster.benchmarks import BENCHMARKS
+from aliquot.cluster.figure import Figure, as_json
 
 _NAMES = click.Choice([*BENCHMARKS, "all"])
 

@@ -8,12 +8,13 @@ import gc
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
+from aliquot.cluster.figure import Figure
 from aliquot.cluster.memory import calm_collector
+from aliquot.cluster.share_benchmark import share
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Decision, Evict
 from aliquot.engine.events import Event, NodeSet, PodGone, PodSet, QuotaSet
@@ -23,26 +24,6 @@ GPU = "nvidia.com/gpu"
 _GIB = 2**30
 _ROUNDS = 3
 _CLAIMS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured figure, and the budget it is held against, if there is one."""
-
-    what: str
-    value: float
-    unit: str
-    budget: str = ""
-    """A bound, such as `>= 20,000`; empty if there is none."""
-
-    @property
-    def met(self) -> bool | None:
-        """Is it within the budget? None if there is none."""
-        if not self.budget:
-            return None
-        sign, bound = self.budget.split()
-        limit = float(bound.replace(",", ""))
-        return self.value >= limit if sign == ">=" else self.value <= limit
 
 
 def decisions(progress: Callable[[str], None]) -> list[Figure]:
@@ -113,12 +94,8 @@ BENCHMARKS: dict[str, Callable[[Callable[[str], None]], list[Figure]]] = {
     "decisions": decisions,
     "preempt": preempt,
     "reclaim": reclaim,
+    "share": share,
 }
-
-
-def as_json(figures: list[Figure]) -> list[dict[str, Any]]:
-    """Figures as plain data."""
-    return [{**asdict(figure), "met": figure.met} for figure in figures]
 
 
 def flat_cluster(nodes: int, pods: int, quotas: int = 100, shapes: int = 50) -> list[Event]:

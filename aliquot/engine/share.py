@@ -3,6 +3,10 @@
 Everybody gets what they want up to their floor; the rest is shared by weight among those who want
 more, by largest remainder, so that the parts add up to the whole to the last unit; whoever is
 satisfied drops out and the others share what is left over. Ties go by name, never by order.
+
+The rules are here once, in plain ints of any size: `floors` and `fill` work on lists whose order is
+that of the names. `pools` does the same for very many totals at once, and comes back here for
+numbers that do not fit its arrays.
 """
 
 from collections.abc import Sequence
@@ -22,30 +26,73 @@ class Sharer:
 
 def share(total: int, sharers: Sequence[Sharer]) -> dict[str, int]:
     """The part of each. Floors are kept even where they add up to more than the total."""
-    parts = {each.name: _sure(each) for each in sharers}
-    pool = total - sum(parts.values())
-    hungry = [each for each in sharers if each.wants > parts[each.name] and each.weight > 0]
-    while pool > 0 and hungry:
-        for name, more in divide(pool, [(each.name, each.weight) for each in hungry]).items():
-            parts[name] += more
-        pool = 0
-        for each in hungry:
-            pool += max(parts[each.name] - each.wants, 0)
-            parts[each.name] = min(parts[each.name], each.wants)
-        hungry = [each for each in hungry if parts[each.name] < each.wants]
-    return parts
+    ordered = sorted(sharers, key=lambda each: each.name)
+    parts = fill(
+        total,
+        [each.wants for each in ordered],
+        [min(each.wants, each.floor) if each.lend else each.floor for each in ordered],
+        [each.weight for each in ordered],
+    )
+    return {each.name: part for each, part in zip(ordered, parts, strict=True)}
 
 
 def divide(pool: int, weights: Sequence[tuple[str, int]]) -> dict[str, int]:
     """Split a pool by weight to the last unit: largest remainders first, ties by name."""
-    whole = sum(weight for _, weight in weights)
-    parts = {name: pool * weight // whole for name, weight in weights}
-    left = pool - sum(parts.values())
-    by_remainder = sorted(weights, key=lambda pair: (-(pool * pair[1] % whole), pair[0]))
-    for name, _ in by_remainder[:left]:
-        parts[name] += 1
+    ordered = sorted(weights)
+    parts = split(pool, [weight for _, weight in ordered])
+    return {name: part for (name, _), part in zip(ordered, parts, strict=True)}
+
+
+def fill(total: int, wants: list[int], sure: list[int], weights: list[int]) -> list[int]:
+    """The part of each, in order of name: what it is sure of, and its shares of the rest.
+
+    Each round leaves at most half of the pool, or at most half of the weight, for the next one: so
+    there are few, however many share.
+    """
+    parts = sure.copy()
+    pool = total - sum(sure)
+    if pool <= 0:
+        return parts
+    hungry = [i for i, want in enumerate(wants) if want > sure[i] and weights[i] > 0]
+    while pool > 0 and hungry:
+        shares = split(pool, [weights[i] for i in hungry])
+        still, pool = [], 0
+        for i, more in zip(hungry, shares, strict=True):
+            part = parts[i] + more
+            if part >= wants[i]:
+                pool += part - wants[i]
+                part = wants[i]
+            else:
+                still.append(i)
+            parts[i] = part
+        hungry = still
     return parts
 
 
-def _sure(sharer: Sharer) -> int:
-    return min(sharer.wants, sharer.floor) if sharer.lend else sharer.floor
+def split(pool: int, weights: list[int]) -> list[int]:
+    """Split a pool by weight, in order of name; one unit each for the largest remainders."""
+    whole = sum(weights)
+    parts = [pool * weight // whole for weight in weights]
+    left = pool - sum(parts)
+    if left:
+        remainders = [
+            part * whole - pool * weight for part, weight in zip(parts, weights, strict=True)
+        ]
+        for i in sorted(range(len(parts)), key=remainders.__getitem__)[:left]:
+            parts[i] += 1
+    return parts
+
+
+def floors(total: int, mins: list[int], scales: list[int]) -> list[int]:
+    """What each may be sure of: its min, scaled down in proportion where they exceed the total.
+
+    Mins that do not scale are kept, and served first. What rounding down leaves over is shared.
+    """
+    if sum(mins) <= total:
+        return mins
+    scalable = sum(low for low, scale in zip(mins, scales, strict=True) if scale)
+    left = max(total - (sum(mins) - scalable), 0)
+    return [
+        left * low // scalable if scale and low else low
+        for low, scale in zip(mins, scales, strict=True)
+    ]

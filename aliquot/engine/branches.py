@@ -1,0 +1,122 @@
+"""Who is whose child: the shape of a tree of slots, in dicts for one path and arrays for them all.
+
+Children are kept in order of name, because that is how ties between them are broken. The arrays are
+laid out generation by generation with siblings side by side, and built anew only when the shape has
+changed and they are asked for.
+"""
+
+from bisect import insort
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.errors import TreeError
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All slots, generation by generation from the root, siblings side by side."""
+
+    generations: list[Ints]
+    parents: list[Ints]
+    """Those of each generation that have children, as places in it."""
+    order: Ints
+    """All slots but the root; `first[slot]` and `count[slot]` say where its children are."""
+    first: Ints
+    count: Ints
+
+    def children(self, parents: Ints) -> tuple[Ints, Ints]:
+        """How many children each of these has, and the children, family by family."""
+        counts = self.count.take(parents)
+        ends = counts.cumsum()
+        shift = (self.first.take(parents) - ends + counts).repeat(counts)
+        return counts, self.order.take(np.arange(shift.size) + shift)
+
+
+class Branches:
+    """The tree's shape: parents, children by name, and how far from the root each is."""
+
+    def __init__(self, root: int) -> None:
+        self.parents: dict[int, int] = {}
+        self.children: dict[int, list[int]] = {}
+        """Only of those who have any."""
+        self.depths = {root: 0}
+        self._root = root
+        self._names = {root: ""}
+        self._layout: Layout | None = None
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def place(self, slot: int, parent: int, name: str) -> bool:
+        """Hang a slot, with all below it, under a parent; False if it is there already."""
+        if self.parents.get(slot) == parent and self._names[slot] == name:
+            return False
+        self._check(slot, parent, name)
+        self._unhang(slot)
+        self._names[slot] = name
+        self.parents[slot] = parent
+        insort(self.children.setdefault(parent, []), slot, key=self._names.__getitem__)
+        self._measure(slot)
+        self._layout = None
+        return True
+
+    def drop(self, slot: int) -> int:
+        """Take a slot without children out of the tree; returns its parent."""
+        if slot in self.children:
+            raise TreeError(f"quota {self._names[slot]}: it still has children")
+        parent = self.parents[slot]
+        self._unhang(slot)
+        del self.parents[slot], self.depths[slot], self._names[slot]
+        self._layout = None
+        return parent
+
+    def layout(self) -> Layout:
+        """The arrays, as the shape is now."""
+        if self._layout is None:
+            self._layout = self._lay_out()
+        return self._layout
+
+    def _check(self, slot: int, parent: int, name: str) -> None:
+        if parent not in self.depths:
+            raise TreeError(f"quota {name}: there is no parent in slot {parent}")
+        ancestor: int | None = parent
+        while ancestor is not None:
+            if ancestor == slot:
+                raise TreeError(f"quota {name}: its parent {self._names[parent]} is its own child")
+            ancestor = self.parents.get(ancestor)
+
+    def _unhang(self, slot: int) -> None:
+        parent = self.parents.get(slot)
+        if parent is not None:
+            siblings = self.children[parent]
+            siblings.remove(slot)
+            if not siblings:
+                del self.children[parent]
+
+    def _measure(self, slot: int) -> None:
+        below = [slot]
+        while below:
+            each = below.pop()
+            self.depths[each] = self.depths[self.parents[each]] + 1
+            below += self.children.get(each, ())
+
+    def _lay_out(self) -> Layout:
+        first = np.zeros(max(self.depths) + 1, dtype=np.int64)
+        count = np.zeros_like(first)
+        slots, generations, parents, placed = [self._root], [], [], 0
+        while slots:
+            generations.append(np.array(slots, dtype=np.int64))
+            families = [self.children.get(slot, ()) for slot in slots]
+            counts = np.fromiter(map(len, families), np.int64, len(families))
+            first[generations[-1]] = placed + counts.cumsum() - counts
+            count[generations[-1]] = counts
+            parents.append(counts.nonzero()[0])
+            slots = list(chain.from_iterable(families))
+            placed += len(slots)
+        order = np.concatenate([np.zeros(0, dtype=np.int64), *generations[1:]])
+        return Layout(generations, parents, order, first, count)
