@@ -10,6 +10,7 @@ from aliquot.cli.tables import tables
 from aliquot.cluster import inputs
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects.configuration import Configuration
+from aliquot.engine.config import SECOND
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 104
@@ -31,14 +32,15 @@ FRAME = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg
 """
 
 
-def draw(example: str, name: str) -> None:
-    """Simulate an example and keep what a terminal would show."""
-    simulation = Simulation(
-        inputs.load([str(ROOT / "examples" / example)], Configuration()), "capacity"
-    )
-    simulation.run()
+def draw(example: str, name: str, policy: str, why: str, *moments: int | None) -> None:
+    """Simulate an example and keep what a terminal would show, at each of these moments."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)
-    console.print(tables(simulation, "all quotas are ElasticQuotas", WIDTH))
+    simulation = Simulation(
+        inputs.load([str(ROOT / "examples" / example)], Configuration()), policy
+    )
+    for number, moment in enumerate(moments):
+        simulation.run(moment)
+        console.print("\n" if number else "", tables(simulation, why, WIDTH), sep="", end="")
     picture = console.export_svg(
         title=f"$ aliquot simulate examples/{example}",
         code_format=FRAME,
@@ -49,4 +51,6 @@ def draw(example: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    draw("kep-9/story-1", "story-1")
+    draw("kep-9/story-1", "story-1", "capacity", "all quotas are ElasticQuotas", None)
+    minutes = 60 * SECOND
+    draw("nos/fair-share", "fair-share", "fair", "quotas of nos", 5 * minutes, 15 * minutes)

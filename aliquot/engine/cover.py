@@ -44,15 +44,41 @@ class Problem:
     limits: Amounts
     budgets: dict[str, int] = field(default_factory=dict)
     soft: Set[object] = frozenset()
-    """Limits that the last pod to go may pass."""
+    """Limits that the last pod to go may pass, as which the largest counts."""
 
-    def allows(self, item: Item, limits: Amounts) -> bool:
-        """May this one go, where so much is left to be drawn?"""
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What may still be drawn, and the largest draw so far on limits that are soft."""
+
+    limits: Amounts
+    soft: Set[object]
+    largest: Amounts = field(default_factory=dict)
+
+    def allows(self, item: Item) -> bool:
+        """May this one go, too?"""
         for key, amount in item.draws.items():
-            left = limits.get(key)
-            if left is not None and left < (1 if key in self.soft else amount):
+            left = self.limits.get(key)
+            if left is None:
+                continue
+            if key in self.soft:
+                left += max(amount, self.largest.get(key, 0)) - 1
+            if left < amount:
                 return False
         return True
+
+    def less(self, item: Item) -> "_Left":
+        """What is left once it goes."""
+        drawn = {key: amount for key, amount in item.draws.items() if key in self.limits}
+        if not drawn:
+            return self
+        limits = self.limits | {key: self.limits[key] - amount for key, amount in drawn.items()}
+        largest = {
+            key: max(amount, self.largest.get(key, 0))
+            for key, amount in drawn.items()
+            if key in self.soft
+        }
+        return _Left(limits, self.soft, self.largest | largest)
 
 
 def cost(items: Sequence[Item], budgets: dict[str, int]) -> Cost:
@@ -97,24 +123,22 @@ def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> 
 def _may_help(item: Item, problem: Problem) -> bool:
     """Does it help with anything, and does it draw no more than may be drawn at all?"""
     helps = any(item.helps.get(need) for need in problem.needs)
-    return helps and problem.allows(item, problem.limits)
+    return helps and _Left(problem.limits, problem.soft).allows(item)
 
 
 def _greedy(items: list[Item], problem: Problem) -> list[Item] | None:
     """A set to start from: whoever helps and may go, in order, until it is enough."""
-    needs, limits, chosen = dict(problem.needs), dict(problem.limits), []
+    needs, left, chosen = dict(problem.needs), _Left(problem.limits, problem.soft), []
     for item in items:
         if not needs:
             break
         helps = any(item.helps.get(need) for need in needs)
-        if helps and problem.allows(item, limits):
+        if helps and left.allows(item):
             chosen.append(item)
             needs = {
                 n: a - item.helps.get(n, 0) for n, a in needs.items() if a > item.helps.get(n, 0)
             }
-            for key, amount in item.draws.items():
-                if key in limits:
-                    limits[key] -= amount
+            left = left.less(item)
     return None if needs else chosen
 
 
@@ -148,7 +172,7 @@ class _Partial:
 
     chosen: tuple[Item, ...]
     needs: Amounts
-    limits: Amounts
+    left: _Left
     cost: Cost
 
 
@@ -183,8 +207,8 @@ class _Search:
                 self.youngest[at] = max(items[at].created, self.youngest[at + 1])
 
     def run(self) -> list[Item] | None:
-        needs, limits = dict(self.problem.needs), dict(self.problem.limits)
-        self._go(0, _Partial((), needs, limits, cost((), {})))
+        needs, left = dict(self.problem.needs), _Left(self.problem.limits, self.problem.soft)
+        self._go(0, _Partial((), needs, left, cost((), {})))
         return None if self.best is None else _pruned(list(self.best), self.problem)
 
     def _take(self, chosen: tuple[Item, ...]) -> None:
@@ -223,12 +247,9 @@ class _Search:
     def _may_take(self, item: Item, partial: _Partial) -> bool:
         if not any(item.helps.get(need) for need in partial.needs):
             return False
-        return self.problem.allows(item, partial.limits)
+        return partial.left.allows(item)
 
     def _with(self, item: Item, partial: _Partial) -> _Partial:
         chosen = (*partial.chosen, item)
         needs = _less(partial.needs, item)
-        limits = partial.limits
-        if any(key in limits for key in item.draws):
-            limits = {key: left - item.draws.get(key, 0) for key, left in limits.items()}
-        return _Partial(chosen, needs, limits, cost(chosen, self.problem.budgets))
+        return _Partial(chosen, needs, partial.left.less(item), cost(chosen, self.problem.budgets))

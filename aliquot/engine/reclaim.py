@@ -131,7 +131,7 @@ class _Attempt:
             self._note(ask, *found)
             choice.nodes.append(found[0])
             choice.items += found[1]
-        choice.items = self._pruned(choice)
+        choice.items = sorted(self._pruned(choice), key=self._passes_a_limit)
         victims = tuple(self._victim(item) for item in choice.items)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
         return cost(choice.items, self._budgets(choice.items)), Plan(nodes, victims)
@@ -334,6 +334,10 @@ class _Attempt:
             if self._stands(choice.nodes, others):
                 kept = others
         return kept
+
+    def _passes_a_limit(self, item: Item) -> int:
+        """Whoever takes its quota beyond a soft limit is the last to go."""
+        return max((item.draws.get(key, 0) for key in self.offer.soft), default=0)
 
     def _stands(self, nodes: list[int], items: list[Item]) -> bool:
         """Once these have gone, is there right for the claim, and room on its nodes?"""

@@ -4,6 +4,8 @@ The oracle works on plain dicts, straight from the definitions, one pod and one 
 slow, obvious, and sharing no code with the engine.
 """
 
+from fractions import Fraction
+
 from hypothesis import strategies as st
 
 from aliquot.engine.objects import (
@@ -18,6 +20,7 @@ from aliquot.engine.objects import (
     Toleration,
     Where,
 )
+from aliquot.engine.order import natural
 
 GPU = "nvidia.com/gpu"
 TEAMS = ("team-a", "team-b")
@@ -90,6 +93,12 @@ def pods(draw: st.DrawFn, number: int) -> Pod:
     )
 
 
+def _part(pod: Pod, low: dict[str, int]) -> Fraction:
+    """The largest part of min that a pod takes in any resource."""
+    parts = [Fraction(amount, low[r]) for r, amount in pod.shape.requests if low.get(r)]
+    return max(parts, default=Fraction(0))
+
+
 class Oracle:
     """A cluster in plain dicts, and what may start in it."""
 
@@ -146,6 +155,28 @@ class Oracle:
             self.on(node.name, resource) + amount <= min(have.get(resource, 0), LIMIT - 1)
             for resource, amount in pod.shape.requests
         )
+
+    def sure_of(self, namespace: str, resource: str) -> int:
+        """Min, and its part of what all quotas leave idle of theirs."""
+        mins = {name: dict(quota.min).get(resource, 0) for name, quota in self.quotas.items()}
+        idle = sum(max(low - self.used({name}, resource), 0) for name, low in mins.items())
+        low, whole = mins[namespace], sum(mins.values())
+        return low + (idle * low // whole if whole else 0)
+
+    def over_quota(self, namespace: str) -> set[str]:
+        """The running pods there from which on the sum passes min: the older and smaller first."""
+        low = dict(self.quotas[namespace].min)
+        managed = {name for quota in self.quotas.values() for name, _ in quota.min}
+        pods = [pod for pod, _ in self.running.values() if pod.namespace == namespace]
+        total = dict.fromkeys(managed, 0)
+        over: set[str] = set()
+        for pod in sorted(pods, key=lambda pod: (pod.created, _part(pod, low), natural(pod.path))):
+            for name, amount in pod.shape.requests:
+                if name in total:
+                    total[name] += amount
+            if over or any(total[name] > low.get(name, 0) for name in total):
+                over.add(pod.uid)
+        return over
 
     def refusal(self, pod: Pod) -> str | None:
         """Why the pod may not start; None if it may."""

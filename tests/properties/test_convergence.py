@@ -69,9 +69,9 @@ def demands(draw: st.DrawFn) -> Demand:
 
 
 @settings(deadline=None, max_examples=300)
-@given(demands())
-def test_evictions_end_when_owners_put_their_pods_back(demand: Demand) -> None:
-    engine = Engine()
+@given(demands(), st.sampled_from(("capacity", "fair")))
+def test_evictions_end_when_owners_put_their_pods_back(demand: Demand, policy: str) -> None:
+    engine = Engine(policy)
     for node in demand.nodes:
         engine.apply(NodeSet(node))
     for quota in demand.quotas:

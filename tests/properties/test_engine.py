@@ -38,9 +38,11 @@ MOST_ROUNDS = 60
 class EngineMachine(RuleBasedStateMachine):
     """Everything that can happen to a cluster, in any order."""
 
+    policy = "capacity"
+
     def __init__(self) -> None:
         super().__init__()
-        self.engine = Engine()
+        self.engine = Engine(self.policy)
         self.oracle = Oracle()
         self.holds: dict[str, str] = {}
         self.pods_made = 0
@@ -177,7 +179,8 @@ class EngineMachine(RuleBasedStateMachine):
             return
         theirs, ours = self.oracle.quota(victim), self.oracle.quota(claimant)
         assert claimant.uid in self.oracle.waiting
-        if reason == "ReclaimedForMin":
+        if reason in ("ReclaimedForMin", "FairShare"):
+            assert reason == "ReclaimedForMin" or self.policy == "fair"
             assert theirs is not None
             assert ours not in (None, theirs)
             assert any(
@@ -218,7 +221,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @invariant()
     def rebuild_equals_incremental(self) -> None:
-        fresh = Engine()
+        fresh = Engine(self.policy)
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert fresh.summarise() == self.engine.summarise()
@@ -237,6 +240,27 @@ class EngineMachine(RuleBasedStateMachine):
 
 EngineMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 TestEngine = EngineMachine.TestCase
+
+
+class FairMachine(EngineMachine):
+    """The same under `fair`, which evicts over-quota pods of others only."""
+
+    policy = "fair"
+
+    def check_victim(self, victim: Pod, claimant: Pod | None, reason: str) -> None:
+        super().check_victim(victim, claimant, reason)
+        if reason in ("ReclaimedForMin", "FairShare"):
+            assert victim.uid in self.oracle.over_quota(victim.namespace)
+        if reason == "FairShare":
+            assert any(
+                self.oracle.used({victim.namespace}, resource)
+                > self.oracle.sure_of(victim.namespace, resource)
+                for resource in dict(victim.shape.requests)
+            )
+
+
+FairMachine.TestCase.settings = EngineMachine.TestCase.settings
+TestFair = FairMachine.TestCase
 
 
 @st.composite

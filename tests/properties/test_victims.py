@@ -1,318 +1,38 @@
 """The chosen victims against brute force over all sets, on small clusters.
 
-The rules are written down once more here, in plain dicts, straight from their definition: who may
-go, what a quota keeps, which set is better. The engine must find a set exactly when there is one,
-and one that is as good as the best.
+The engine must find a set exactly when there is one, and one that is as good as the best.
 """
 
-from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict
-from aliquot.engine.events import BudgetSet, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.objects import Budget, Node, Pod, Quota, Requirement, Shape
-from tests.properties.clusters import GPU
+from aliquot.engine.events import NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.objects import Pod, Shape
+from tests.properties.victim_rules import TEAMS, Case, FairRules, Rules, cases, play, shapes
 
-TEAMS = ("a", "b", "c")
-Amounts = dict[str, int]
-
-
-@dataclass(frozen=True)
-class Case:
-    nodes: tuple[Node, ...]
-    quotas: tuple[Quota, ...]
-    running: tuple[Pod, ...]
-    claimant: Pod
-    budget: Budget | None
-    others: tuple[Pod, ...] = ()
-    """Who waits beside the claimant."""
-
-
-def asks(pod: Pod) -> Amounts:
-    return {name: amount for name, amount in pod.shape.requests if name != "pods"}
-
-
-@st.composite
-def shapes(draw: st.DrawFn, sizes: tuple[int, ...]) -> Shape:
-    requests = {GPU: draw(st.sampled_from(sizes)), "pods": 1}
-    if draw(st.booleans()):
-        requests["cpu"] = draw(st.integers(1, 2))
-    return Shape(tuple(sorted(requests.items())))
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    nodes = tuple(
-        Node(
-            f"n{i}", (("cpu", draw(st.integers(2, 8))), (GPU, draw(st.integers(2, 8))), ("pods", 9))
-        )
-        for i in range(draw(st.integers(1, 3)))
-    )
-    quotas = []
-    for team in TEAMS:
-        low = {GPU: draw(st.integers(3, 8) if team == "a" else st.integers(0, 4))}
-        if draw(st.booleans()):
-            low["cpu"] = draw(st.integers(2, 8))
-        high = {GPU: low[GPU] + draw(st.integers(0, 6))} if draw(st.booleans()) else {}
-        quotas.append(
-            Quota(
-                f"{team}/q",
-                tuple(sorted(low.items())),
-                tuple(sorted(high.items())),
-                namespaces=frozenset({team}),
-            )
-        )
-    running: list[Pod] = []
-    for number in range(draw(st.integers(4, 8))):
-        node = draw(st.sampled_from(nodes))
-        pod = Pod(
-            uid=f"r{number}",
-            namespace=draw(st.sampled_from((*TEAMS, *TEAMS[1:], *TEAMS[1:], "free"))),
-            name=f"r{number}",
-            shape=draw(shapes((1, 1, 2, 3))),
-            priority=draw(st.sampled_from((0, 0, 10, 20))),
-            created=draw(st.integers(0, 5)),
-            node=node.name,
-            labels=draw(st.sampled_from(((), (("app", "x"),)))),
-        )
-        here = [other for other in running if other.node == node.name]
-        if all(
-            sum(asks(other).get(r, 0) for other in [*here, pod]) <= dict(node.allocatable)[r]
-            for r in asks(pod)
-        ):
-            running.append(pod)
-    claimant = Pod(
-        uid="claimant",
-        namespace=draw(st.sampled_from(("a", "a", *TEAMS, "free"))),
-        name="claimant",
-        shape=draw(shapes((2, 3, 4))),
-        priority=draw(st.sampled_from((0, 10, 30, 30))),
-        created=9,
-        preempts=draw(st.sampled_from((True,) * 9 + (False,))),
-    )
-    namespace = draw(st.sampled_from(TEAMS))
-    selector = (Requirement("app", "In", ("x",)),)
-    budget = Budget(namespace, "pdb", draw(st.integers(0, 2)), selector)
-    with_budget = budget if draw(st.booleans()) else None
-    return Case(nodes, tuple(quotas), tuple(running), claimant, with_budget)
-
-
-class Rules:
-    """What the words say, about one case."""
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.low = {team: dict(q.min) for q in case.quotas for team in q.namespaces}
-        self.high = {team: dict(q.max) for q in case.quotas for team in q.namespaces}
-        self.managed = {name for low in self.low.values() for name in low}
-        self.team = case.claimant.namespace if case.claimant.namespace in TEAMS else None
-        self.wants = asks(case.claimant)
-
-    def used(self, team: str, resource: str, gone: tuple[Pod, ...] = ()) -> int:
-        here = (p for p in self.case.running if p.namespace == team and p not in gone)
-        return sum(asks(pod).get(resource, 0) for pod in here)
-
-    def short_of_sum(self, gone: tuple[Pod, ...]) -> set[str]:
-        short = set()
-        for resource, amount in self.wants.items():
-            total = sum(self.used(team, resource, gone) for team in TEAMS)
-            most = sum(low.get(resource, 0) for low in self.low.values())
-            counts = resource in self.managed and self.team is not None
-            if counts and total + amount > most:
-                short.add(resource)
-        return short
-
-    def over_max(self, gone: tuple[Pod, ...]) -> bool:
-        if self.team is None:
-            return False
-        high = self.high[self.team]
-        return any(
-            self.used(self.team, r, gone) + amount > high[r]
-            for r, amount in self.wants.items()
-            if r in high
-        )
-
-    def short_on(self, node: Node, gone: tuple[Pod, ...]) -> set[str]:
-        has = dict(node.allocatable)
-        here = [p for p in self.case.running if p.node == node.name and p not in gone]
-        return {
-            r
-            for r, amount in self.wants.items()
-            if sum(asks(pod).get(r, 0) for pod in here) + amount > has[r]
-        }
-
-    def starts(self, node: Node, gone: tuple[Pod, ...]) -> bool:
-        return not (self.short_of_sum(gone) or self.over_max(gone) or self.short_on(node, gone))
-
-    def entitled(self, resource: str) -> bool:
-        assert self.team is not None
-        low = self.low[self.team].get(resource, 0)
-        return self.used(self.team, resource) + self.wants[resource] <= low
-
-    def spare(self, resource: str) -> int:
-        """Min, or what is left of all that is lent once the others have what they are owed."""
-        owed = sum(
-            min(self.wanted(team, resource), self.low[team].get(resource, 0))
-            for team in TEAMS
-            if team != self.team
-        )
-        there_is = sum(dict(node.allocatable).get(resource, 0) for node in self.case.nodes)
-        there_is -= self.used("free", resource)
-        lent = sum(low.get(resource, 0) for low in self.low.values())
-        assert self.team is not None
-        return max(self.low[self.team].get(resource, 0), min(there_is, lent) - owed)
-
-    def wanted(self, team: str, resource: str) -> int:
-        """What the team asks for, running and waiting."""
-        others = (pod for pod in self.case.others if pod.namespace == team)
-        return self.used(team, resource) + sum(asks(pod).get(resource, 0) for pod in others)
-
-    def may_keep(self) -> bool:
-        """Would the claimant have to give nothing back at once?"""
-        assert self.team is not None
-        return all(
-            self.used(self.team, r) + amount <= self.spare(r)
-            for r, amount in self.wants.items()
-            if r in self.managed
-        )
-
-    def grows(self, gone: tuple[Pod, ...]) -> bool:
-        """Would the claimant's quota use more than it does, and more than it could keep?"""
-        return self.team is not None and any(
-            self.used(self.team, r, gone) + amount > max(self.used(self.team, r), self.spare(r))
-            for r, amount in self.wants.items()
-            if r in self.managed
-        )
-
-    def judged(self, node: Node) -> set[str] | None:
-        """The resources in which reclaim is judged for this node; None if it may not reclaim."""
-        if self.team is None or self.over_max(()) or not self.may_keep():
-            return None
-        short = (self.short_on(node, ()) & self.managed) | self.short_of_sum(())
-        judged = short or (set(self.wants) & self.managed)
-        return judged if judged and all(self.entitled(r) for r in judged) else None
-
-    def walk(self, team: str, judged: set[str]) -> tuple[Amounts, set[str]]:
-        """Floor and over-quota pods of a team."""
-        pods = sorted(
-            (p for p in self.case.running if p.namespace == team),
-            key=lambda p: (-p.priority, p.created, p.name),
-        )
-        floor = dict.fromkeys(judged, 0)
-        for index, pod in enumerate(pods):
-            total = {r: floor[r] + asks(pod).get(r, 0) for r in judged}
-            if any(total[r] > self.low[team].get(r, 0) for r in judged):
-                return floor, {p.uid for p in pods[index:]}
-            floor = total
-        return floor, set()
-
-    def may_reclaim(self, node: Node, gone: tuple[Pod, ...], tier: int) -> bool:
-        judged = self.judged(node)
-        if judged is None:
-            return False
-        for pod in gone:
-            if pod.namespace not in TEAMS or pod.namespace == self.team:
-                return False
-            low = self.low[pod.namespace]
-            if not any(self.used(pod.namespace, r) > low.get(r, 0) for r in judged):
-                return False
-            if tier == 0 and pod.uid not in self.walk(pod.namespace, judged)[1]:
-                return False
-        for team in {pod.namespace for pod in gone}:
-            floor, _ = self.walk(team, judged)
-            for r in judged:
-                bound = self.low[team].get(r, 0)
-                above = self.used(team, r) > bound
-                keeps = bound if tier < 2 and above else floor[r]
-                if self.used(team, r, gone) < keeps:
-                    return False
-        return True
-
-    def may_preempt(self, gone: tuple[Pod, ...]) -> bool:
-        claimant = self.case.claimant
-        own = self.team
-        return not self.grows(gone) and all(
-            pod.priority < claimant.priority
-            and (pod.namespace == own if own else pod.namespace not in TEAMS)
-            for pod in gone
-        )
-
-    def cost(self, gone: tuple[Pod, ...]) -> tuple[int, ...]:
-        budget = self.case.budget
-        broken = 0
-        if budget is not None:
-            hit = [p for p in gone if p.namespace == budget.namespace and p.labels]
-            broken = max(len(hit) - budget.allowed, 0)
-        if not gone:
-            return (0, -(2**31), 0, 0, 0)
-        top = max(pod.priority for pod in gone)
-        oldest = min(pod.created for pod in gone if pod.priority == top)
-        total = sum(pod.priority + 2**31 for pod in gone)
-        return (broken, top, total, len(gone), -oldest)
-
-    def best(self) -> tuple[int, ...] | None:
-        """The cost of the best set of the first rank that has one."""
-        running = self.case.running
-        sets = list(chain.from_iterable(combinations(running, k) for k in range(len(running) + 1)))
-        pairs = [
-            (node, gone) for node in self.case.nodes for gone in sets if self.starts(node, gone)
-        ]
-        ranks = [
-            [gone for _, gone in pairs if not gone],
-            *(
-                [gone for node, gone in pairs if self.may_reclaim(node, gone, tier)]
-                for tier in range(3)
-            ),
-            [gone for _, gone in pairs if self.may_preempt(gone)],
-        ]
-        for rank in ranks if self.case.claimant.preempts else ranks[:1]:
-            if rank:
-                return min(self.cost(gone) for gone in rank)
-        return None
-
-
-def play(case: Case) -> tuple[tuple[Pod, ...], Node | None]:
-    """Who goes, and on which node the claimant then starts."""
-    engine = Engine()
-    for node in case.nodes:
-        engine.apply(NodeSet(node))
-    for quota in case.quotas:
-        engine.apply(QuotaSet(quota))
-    for pod in case.running:
-        engine.apply(PodSet(pod))
-    if case.budget is not None:
-        engine.apply(BudgetSet(case.budget))
-    engine.apply(PodSet(case.claimant))
-    first = engine.cycle()
-    gone = tuple(decision.pod for decision in first if isinstance(decision, Evict))
-    for pod in gone:
-        engine.apply(PodGone(pod.uid))
-    second = engine.cycle() if gone else []
-    assert not [decision for decision in second if isinstance(decision, Evict)]
-    names = [decision.node for decision in [*first, *second] if isinstance(decision, Bind)]
-    nodes = {node.name: node for node in case.nodes}
-    return gone, nodes[names[0]] if names else None
+RULES = {"capacity": Rules, "fair": FairRules}
+policies = st.sampled_from(sorted(RULES))
 
 
 @settings(deadline=None, max_examples=600)
-@given(cases())
-def test_the_victims_are_as_good_as_the_best_of_all_sets(case: Case) -> None:
-    rules = Rules(case)
+@given(cases(), policies)
+def test_the_victims_are_as_good_as_the_best_of_all_sets(case: Case, policy: str) -> None:
+    rules = RULES[policy](case)
     best = rules.best()
-    gone, node = play(case)
+    gone, node = play(case, policy)
     assert (node is not None) == (best is not None)
     assert rules.cost(gone) == (best if best is not None else rules.cost(()))
 
 
 @settings(deadline=None, max_examples=200)
-@given(cases())
-def test_no_victim_could_be_put_back(case: Case) -> None:
-    rules = Rules(case)
-    gone, node = play(case)
+@given(cases(), policies)
+def test_no_victim_could_be_put_back(case: Case, policy: str) -> None:
+    rules = RULES[policy](case)
+    gone, node = play(case, policy)
     assert not gone or node is not None
     for pod in gone:
         others = tuple(other for other in gone if other != pod)
@@ -321,12 +41,14 @@ def test_no_victim_could_be_put_back(case: Case) -> None:
 
 
 @settings(deadline=None, max_examples=150)
-@given(cases(), st.lists(st.tuples(st.sampled_from(TEAMS), shapes((1, 2, 3))), max_size=3))
+@given(
+    cases(), policies, st.lists(st.tuples(st.sampled_from(TEAMS), shapes((1, 2, 3))), max_size=3)
+)
 def test_at_the_fixed_point_nobody_waits_for_whom_others_would_have_to_go(
-    case: Case, more: list[tuple[str, Shape]]
+    case: Case, policy: str, more: list[tuple[str, Shape]]
 ) -> None:
     """Run several claims to the end; then ask brute force about everybody who still waits."""
-    engine = Engine()
+    engine = Engine(policy)
     running = {pod.uid: pod for pod in case.running[:5]}
     waiting = {case.claimant.uid: case.claimant}
     for number, (team, shape) in enumerate(more):
@@ -357,4 +79,4 @@ def test_at_the_fixed_point_nobody_waits_for_whom_others_would_have_to_go(
     for pod in waiting.values():
         others = tuple(other for other in waiting.values() if other != pod)
         final = Case(case.nodes, case.quotas, tuple(running.values()), pod, None, others)
-        assert Rules(final).best() is None
+        assert RULES[policy](final).best() is None
