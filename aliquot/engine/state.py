@@ -260,7 +260,7 @@ class State:
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
             self._rehome(quota.name, quota.namespaces)
-        elif (before.namespaces, before.parent) != (quota.namespaces, quota.parent):
+        elif _place(before) != _place(quota):
             self._rehome(quota.name, quota.namespaces | before.namespaces)
 
     def _drop_quota(self, name: str) -> None:
@@ -278,6 +278,8 @@ class State:
         uids.update(self._by_quota_named.get(quota, {}))
         for namespace in namespaces:
             uids.update(self._by_namespace.get(namespace, {}))
+        if quota == self.tree.homes.fallback:
+            uids = dict.fromkeys(self.pods)
         for uid in uids:
             pod = self.pods[uid]
             self.ledger.move(uid, self.tree.home(pod))
@@ -285,6 +287,11 @@ class State:
                 self._let_wait(pod)
             elif self.ledger.entries[uid].stage is Stage.COMMITTED:
                 self._list(pod)
+
+
+def _place(quota: Quota) -> tuple[object, ...]:
+    """What decides which pods are charged to a quota, and where it stands in the tree."""
+    return (quota.namespaces, quota.parent, quota.fallback)
 
 
 def _is_lower(quota: Quota, before: Quota) -> bool:
