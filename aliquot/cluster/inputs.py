@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from aliquot.cluster import files, states
 from aliquot.cluster.changes import Change, Changes
-from aliquot.dialects import configuration
+from aliquot.dialects import configuration, policy
 from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
@@ -32,6 +32,8 @@ class Inputs:
     """The places of objects that could not be read and are known only by name."""
     cards: Cards = field(default_factory=Cards)
     """What the GPUs of the nodes come to in GB."""
+    special: bool = False
+    """Are quotas expected to be there that nobody wrote?"""
 
     def manifests(self) -> Iterator[Manifest]:
         """Every object that ever comes."""
@@ -39,7 +41,7 @@ class Inputs:
 
     def states(self) -> Iterator[states.State]:
         """Every state that the changes lead through."""
-        return states.walk(self.changes, self.stand_ins, self.cards)
+        return states.walk(self.changes, self.stand_ins, self.cards, self.special)
 
 
 def load(paths: Iterable[str], settings: Configuration) -> Inputs:
@@ -63,6 +65,7 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
         read.take(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.stand_ins)
     inputs.cards = cards(settings.gpu, inputs.manifests())
+    inputs.special = policy.has_special_quotas(policy.expected(settings, inputs.manifests()))
     for finding in states.findings(inputs.states()):
         inputs.findings.append(replace(finding, file=inputs.files[finding.place]))
     return inputs

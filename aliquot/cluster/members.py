@@ -1,0 +1,127 @@
+"""Which pods stand in the way of a change to the quotas, or may not be where they want to be.
+
+What a webhook refuses because of pods is an error for `validate` only: which pods are still there
+when a timeline gets to it is what a simulation finds out. So here a pod counts only if nothing says
+that it ends. A simulation goes on: pods of a deleted quota belong to the fallback, and those in a
+quota that became a parent run on, while others wait.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+
+from aliquot.cluster import annotations
+from aliquot.cluster.states import State
+from aliquot.dialects import koordinator, pods
+from aliquot.dialects.findings import Finding
+from aliquot.dialects.forest import Forest
+from aliquot.dialects.koordinator import PREEMPTIBLE, SPECIAL
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.quotas import KINDS
+from aliquot.dialects.wire import PodWire, WorkloadWire
+
+
+def findings(
+    states: Iterable[State], ever: Collection[str], parents_hold_pods: bool
+) -> Iterator[Finding]:
+    """What is wrong with pods and quotas together, in any state.
+
+    `ever` are the names of all quotas that ever come.
+    """
+    for state in states:
+        for finding in _found(state, ever, parents_hold_pods):
+            yield replace(finding, at=state.change.at)
+
+
+def _found(state: State, ever: Collection[str], parents_hold_pods: bool) -> Iterator[Finding]:
+    for each in state.applied:
+        if isinstance(each.content, PodWire | WorkloadWire):
+            yield from quota_that_is_there(each, ever)
+            yield from preemptible_as_before(each, state)
+            if not parents_hold_pods:
+                yield from no_pods_in_parents(each, state.forest)
+    if state.quotas_changed:
+        if not parents_hold_pods:
+            yield from no_parent_made_of_a_home(state)
+        yield from no_home_deleted(state)
+
+
+def quota_that_is_there(manifest: Manifest, ever: Collection[str]) -> Iterator[Finding]:
+    """A name that never means anything is a slip."""
+    named = koordinator.quota_named(manifest)
+    if named is not None and named not in ever and named not in SPECIAL:
+        problem = f"there is no quota {named}; it belongs to {koordinator.DEFAULT}"
+        yield manifest.finding("warning", koordinator.quota_field(manifest), problem)
+
+
+def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]:
+    """A pod that starts within min as one to be spared cannot turn into another, or back."""
+    old = state.replaced.get(manifest.key)
+    if old is None or not isinstance(manifest.content, PodWire):
+        return
+    was, labels = old.metadata.labels or {}, manifest.metadata.labels or {}
+    if was.get(PREEMPTIBLE) != labels.get(PREEMPTIBLE):
+        problem = "cannot change while the pod is there"
+        yield manifest.finding("error", f"metadata.labels[{PREEMPTIBLE}]", problem)
+
+
+def no_pods_in_parents(manifest: Manifest, forest: Forest) -> Iterator[Finding]:
+    """A parent holds quotas, not pods."""
+    named = koordinator.quota_named(manifest)
+    quota = forest.quotas.get(forest.names.get(named or "", ""))
+    if quota is not None and quota.is_parent:
+        below = [each.name for each in forest.quotas.values() if each.parent == quota.name]
+        hint = f"name one of its children ({', '.join(below[:3])})" if below else "name another"
+        problem = f"quota {quota.name} is a parent and holds no pods; {hint}"
+        yield manifest.finding("error", koordinator.quota_field(manifest), problem)
+
+
+def no_parent_made_of_a_home(state: State) -> Iterator[Finding]:
+    """A quota becomes a parent when the last pod has left it."""
+    for manifest, quota in state.forest.pairs:
+        before = state.before.quotas.get(quota.name)
+        if before is None or before.is_parent or not quota.is_parent:
+            continue
+        inside = [each for each in _staying(state) if _home(each, state.before) == quota.name]
+        if inside:
+            where = f"metadata.labels[{koordinator.IS_PARENT}]"
+            problem = f"cannot become a parent: {_count(inside)} in it"
+            yield manifest.finding("error", where, problem)
+
+
+def no_home_deleted(state: State) -> Iterator[Finding]:
+    """A quota goes after the pods that name it."""
+    for key, place in state.gone.items():
+        kind, _, name = key
+        old = state.replaced.get(key)
+        if kind not in KINDS or old is None or name in state.forest.names:
+            continue
+        asking = [each for each in _staying(state) if koordinator.quota_named(each) == name]
+        if asking:
+            problem = f"cannot be deleted: {_count(asking)} still to be in it"
+            yield Finding("error", place, old.title, "", problem)
+
+
+def _staying(state: State) -> Iterator[Manifest]:
+    """The pods and workloads of which nothing says that they have ended, or will."""
+    for each in state.sound.values():
+        match each.content:
+            case PodWire(status=status):
+                stays = not pods.finished(status)
+            case WorkloadWire(spec=spec):
+                stays = spec is not None and spec.replicas != 0 and spec.parallelism != 0
+            case _:
+                stays = False
+        if stays and annotations.lasts(each) is None:
+            yield each
+
+
+def _home(manifest: Manifest, forest: Forest) -> str | None:
+    named = koordinator.quota_named(manifest)
+    known = forest.names.get(named, named) if named is not None else None
+    return forest.homes.of(known, manifest.namespace)
+
+
+def _count(inside: list[Manifest]) -> str:
+    """`Pod a/p is`, `Pod a/p and 2 more are`."""
+    others = len(inside) - 1
+    return f"{inside[0].title} and {others} more are" if others else f"{inside[0].title} is"
