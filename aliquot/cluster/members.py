@@ -84,7 +84,7 @@ def no_parent_made_of_a_home(state: State) -> Iterator[Finding]:
         inside = [each for each in _staying(state) if _home(each, state.before) == quota.name]
         if inside:
             where = f"metadata.labels[{koordinator.IS_PARENT}]"
-            problem = f"cannot become a parent: {_count(inside)} in it"
+            problem = f"cannot become a parent: it is the quota of {_few(inside)}"
             yield manifest.finding("error", where, problem)
 
 
@@ -97,7 +97,7 @@ def no_home_deleted(state: State) -> Iterator[Finding]:
             continue
         asking = [each for each in _staying(state) if koordinator.quota_named(each) == name]
         if asking:
-            problem = f"cannot be deleted: {_count(asking)} still to be in it"
+            problem = f"cannot be deleted: it is the quota of {_few(asking)}"
             yield Finding("error", place, old.title, "", problem)
 
 
@@ -121,7 +121,7 @@ def _home(manifest: Manifest, forest: Forest) -> str | None:
     return forest.homes.of(known, manifest.namespace)
 
 
-def _count(inside: list[Manifest]) -> str:
-    """`Pod a/p is`, `Pod a/p and 2 more are`."""
+def _few(inside: list[Manifest]) -> str:
+    """`Pod a/p`, `Pod a/p and 2 more`."""
     others = len(inside) - 1
-    return f"{inside[0].title} and {others} more are" if others else f"{inside[0].title} is"
+    return f"{inside[0].title} and {others} more" if others else inside[0].title

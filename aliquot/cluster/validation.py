@@ -1,8 +1,8 @@
 """Everything there is to say about the input, without running it.
 
-The errors are what `aliquot simulate` refuses, because a simulation starts from the same examination
-and raises the first of them; and what a cluster would refuse because of pods that are still there,
-which a simulation finds out for itself.
+The errors are what `aliquot simulate` refuses, because a simulation starts from the same
+examination and raises the first of them; and what a cluster would refuse because of pods that are
+still there, which a simulation finds out for itself.
 """
 
 from collections.abc import Iterable, Iterator
