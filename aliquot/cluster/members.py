@@ -1,13 +1,13 @@
 """Which pods stand in the way of a change to the quotas, or may not be where they want to be.
 
-What a webhook refuses because of pods is an error for `validate` only: which pods are still there
-when a timeline gets to it is what a simulation finds out. So here a pod counts only if nothing says
-that it ends. A simulation goes on: pods of a deleted quota belong to the fallback, and those in a
-quota that became a parent run on, while others wait.
+What a cluster refuses because of pods does not stop a simulation: which of them are still there
+when a timeline gets to it is what the simulation finds out, and what becomes of them is worth
+seeing. Pods of a deleted quota belong to the fallback; in a quota that is a parent nobody starts.
+So these are objections: errors to `validate`, warnings to `simulate`. Here a pod counts only if
+nothing says that it ends.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Container, Iterator
 
 from aliquot.cluster import annotations
 from aliquot.cluster.states import State
@@ -20,22 +20,10 @@ from aliquot.dialects.quotas import KINDS
 from aliquot.dialects.wire import PodWire, WorkloadWire
 
 
-def findings(
-    states: Iterable[State], ever: Collection[str], parents_hold_pods: bool
-) -> Iterator[Finding]:
-    """What is wrong with pods and quotas together, in any state.
-
-    `ever` are the names of all quotas that ever come.
-    """
-    for state in states:
-        for finding in _found(state, ever, parents_hold_pods):
-            yield replace(finding, at=state.change.at)
-
-
-def _found(state: State, ever: Collection[str], parents_hold_pods: bool) -> Iterator[Finding]:
+def objections(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
+    """What a cluster would refuse in a change, because of pods."""
     for each in state.applied:
         if isinstance(each.content, PodWire | WorkloadWire):
-            yield from quota_that_is_there(each, ever)
             yield from preemptible_as_before(each, state)
             if not parents_hold_pods:
                 yield from no_pods_in_parents(each, state.forest)
@@ -45,12 +33,13 @@ def _found(state: State, ever: Collection[str], parents_hold_pods: bool) -> Iter
         yield from no_home_deleted(state)
 
 
-def quota_that_is_there(manifest: Manifest, ever: Collection[str]) -> Iterator[Finding]:
-    """A name that never means anything is a slip."""
-    named = koordinator.quota_named(manifest)
-    if named is not None and named not in ever and named not in SPECIAL:
-        problem = f"there is no quota {named}; it belongs to {koordinator.DEFAULT}"
-        yield manifest.finding("warning", koordinator.quota_field(manifest), problem)
+def strangers(state: State, ever: Container[str]) -> Iterator[Finding]:
+    """Pods that name what is never there. `ever` are the names of all quotas that ever come."""
+    for manifest in state.applied:
+        named = koordinator.quota_named(manifest)
+        if named is not None and named not in ever and named not in SPECIAL:
+            problem = f"there is no quota {named}"
+            yield manifest.finding("warning", koordinator.quota_field(manifest), problem)
 
 
 def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ that makes no sense is kept from the rules, and the walk goes on.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from aliquot.cluster.changes import Change
 from aliquot.cluster.store import Store
@@ -142,17 +142,8 @@ def _last_coming(changes: Iterable[Change]) -> Mapping[str, int]:
     }
 
 
-def findings(states: Iterable[State]) -> Iterator[Finding]:
-    """What is wrong, or worth a word, in any state: each once, with the time it first comes up."""
-    seen = set()
-    for state in states:
-        for finding in _found(state):
-            if finding not in seen:
-                seen.add(finding)
-                yield replace(finding, at=state.change.at)
-
-
-def _found(state: State) -> Iterator[Finding]:
+def found(state: State) -> Iterator[Finding]:
+    """What is wrong, or worth a word, in a state; some of it may have been so before."""
     yield from state.refusals
     for each in state.applied:
         yield from rules.check_object(each, state.cards)

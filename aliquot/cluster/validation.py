@@ -8,12 +8,11 @@ still there, which a simulation finds out for itself.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from aliquot.cluster import files, inputs, members, prospects
+from aliquot.cluster import files, inputs, prospects
 from aliquot.cluster.inputs import Inputs
 from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.findings import Finding
-from aliquot.dialects.quotas import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +31,11 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
     given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
     about_policy = _about_policy(given, settings)
-    about_pods = [*prospects.findings(given.states()), *_about_members(given, settings)]
+    about_pods = [*given.objections, *prospects.findings(given.states())]
     found = [*given.findings, *about_policy, *about_pods]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [replace(each, file=given.files[each.place]) for each in found]
     return Report(given, sorted(placed, key=lambda each: order[each.place]))
-
-
-def _about_members(given: Inputs, settings: Configuration) -> Iterator[Finding]:
-    ever = {each.name for each in given.manifests() if each.kind in KINDS}
-    parents_hold_pods = settings.hierarchy.parent_pods == "implicitChild"
-    return members.findings(given.states(), ever, parents_hold_pods)
 
 
 def _about_policy(given: Inputs, settings: Configuration) -> Iterator[Finding]:
