@@ -45,6 +45,8 @@ def simulate(
     chosen, why = resolve(policy, settings, given.manifests())
     for warning in given.findings:
         click.echo(f"warning: {warning}", err=True)
+    for objection in given.objections:
+        click.echo(f"warning: {objection} (a cluster would refuse it)", err=True)
     say_what_was_skipped(given.skipped)
     simulation = Simulation(given, chosen, configuration.knobs(settings))
     simulation.run(stop)

@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from aliquot.cluster import files, states
+from aliquot.cluster import files, members, states
 from aliquot.cluster.changes import Change, Changes
-from aliquot.dialects import configuration
+from aliquot.dialects import configuration, policy
 from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.quotas import KINDS
 from aliquot.errors import InputError
 
 
@@ -32,6 +33,10 @@ class Inputs:
     """The places of objects that could not be read and are known only by name."""
     cards: Cards = field(default_factory=Cards)
     """What the GPUs of the nodes come to in GB."""
+    objections: list[Finding] = field(default_factory=list)
+    """What a cluster would refuse because of pods; a simulation shows what becomes of them."""
+    special: bool = False
+    """Are quotas expected to be there that nobody wrote?"""
 
     def manifests(self) -> Iterator[Manifest]:
         """Every object that ever comes."""
@@ -39,7 +44,7 @@ class Inputs:
 
     def states(self) -> Iterator[states.State]:
         """Every state that the changes lead through."""
-        return states.walk(self.changes, self.stand_ins, self.cards)
+        return states.walk(self.changes, self.stand_ins, self.cards, self.special)
 
 
 def load(paths: Iterable[str], settings: Configuration) -> Inputs:
@@ -63,9 +68,28 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
         read.take(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.stand_ins)
     inputs.cards = cards(settings.gpu, inputs.manifests())
-    for finding in states.findings(inputs.states()):
-        inputs.findings.append(replace(finding, file=inputs.files[finding.place]))
+    inputs.special = policy.has_special_quotas(policy.expected(settings, inputs.manifests()))
+    _check(inputs, settings)
     return inputs
+
+
+def _check(inputs: Inputs, settings: Configuration) -> None:
+    """Note what is to be said of every state: each thing once, with the time it first comes up."""
+    ever = {each.name for each in inputs.manifests() if each.kind in KINDS}
+    parents_hold_pods = settings.hierarchy.parent_pods == "implicitChild"
+    seen: set[Finding] = set()
+
+    def note(found: Iterable[Finding], at: int, into: list[Finding]) -> None:
+        for each in found:
+            if each not in seen:
+                seen.add(each)
+                into.append(replace(each, at=at, file=inputs.files[each.place]))
+
+    for state in inputs.states():
+        at = state.change.at
+        note(states.found(state), at, inputs.findings)
+        note(members.strangers(state, ever), at, inputs.findings)
+        note(members.objections(state, parents_hold_pods), at, inputs.objections)
 
 
 def load_configuration(file: str | None) -> Configuration:

@@ -1,8 +1,8 @@
 """The objects as they stand at the end, with what each design writes into them.
 
-Quotas: `status.used`. Pod: node, phase, while it runs in a quota the label that says whether it is
-in-quota or over-quota, and while it waits the `PodScheduled` condition with the reason. Evicted and
-deleted pods are gone.
+Quotas: `status.used`, and in Koordinator's trees annotations with the other figures. Pod: node,
+phase, while it runs in a quota the label that says whether it is in-quota or over-quota, and while
+it waits the `PodScheduled` condition with the reason. Evicted and deleted pods are gone.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,9 @@ from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import amounts, quotas
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_memory import as_written
-from aliquot.dialects.manifest import NOS_GROUPS, Manifest
+from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Manifest
+from aliquot.dialects.policy import has_special_quotas
+from aliquot.dialects.quota_status import status_annotations
 from aliquot.engine.summary import QuotaSummary
 
 CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
@@ -22,11 +24,19 @@ _ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
 
 
 def objects(simulation: Simulation) -> Iterator[Body]:
-    """All objects: first those given, then the pods."""
+    """All objects: first those given, then quotas that nobody wrote, then the pods."""
+    state, given = simulation.engine.state, simulation.world.store.objects
     summaries = {each.name: each for each in simulation.engine.summarise()}
-    for manifest in simulation.world.store.objects.values():
-        if manifest.kind in quotas.KINDS:
-            yield _quota(manifest, summaries[quotas.quota_name(manifest)])
+    figures = status_annotations(state, summaries)
+    trees = has_special_quotas(simulation.engine.policy)
+    built_in = (each for each, _ in simulation.world.forest.pairs if each.key not in given)
+    for manifest in (*given.values(), *built_in):
+        name = quotas.quota_name(manifest)
+        if manifest.kind in quotas.KINDS and name in summaries:
+            in_a_tree = manifest.group in KEP9_GROUPS and (
+                trees or quotas.has_koordinator_keys(manifest)
+            )
+            yield _quota(manifest, summaries[name], figures[name] if in_a_tree else {})
         elif manifest.kind != "Pod":
             yield manifest.body
     labels = _capacity_labels(simulation)
@@ -35,9 +45,19 @@ def objects(simulation: Simulation) -> Iterator[Body]:
             yield _pod(record, labels.get(uid, {}), simulation)
 
 
-def _quota(manifest: Manifest, summary: QuotaSummary) -> Body:
-    """With what it uses: of all that its pods ask for or, as nos does it, of what it names."""
-    body, bounds = manifest.body, quotas.spec(manifest)
+def _quota(manifest: Manifest, summary: QuotaSummary, figures: dict[str, str]) -> Body:
+    body = manifest.body
+    used = _used(manifest, summary)
+    body = {**body, "status": {**(body.get("status") or {}), "used": used}}
+    if figures:
+        written = body["metadata"].get("annotations") or {}
+        body["metadata"] = {**body["metadata"], "annotations": {**written, **figures}}
+    return body
+
+
+def _used(manifest: Manifest, summary: QuotaSummary) -> dict[str, str]:
+    """What it uses: of all that its pods ask for or, as nos does it, of what it names."""
+    bounds = quotas.spec(manifest)
     named = {*summary.min, *summary.max}
     of_nos = manifest.group in NOS_GROUPS
     used = {
@@ -45,11 +65,10 @@ def _quota(manifest: Manifest, summary: QuotaSummary) -> Body:
         for name, amount in summary.used.items()
         if name in named or (amount and not of_nos)
     }
-    shown = {
+    return {
         as_written(name, bounds.min, bounds.max): quantity
         for name, quantity in amounts.write(used).items()
     }
-    return {**body, "status": {**(body.get("status") or {}), "used": shown}}
 
 
 def _capacity_labels(simulation: Simulation) -> dict[str, dict[str, str]]:

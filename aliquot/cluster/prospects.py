@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from aliquot.cluster.states import State
 from aliquot.dialects import pods, rules
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.forest import Forest
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.nodes import node
-from aliquot.dialects.quotas import KINDS, quota
-from aliquot.dialects.wire import PodWire, WorkloadWire
-from aliquot.engine.objects import Node, Quota, Shape
+from aliquot.dialects.quotas import KINDS
+from aliquot.dialects.wire import PodSpec, PodWire, WorkloadWire
+from aliquot.engine.objects import Node, Shape
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class Prospect:
 
     manifest: Manifest
     field: str
+    spec: PodSpec
     shape: Shape
     came: int
     why_not: str | None = None
@@ -35,8 +37,8 @@ class Prospects:
 
     open: dict[Key, Prospect] = field(default_factory=dict)
     _nodes: list[Node] = field(default_factory=list)
-    _quotas: dict[str, Quota] = field(default_factory=dict)
-    _answers: dict[tuple[str, Shape], str | None] = field(default_factory=dict)
+    _forest: Forest = field(default_factory=Forest)
+    _answers: dict[tuple[str | None, Shape], str | None] = field(default_factory=dict)
 
     def look_at(self, state: State) -> None:
         """Take in what came, and let go of what could start."""
@@ -47,27 +49,29 @@ class Prospects:
             self._take_over(state)
         for key, each in list((self.open if changed else came).items()):
             if state.sound.get(key) is each.manifest:
-                each.why_not = self._why_not(each)
+                named = state.named_by(each.manifest, each.spec, each.field)
+                home = self._forest.homes.of(named, each.manifest.namespace)
+                each.why_not = self._why_not(home, each.shape)
                 if each.why_not is None and self._nodes:
                     del self.open[key]
 
     def _take_over(self, state: State) -> None:
         known = state.sound.values()
         nodes = (each for each in known if each.kind == "Node" and state.knows_all_nodes)
-        quotas = (quota(each) for each in known if each.kind in KINDS)
         self._nodes = [node(each, state.cards) for each in nodes]
-        self._quotas = {name: each for each in quotas for name in each.namespaces}
+        self._forest = state.forest
         self._answers = {}
 
-    def _why_not(self, prospect: Prospect) -> str | None:
+    def _why_not(self, home: str | None, shape: Shape) -> str | None:
         """Why it cannot start as things are; pods alike share the answer."""
-        namespace, shape = prospect.manifest.namespace, prospect.shape
-        if (namespace, shape) not in self._answers:
-            bounds = self._quotas.get(namespace)
-            above = rules.above_max(shape, bounds, self._nodes) if bounds is not None else None
-            too_large = rules.too_large(shape, self._nodes) if self._nodes else None
-            self._answers[namespace, shape] = above or too_large
-        return self._answers[namespace, shape]
+        if (home, shape) not in self._answers:
+            bounds = self._forest.ancestry(home) if home is not None else ()
+            above = (rules.above_max(shape, each, self._nodes) for each in bounds)
+            why_not = next((words for words in above if words is not None), None)
+            if why_not is None and self._nodes:
+                why_not = rules.too_large(shape, self._nodes)
+            self._answers[home, shape] = why_not
+        return self._answers[home, shape]
 
 
 def findings(states: Iterable[State]) -> Iterator[Finding]:
@@ -93,4 +97,4 @@ def _prospect(manifest: Manifest, state: State) -> Prospect | None:
     if spec is None or spec.node_name:
         return None
     shape = pods.shape(spec, status, manifest, state.cards, at)
-    return Prospect(manifest, at, shape, state.change.at)
+    return Prospect(manifest, at, spec, shape, state.change.at)

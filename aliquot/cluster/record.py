@@ -18,6 +18,8 @@ class PodRecord:
     body: Body
     phase: Phase = "Pending"
     owner: Key | None = None
+    asks_for: str | None = None
+    """What it calls its quota, if it names one."""
     duration: int | None = None
     started: int = 0
 

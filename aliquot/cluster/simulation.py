@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from aliquot.cluster.inputs import Inputs
 from aliquot.cluster.world import World
+from aliquot.dialects.policy import has_special_quotas
 from aliquot.dialects.times import seconds, timestamp
 from aliquot.engine.config import Knobs
 from aliquot.engine.cycle import Engine
@@ -31,7 +32,8 @@ class Simulation:
 
     def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
         self.engine = Engine(policy, knobs)
-        self.world = World(self.engine.apply, inputs.cards, _timestamps(inputs))
+        special = has_special_quotas(policy)
+        self.world = World(self.engine.apply, inputs.cards, _timestamps(inputs), special)
         self.history: list[Done] = []
         self.now = 0
         self._changes = list(reversed(inputs.changes))

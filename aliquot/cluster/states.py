@@ -4,15 +4,17 @@ The one walk for whoever checks input before anything runs. It never stops at an
 that makes no sense is kept from the rules, and the walk goes on.
 """
 
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from aliquot.cluster.changes import Change
 from aliquot.cluster.store import Store
-from aliquot.dialects import quota_rules, quotas, rules
+from aliquot.dialects import quota_rules, quotas, rules, tree_rules
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding, refused
+from aliquot.dialects.forest import Forest, plant
 from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.wire import PodSpec
 from aliquot.errors import InputError
 
 _BEARS_ON_QUOTAS = {*quotas.KINDS, "ResourceQuota", "Node"}
@@ -25,11 +27,23 @@ class State:
     stand_ins: Container[str] = ()
     """The places of objects that could not be read and are known only by name."""
     cards: Cards = field(default_factory=Cards)
+    special: bool = False
+    """Are there quotas for the system and by default, although nobody wrote them?"""
+    coming: frozenset[str] = frozenset()
+    """The names of quotas that later changes bring."""
     change: Change = field(default_factory=lambda: Change(0))
     refusals: list[Finding] = field(default_factory=list)
     """What of the last change could not be done, or read."""
     sound: dict[Key, Manifest] = field(default_factory=dict)
     """The objects that make sense."""
+    forest: Forest = field(default_factory=Forest)
+    """The quotas among them."""
+    before: Forest = field(default_factory=Forest)
+    """The quotas before the last change."""
+    replaced: dict[Key, Manifest] = field(default_factory=dict)
+    """What the last change replaced or deleted, as it stood before."""
+    gone: dict[Key, str] = field(default_factory=dict)
+    """What the last change deleted and did not bring again, and where that is written."""
     _broken: set[Key] = field(default_factory=set)
     _store: Store = field(default_factory=Store)
 
@@ -52,12 +66,28 @@ class State:
     def move_on(self, change: Change) -> None:
         """Delete, then apply, what the next change brings."""
         self.change, self.refusals = change, []
+        self.replaced, self.gone = {}, {}
         for key, place in change.delete:
             self._delete(key, place)
         for each in change.apply:
             self._store.put(each)
+            self.gone.pop(each.key, None)
         for each in change.apply:
             self._judge(each)
+        self.before = self.forest
+        if self.quotas_changed:
+            self.forest = plant(self.sound.values(), self.special)
+
+    @property
+    def quotas_changed(self) -> bool:
+        """Did the last change bring or take any quota?"""
+        touched = (*(each.key for each in self.change.apply), *self.gone)
+        return any(kind in quotas.KINDS for kind, _, _ in touched)
+
+    def named_by(self, manifest: Manifest, spec: PodSpec | None, field: str) -> str | None:
+        """The quota that a pod asks for, if it does; `field` is where its spec stands."""
+        priority, _ = self._store.priority(spec, manifest, field)
+        return self.forest.named_by(manifest, priority)
 
     def _delete(self, key: Key, place: str) -> None:
         try:
@@ -66,11 +96,17 @@ class State:
             self.refusals.append(refused(error, place))
             return
         for each in gone:
-            self.sound.pop(each.key, None)
+            self.gone[each.key] = place
+            self._forget(each.key)
             self._broken.discard(each.key)
 
+    def _forget(self, key: Key) -> None:
+        old = self.sound.pop(key, None)
+        if old is not None:
+            self.replaced[key] = old
+
     def _judge(self, manifest: Manifest) -> None:
-        self.sound.pop(manifest.key, None)
+        self._forget(manifest.key)
         self._broken.add(manifest.key)
         if manifest.place in self.stand_ins:
             return
@@ -83,28 +119,38 @@ class State:
         self._broken.discard(manifest.key)
 
 
-def walk(changes: Iterable[Change], stand_ins: Container[str], cards: Cards) -> Iterator[State]:
+def walk(
+    changes: Sequence[Change], stand_ins: Container[str], cards: Cards, special: bool = False
+) -> Iterator[State]:
     """The state after each change."""
-    state = State(stand_ins, cards)
-    for change in changes:
+    state = State(stand_ins, cards, special)
+    last = _last_coming(changes)
+    for number, change in enumerate(changes):
+        if any(each.kind in quotas.KINDS for each in change.apply):
+            state.coming = frozenset(name for name, when in last.items() if when > number)
         state.move_on(change)
         yield state
 
 
-def findings(states: Iterable[State]) -> Iterator[Finding]:
-    """What is wrong, or worth a word, in any state: each once, with the time it first comes up."""
-    seen = set()
-    for state in states:
-        for finding in _found(state):
-            if finding not in seen:
-                seen.add(finding)
-                yield replace(finding, at=state.change.at)
+def _last_coming(changes: Iterable[Change]) -> Mapping[str, int]:
+    """The number of the last change that brings a quota of each name."""
+    return {
+        each.name: number
+        for number, change in enumerate(changes)
+        for each in change.apply
+        if each.kind in quotas.KINDS
+    }
 
 
-def _found(state: State) -> Iterator[Finding]:
+def found(state: State) -> Iterator[Finding]:
+    """What is wrong, or worth a word, in a state; some of it may have been so before."""
     yield from state.refusals
     for each in state.applied:
         yield from rules.check_object(each, state.cards)
     if state.changed_kinds & _BEARS_ON_QUOTAS:
         known, all_nodes = state.sound.values(), state.knows_all_nodes
-        yield from quota_rules.check_quotas(known, state.cards, all_nodes)
+        yield from quota_rules.check_quotas(state.forest, known, state.cards, all_nodes)
+    if state.quotas_changed:
+        yield from tree_rules.check_tree(state.forest, state.coming)
+        changed = (state.applied, state.replaced, state.gone)
+        yield from tree_rules.check_change(state.before, state.forest, *changed)

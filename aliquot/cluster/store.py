@@ -1,7 +1,7 @@
 """The objects of the embedded cluster, as they stand now."""
 
 from aliquot.cluster import annotations
-from aliquot.dialects import budgets, nodes, pods, quotas
+from aliquot.dialects import budgets, koordinator, nodes, pods, quotas
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, is_read
@@ -87,6 +87,7 @@ class Store:
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
     ) -> None:
         pods.shape(spec, status, manifest, Cards(), field)
+        koordinator.quota_named(manifest)
         self.priority(spec, manifest, field)
         _check_priority(spec.priority if spec is not None else None, manifest, f"{field}.priority")
         self._check_node(spec, status, manifest, field)

@@ -1,7 +1,8 @@
 """Everything there is to say about the input, without running it.
 
-The errors are exactly what `aliquot simulate` refuses, because a simulation starts from the same
-examination and raises the first of them.
+The errors are what `aliquot simulate` refuses, because a simulation starts from the same
+examination and raises the first of them; and what a cluster would refuse because of pods that are
+still there, which a simulation finds out for itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +31,8 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
     given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
     about_policy = _about_policy(given, settings)
-    found = [*given.findings, *about_policy, *prospects.findings(given.states())]
+    about_pods = [*given.objections, *prospects.findings(given.states())]
+    found = [*given.findings, *about_policy, *about_pods]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [replace(each, file=given.files[each.place]) for each in found]
     return Report(given, sorted(placed, key=lambda each: order[each.place]))

@@ -13,9 +13,10 @@ from aliquot.cluster.changes import Change
 from aliquot.cluster.record import Phase, PodRecord
 from aliquot.cluster.store import Store
 from aliquot.cluster.workloads import Workload, owner_of
-from aliquot.dialects import budgets, nodes, pods, quotas
+from aliquot.dialects import budgets, koordinator, nodes, pods, quotas
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.documents import Document
+from aliquot.dialects.forest import Forest, plant
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, read
 from aliquot.dialects.times import timestamp
@@ -35,16 +36,22 @@ from aliquot.engine.objects import Pod
 from aliquot.engine.order import Key as OrderKey
 from aliquot.engine.order import importance
 
-_ORDER = ("PriorityClass", "Node", *quotas.KINDS, "Pod")
+_ORDER = ("PriorityClass", "Node", "Pod")
 
 
 class World:
     """Objects, pods and their owners. What changes is told to `tell`."""
 
     def __init__(
-        self, tell: Callable[[Event], None], cards: Cards, timestamps: Iterable[int] = ()
+        self,
+        tell: Callable[[Event], None],
+        cards: Cards,
+        timestamps: Iterable[int] = (),
+        special: bool = False,
     ) -> None:
         self.store = Store()
+        self.forest = Forest()
+        """The quotas as they were last told, with what they mean to each other."""
         self.records: dict[str, PodRecord] = {}
         self._tell = tell
         self._cards = cards
@@ -54,6 +61,10 @@ class World:
         self._owners_of_owners: set[Key] = set()
         """Deployments whose ReplicaSets are there too: those make the pods."""
         self._age_ranks = {moment: rank for rank, moment in enumerate(sorted(set(timestamps)))}
+        self._special = special
+        self._asking: dict[str, dict[str, None]] = {}
+        """The pods that ask for a quota, by the name they call it."""
+        self._restate_quotas()
 
     def next_end(self) -> int | None:
         """When the next running pod ends."""
@@ -105,9 +116,33 @@ class World:
             owner = owner_of(manifest)
             if owner is not None and isinstance(manifest.content, WorkloadWire):
                 self._owners_of_owners.add(owner)
+        kinds = {each.kind for each in change.apply} | {key[0] for key, _ in change.delete}
+        if kinds & {*quotas.KINDS, "Namespace"}:
+            self._restate_quotas()
         rank = {kind: place for place, kind in enumerate(_ORDER)}
         for manifest in sorted(change.apply, key=lambda each: rank.get(each.kind, len(_ORDER))):
             self._apply(manifest, change.at)
+
+    def _restate_quotas(self) -> None:
+        """Tell what has become of the quotas, parents first, and of the pods that name them."""
+        before, self.forest = self.forest, plant(self.store.objects.values(), self._special)
+        for name, quota in self.forest.quotas.items():
+            if before.quotas.get(name) != quota:
+                self._tell(QuotaSet(quota))
+        for name in reversed(before.quotas):
+            if name not in self.forest.quotas:
+                self._tell(QuotaGone(name))
+        for name, uids in self._asking.items():
+            if before.names.get(name) != self.forest.names.get(name):
+                self._rename_quota(uids, self.forest.names.get(name, name))
+
+    def _rename_quota(self, uids: Iterable[str], quota: str) -> None:
+        """What these pods call their quota means another one now, or none."""
+        for uid in uids:
+            record = self.records[uid]
+            record.pod = replace(record.pod, quota=quota)
+            if record.alive:
+                self._tell(PodSet(record.pod))
 
     def restate_budgets(self) -> None:
         """Do what the disruption controller does: say anew what budgets allow, as pods run now."""
@@ -122,8 +157,6 @@ class World:
         match manifest.kind:
             case "Node":
                 self._tell(NodeSet(nodes.node(manifest, self._cards)))
-            case "ElasticQuota" | "CompositeElasticQuota":
-                self._tell(QuotaSet(quotas.quota(manifest)))
             case "PodDisruptionBudget":
                 self._tell(BudgetSet(budgets.budget(manifest, self._running())))
             case "Pod":
@@ -137,8 +170,6 @@ class World:
             match manifest.kind:
                 case "Node":
                     self._tell(NodeGone(manifest.name))
-                case "ElasticQuota" | "CompositeElasticQuota":
-                    self._tell(QuotaGone(quotas.quota_name(manifest)))
                 case "PodDisruptionBudget":
                     self._tell(BudgetGone(f"{manifest.namespace}/{manifest.name}"))
                 case _ if isinstance(manifest.content, WorkloadWire):
@@ -162,6 +193,7 @@ class World:
         path = f"{manifest.namespace}/{manifest.name}"
         record = PodRecord(self._pod(manifest, content, status, now), manifest.body)
         record.owner = owner_of(manifest)
+        record.asks_for = koordinator.quota_named(manifest)
         record.duration = annotations.lasts(manifest)
         workload = self._owner(record)
         if workload is not None:
@@ -169,6 +201,7 @@ class World:
         old = self.records.get(self._uids.get(path, ""))
         if old is not None and old.alive:
             _carry_over(old, record)
+        self._note_quota(record)
         self.records[record.pod.uid] = record
         self._uids[path] = record.pod.uid
         if workload is not None:
@@ -181,6 +214,15 @@ class World:
         else:
             self._tell(PodSet(record.pod))
             self._await_end(record)
+
+    def _note_quota(self, record: PodRecord) -> None:
+        """Remember who asks for a quota, under what name; and no longer what it asked before."""
+        uid = record.pod.uid
+        old = self.records.get(uid)
+        if old is not None and old.asks_for is not None:
+            del self._asking[old.asks_for][uid]
+        if record.asks_for is not None:
+            self._asking.setdefault(record.asks_for, {})[uid] = None
 
     def _pod(self, manifest: Manifest, content: PodWire, status: PodStatus, now: int) -> Pod:
         spec = content.spec or PodSpec()
@@ -199,10 +241,12 @@ class World:
             priority=priority,
             created=self._created(manifest, workload, now),
             node=spec.node_name or None,
+            quota=self.forest.named_by(manifest, priority),
             nominated=status.nominated_node_name or None,
             gated=bool(spec.scheduling_gates),
             terminating=content.metadata.deletion_timestamp is not None,
             preempts=preempts,
+            preemptible=koordinator.is_preemptible(labels),
             labels=tuple(sorted(labels.items())),
         )
 

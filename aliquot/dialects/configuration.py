@@ -8,7 +8,14 @@ from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.manifest import convert
 from aliquot.dialects.times import duration
 from aliquot.dialects.wire import Wire
-from aliquot.engine.config import CapacityKnobs, EvictionKnobs, FairKnobs, Knobs, PlacementKnobs
+from aliquot.engine.config import (
+    CapacityKnobs,
+    EvictionKnobs,
+    FairKnobs,
+    HierarchyKnobs,
+    Knobs,
+    PlacementKnobs,
+)
 from aliquot.errors import InputError
 
 API_VERSION = "config.aliquot.dev/v1alpha1"
@@ -126,7 +133,6 @@ def read(document: Document) -> Configuration:
     ):
         if gigabytes < 1:
             raise InputError(place, field, f"is {gigabytes}, must be at least 1")
-    duration(configuration.hierarchy.revoke_after, place, "hierarchy.revokeAfter")
     knobs(configuration, place)
     return configuration
 
@@ -153,6 +159,15 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
         fair=FairKnobs(
             borrow=configuration.fair.borrow,
             over_quota_order=tuple(configuration.fair.over_quota_order),
+        ),
+        hierarchy=HierarchyKnobs(
+            revoke_after=duration(
+                configuration.hierarchy.revoke_after, place, "hierarchy.revokeAfter"
+            ),
+            recycle=configuration.hierarchy.recycle,
+            scale_min=configuration.hierarchy.scale_min,
+            surplus=configuration.hierarchy.surplus,
+            parent_pods=configuration.hierarchy.parent_pods,
         ),
         eviction=EvictionKnobs(
             min_runtime=duration(configuration.eviction.min_runtime, place, "eviction.minRuntime"),

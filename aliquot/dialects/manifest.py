@@ -39,6 +39,7 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     **{(group, "CompositeElasticQuota"): wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
 _NOT_YET = {
+    ("quota.koordinator.sh", "ElasticQuotaProfile"),
     ("scheduling.volcano.sh", "Queue"),
     ("scheduling.volcano.sh", "PodGroup"),
     ("scheduling.x-k8s.io", "PodGroup"),

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.koordinator import has_keys, pod_labels
 from aliquot.dialects.manifest import NOS_GROUPS, Manifest
 from aliquot.dialects.quotas import KINDS, has_koordinator_keys
+from aliquot.dialects.wire import PodWire, WorkloadWire
 from aliquot.engine.policies import POLICIES
 from aliquot.errors import InputError
 
@@ -51,9 +53,10 @@ def configured(configuration: Configuration) -> str:
 
 def choose(manifests: Iterable[Manifest]) -> Choice:
     """Decided once, over all objects."""
+    manifests = list(manifests)
     quotas = [manifest for manifest in manifests if manifest.kind in KINDS]
-    for manifest in quotas:
-        if has_koordinator_keys(manifest):
+    for manifest in (*quotas, *manifests):
+        if _is_for_koordinator(manifest):
             why = f"{manifest.title} carries Koordinator keys"
             return Choice("hierarchy", why, manifest, "metadata")
     for manifest in quotas:
@@ -63,6 +66,24 @@ def choose(manifests: Iterable[Manifest]) -> Choice:
     if not quotas:
         return Choice("capacity", "there are no quotas")
     return Choice("capacity", f"all quotas are ElasticQuotas of {quotas[0].group}")
+
+
+def has_special_quotas(policy: str) -> bool:
+    """Are there, under this policy, quotas that nobody wrote: for the system, and by default?"""
+    return policy == "hierarchy"
+
+
+def expected(configuration: Configuration, manifests: Iterable[Manifest]) -> str:
+    """The policy that holds unless the command line says otherwise, available or not."""
+    policy = configured(configuration)
+    return choose(manifests).policy if policy == "auto" else policy
+
+
+def _is_for_koordinator(manifest: Manifest) -> bool:
+    """Quotas say so in any key, pods in the labels that name a quota or spare them."""
+    if isinstance(manifest.content, PodWire | WorkloadWire):
+        return has_keys((pod_labels(manifest)[0],))
+    return manifest.kind in KINDS and has_koordinator_keys(manifest)
 
 
 def _not_available() -> str:

@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.forest import Forest
 from aliquot.dialects.gpu_memory import SPELLINGS, as_written, is_gpu
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.koordinator import SPECIAL
+from aliquot.dialects.manifest import KEP9_GROUPS, Manifest
 from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import (
-    KINDS,
     hard,
     has_koordinator_keys,
     namespaces,
-    quota,
     quota_name,
     spec,
 )
@@ -31,13 +31,14 @@ _SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 
 
 def check_quotas(
-    objects: Collection[Manifest], cards: Cards, all_nodes: bool = True
+    forest: Forest, objects: Collection[Manifest], cards: Cards, all_nodes: bool = True
 ) -> Iterator[Finding]:
     """Everything there is to say about the quotas, in the light of all objects.
 
-    Without `all_nodes`, nothing is said about what the nodes have: some of them are not known.
+    What has to do with parents and children is in `tree_rules`. Without `all_nodes`, nothing is
+    said about what the nodes have: some of them are not known.
     """
-    quotas = [(each, quota(each)) for each in objects if each.kind in KINDS]
+    quotas = forest.pairs
     yield from min_within_max(quotas)
     yield from one_quota_a_name(quotas)
     yield from one_quota_a_namespace(quotas)
@@ -49,8 +50,6 @@ def check_quotas(
 
 def check_quota(manifest: Manifest) -> Iterator[Finding]:
     """What is worth a word about one quota by itself."""
-    if has_koordinator_keys(manifest):
-        yield manifest.finding("error", "metadata", "Koordinator keys are not supported yet")
     yield from each_namespace_once(manifest)
     yield from gpu_memory_in_gigabytes(manifest)
 
@@ -63,7 +62,7 @@ def min_within_max(quotas: Quotas) -> Iterator[Finding]:
             high = ceiling.get(resource, low)
             if low > high:
                 problem = f"min {text(resource, low)} is above max {text(resource, high)}"
-                yield manifest.finding("error", _field(manifest, "min", resource), problem)
+                yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
 
 
 def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
@@ -72,17 +71,22 @@ def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
     for manifest, bounds in quotas:
         other = first.setdefault(bounds.name, manifest)
         if other is not manifest:
-            problem = f"a quota goes by this name already: {_pointer(other)}"
+            problem = f"a quota goes by this name already: {pointer(other)}"
             yield manifest.finding("error", "metadata.name", problem)
 
 
 def one_quota_a_namespace(quotas: Quotas) -> Iterator[Finding]:
-    """Which of two quotas would a pod belong to? (Koordinator's trees name theirs by label.)"""
+    """Which of two quotas would a pod belong to?
+
+    In Koordinator's trees pods name theirs, so there may be many. One key makes all of them its.
+    """
+    trees = any(has_koordinator_keys(manifest) for manifest, _ in quotas)
     first: dict[str, Manifest] = {}
     for manifest, bounds in quotas:
-        if has_koordinator_keys(manifest):
+        single = manifest.group in KEP9_GROUPS
+        if single and (trees or manifest.name in SPECIAL):
             continue
-        for namespace in sorted(bounds.namespaces):
+        for namespace in [manifest.namespace] if single else sorted(bounds.namespaces):
             other = first.setdefault(namespace, manifest)
             if other is not manifest:
                 yield _second_quota(manifest, namespace, other)
@@ -90,10 +94,10 @@ def one_quota_a_namespace(quotas: Quotas) -> Iterator[Finding]:
 
 def _second_quota(manifest: Manifest, namespace: str, other: Manifest) -> Finding:
     if manifest.kind == "ElasticQuota":
-        problem = f"the namespace has a quota already: {_pointer(other)}"
+        problem = f"the namespace has a quota already: {pointer(other)}"
         return manifest.finding("error", "metadata.namespace", problem)
     field = f"spec.namespaces[{namespaces(manifest).index(namespace)}]"
-    problem = f"namespace {namespace} has a quota already: {_pointer(other)}"
+    problem = f"namespace {namespace} has a quota already: {pointer(other)}"
     return manifest.finding("error", field, problem)
 
 
@@ -121,6 +125,8 @@ def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding
     """A bound above what ResourceQuotas allow promises what pods are refused at creation."""
     limits = _hard_limits(objects)
     for manifest, bounds in quotas:
+        if has_koordinator_keys(manifest) or not bounds.namespaces:
+            continue  # its pods may come from anywhere
         for word, bound in (("min", bounds.min), ("max", bounds.max)):
             for resource, amount in bound:
                 of_each = [limits.get((name, resource)) for name in sorted(bounds.namespaces)]
@@ -132,7 +138,7 @@ def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding
                         f"{word} {text(resource, amount)} is above hard "
                         f"{text(resource, most)} of {owners}"
                     )
-                    yield manifest.finding("error", _field(manifest, word, resource), problem)
+                    yield manifest.finding("error", bound_field(manifest, word, resource), problem)
 
 
 def _hard_limits(objects: Iterable[Manifest]) -> dict[tuple[str, str], tuple[int, Manifest]]:
@@ -166,35 +172,39 @@ def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
                 first = (in_gigabytes, name, manifest)
             elif first[0] != in_gigabytes:
                 problem = f"a card may be guaranteed twice, here and as {first[1]}"
-                where = "" if first[2] is manifest else f" in {_pointer(first[2])}"
+                where = "" if first[2] is manifest else f" in {pointer(first[2])}"
                 yield manifest.finding(
-                    "warning", _field(manifest, "min", name), f"{problem}{where}"
+                    "warning", bound_field(manifest, "min", name), f"{problem}{where}"
                 )
 
 
 def guarantees_within_capacity(
     quotas: Quotas, objects: Iterable[Manifest], cards: Cards
 ) -> Iterator[Finding]:
-    """Guarantees that add up to more than the nodes have cannot all be kept at once."""
+    """Guarantees that add up to more than the nodes have cannot all be kept at once.
+
+    What a quota guarantees comes out of what its parent does.
+    """
     nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
     capacity = dict(plus(*(each.allocatable for each in nodes)))
     total: dict[str, int] = {}
     for manifest, bounds in quotas:
-        for resource, amount in bounds.min:
+        for resource, amount in bounds.min if bounds.parent is None else ():
             before = total.get(resource, 0)
             total[resource] = before + amount
             have = capacity.get(resource, 0)
             if nodes and before <= have < total[resource]:
                 sums = f"{text(resource, total[resource])} of {text(resource, have)} {resource}"
                 problem = f"with this quota, guarantees add up to {sums} that the nodes have"
-                yield manifest.finding("warning", _field(manifest, "min", resource), problem)
+                yield manifest.finding("warning", bound_field(manifest, "min", resource), problem)
 
 
-def _field(manifest: Manifest, word: str, resource: str) -> str:
+def bound_field(manifest: Manifest, word: str, resource: str) -> str:
     """Where a bound stands, in the spelling of its author."""
     bounds: Mapping[str, object] | None = getattr(spec(manifest), word)
     return f"spec.{word}[{as_written(resource, bounds)}]"
 
 
-def _pointer(manifest: Manifest) -> str:
+def pointer(manifest: Manifest) -> str:
+    """An object, and where it stands."""
     return f"{manifest.title} ({manifest.place})"

@@ -1,11 +1,11 @@
-"""Quota objects of every dialect, as nodes of the one quota tree."""
+"""Quota objects of every dialect, each by itself; `forest` makes one tree of them."""
 
-from aliquot.dialects import amounts
+from aliquot.dialects import amounts, koordinator
 from aliquot.dialects.gpu_memory import canonical
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import (
     ALIQUOT_GROUP,
-    KOORDINATOR_PREFIX,
+    KEP9_GROUPS,
     Manifest,
     check_namespace,
 )
@@ -27,14 +27,18 @@ LENDING_GROUP = f"{ALIQUOT_GROUP}/lending-group"
 
 
 def quota(manifest: Manifest) -> Quota:
-    """An ElasticQuota: min and max of the pods in its namespace; or a composite, in several."""
+    """What one object says by itself. Its parent, and what other objects decide, are not in it."""
     bounds = spec(manifest)
+    keys = koordinator.keys(manifest) if manifest.group in KEP9_GROUPS else koordinator.Keys()
     return Quota(
         name=quota_name(manifest),
         min=tuple(sorted(amounts.read(bounds.min, manifest, "spec.min").items())),
         max=tuple(sorted(amounts.read(bounds.max, manifest, "spec.max").items())),
+        weight=keys.weight,
+        lend=keys.lend,
         namespaces=frozenset(namespaces(manifest)),
         group=_lending_group(manifest),
+        is_parent=keys.is_parent,
     )
 
 
@@ -46,7 +50,12 @@ def spec(manifest: Manifest) -> QuotaSpec | CompositeQuotaSpec:
 
 
 def namespaces(manifest: Manifest) -> list[str]:
-    """The namespaces it covers, as they stand; where a composite itself stands is no matter."""
+    """The namespaces it covers, as they stand; where a composite itself stands is no matter.
+
+    Whether an ElasticQuota that Koordinator reads also covers its own, others decide.
+    """
+    if manifest.group in KEP9_GROUPS:
+        return list(koordinator.keys(manifest).namespaces)
     if not isinstance(manifest.content, CompositeQuotaWire):
         return [manifest.namespace]
     written = (manifest.content.spec or CompositeQuotaSpec()).namespaces
@@ -72,8 +81,7 @@ def _lending_group(manifest: Manifest) -> str:
 def has_koordinator_keys(manifest: Manifest) -> bool:
     """Is it written for Koordinator?"""
     metadata = manifest.metadata
-    keys = (*(metadata.labels or ()), *(metadata.annotations or ()))
-    return any(key.startswith(KOORDINATOR_PREFIX) for key in keys)
+    return koordinator.has_keys((metadata.labels, metadata.annotations))
 
 
 def hard(manifest: Manifest) -> dict[str, int]:

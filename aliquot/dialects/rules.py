@@ -13,6 +13,7 @@ from aliquot.dialects.labels import text as text_of
 from aliquot.dialects.labels import unquoted
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.quota_rules import check_quota
+from aliquot.dialects.tree_rules import check_member
 from aliquot.dialects.wire import (
     Affinity,
     CompositeQuotaWire,
@@ -37,6 +38,7 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
             yield from only_what_is_considered(manifest, spec.template.spec, "spec.template.spec")
         case QuotaWire() | CompositeQuotaWire():
             yield from check_quota(manifest)
+            yield from check_member(manifest)
         case NodeWire():
             yield from memory_that_can_be_read(manifest, cards)
 

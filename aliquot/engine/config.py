@@ -28,6 +28,17 @@ class FairKnobs:
 
 
 @dataclass(frozen=True, slots=True)
+class HierarchyKnobs:
+    """Of the `hierarchy` policy."""
+
+    revoke_after: int = 120 * SECOND
+    recycle: Literal["demand", "always"] = "demand"
+    scale_min: bool = True
+    surplus: bool = True
+    parent_pods: Literal["refuse", "implicitChild"] = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
 class EvictionKnobs:
     """Of whatever takes back."""
 
@@ -50,5 +61,6 @@ class Knobs:
 
     capacity: CapacityKnobs = field(default_factory=CapacityKnobs)
     fair: FairKnobs = field(default_factory=FairKnobs)
+    hierarchy: HierarchyKnobs = field(default_factory=HierarchyKnobs)
     eviction: EvictionKnobs = field(default_factory=EvictionKnobs)
     placement: PlacementKnobs = field(default_factory=PlacementKnobs)

@@ -89,7 +89,7 @@ class Pod:
 
     `created` orders by age; only its order counts. `started` is when it began to run. `quota` names
     a quota by hand; without it the pod belongs to the quota of its namespace. `nominated` is a node
-    that is held for it.
+    that is held for it. One that is not `preemptible` is nobody's victim, and lives within min.
     """
 
     uid: str
@@ -104,6 +104,7 @@ class Pod:
     gated: bool = False
     terminating: bool = False
     preempts: bool = True
+    preemptible: bool = True
     started: int = 0
     labels: tuple[tuple[str, str], ...] = ()
 
@@ -141,6 +142,12 @@ class Quota:
     namespaces: frozenset[str] = field(default_factory=frozenset)
     group: str = ""
     """Its lending group: what is idle of min is lent inside it only. Without one, to everybody."""
+    is_parent: bool = False
+    """Does it hold no pods of its own, but other quotas?"""
+    outside: bool = False
+    """Does it stand outside the shares? What it uses is not there for the others to share."""
+    fallback: bool = False
+    """Does it take the pods that belong nowhere else?"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,6 +280,8 @@ class State:
         uids.update(self._by_quota_named.get(quota, {}))
         for namespace in namespaces:
             uids.update(self._by_namespace.get(namespace, {}))
+        if quota == self.tree.homes.fallback:
+            uids = dict.fromkeys(self.pods)
         for uid in uids:
             pod = self.pods[uid]
             self.ledger.move(uid, self.tree.home(pod))
@@ -291,7 +293,7 @@ class State:
 
 def _place(quota: Quota) -> tuple[object, ...]:
     """What decides which pods belong to it, and in which accounts they count."""
-    return quota.namespaces, quota.parent, quota.group
+    return quota.namespaces, quota.parent, quota.group, quota.fallback
 
 
 def _is_lower(quota: Quota, before: Quota) -> bool:

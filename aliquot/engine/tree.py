@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.homes import Homes
 from aliquot.engine.objects import Pod, Quota, plus
 from aliquot.engine.quantity import LIMIT
 from aliquot.errors import TreeError
@@ -31,7 +32,7 @@ class Tree:
         self.slots = Slots()
         self.min = Columns(resources, self.slots)
         self.max = Columns(resources, self.slots, default=LIMIT)
-        self._by_namespace: dict[str, str] = {}
+        self.homes = Homes()
         self._paths: dict[str, tuple[int, ...]] = {}
         self._sum_of_min: list[int] | None = None
         self._leaves: NDArray[np.int64] | None = None
@@ -46,8 +47,7 @@ class Tree:
         slot = self.slots.take(quota.name)
         self.min.fill(slot, self._resources.vector(quota.min))
         self.max.fill(slot, self._resources.vector(quota.max))
-        for namespace in quota.namespaces:
-            self._by_namespace[namespace] = quota.name
+        self.homes.add(quota)
         self._account_for(quota.group)
 
     def remove(self, name: str) -> None:
@@ -55,10 +55,8 @@ class Tree:
         quota = self.quotas.pop(name, None)
         self._sum_of_min = self._leaves = None
         self._paths.clear()
-        for namespace in quota.namespaces if quota is not None else ():
-            if self._by_namespace.get(namespace) == name:
-                del self._by_namespace[namespace]
         if quota is not None:
+            self.homes.remove(quota)
             self._account_for(quota.group)
 
     def _account_for(self, group: str) -> None:
@@ -72,10 +70,8 @@ class Tree:
             self.groups.pop(group, None)
 
     def home(self, pod: Pod) -> str | None:
-        """The quota a pod belongs to: the one it names, else its namespace's, else none."""
-        if pod.quota is not None and pod.quota in self.quotas:
-            return pod.quota
-        return self._by_namespace.get(pod.namespace)
+        """The quota a pod belongs to: see `homes`."""
+        return self.homes.of(pod.quota, pod.namespace)
 
     def path(self, name: str | None) -> tuple[int, ...]:
         """The slots that a booking of this quota counts in: itself, its ancestors, ROOT."""

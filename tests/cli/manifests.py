@@ -42,6 +42,33 @@ def composite(
     return {**body, "kind": "CompositeElasticQuota", "spec": spec}
 
 
+KOORDINATOR = "quota.scheduling.koordinator.sh/"
+
+
+def tree_quota(
+    path: str, low: Body | None = None, high: Body | None = None, group: str = "", **said: Any
+) -> Body:
+    """A quota of a tree: `parent`, `is_parent`, `lend`, `weight`, `namespaces`, `tree_id`."""
+    namespace, name = path.split("/")
+    body = quota(namespace, low or {}, high, name, group or "scheduling.sigs.k8s.io")
+    if "lend" in said:
+        said["allow-lent-resource"] = said.pop("lend")
+    if "weight" in said:
+        said["shared-weight"] = said.pop("weight")
+    for key, value in said.items():
+        key = key.replace("_", "-")
+        word = "annotations" if key in ("shared-weight", "namespaces") else "labels"
+        body["metadata"].setdefault(word, {})[KOORDINATOR + key] = value
+    return body
+
+
+def labelled(body: Body, **said: Any) -> Body:
+    """The same, with Koordinator's labels: `name`, `preemptible`."""
+    labels = {KOORDINATOR + key: value for key, value in said.items()}
+    metadata = {**body["metadata"], "labels": {**body["metadata"].get("labels", {}), **labels}}
+    return {**body, "metadata": metadata}
+
+
 def pod(path: str, asks: Body | None = None, annotations: Body | None = None, **spec: Any) -> Body:
     namespace, name = path.split("/")
     metadata: Body = {"name": name, "namespace": namespace}

@@ -13,7 +13,17 @@ from typing import Any
 import yaml
 
 from aliquot.engine.policies import POLICIES
-from tests.cli.manifests import Body, composite, node, pod, quota, timeline, workload
+from tests.cli.manifests import (
+    Body,
+    composite,
+    labelled,
+    node,
+    pod,
+    quota,
+    timeline,
+    tree_quota,
+    workload,
+)
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
@@ -50,6 +60,24 @@ NOS: list[Body] = [
     timeline(
         {"at": 40, "delete": [{"kind": "ElasticQuota", "namespace": "c", "name": "quota"}]},
         {"at": 50, "apply": [composite("ops/other", ["c"], {}, {})]},
+    ),
+]
+KOORDINATOR: list[Body] = [
+    node("n", cpu=40, gpu=8),
+    tree_quota("top/research", {"gpu": 8}, {"gpu": 8}, is_parent="true"),
+    tree_quota("top/vision", {"gpu": 2}, {"gpu": 8}, parent="research", weight='{"gpu": 3}'),
+    tree_quota("speech/speech", {"gpu": 4}, {"gpu": 4}, parent="research", lend=False),
+    tree_quota("top/lab", {}, {"gpu": 8}, namespaces='["lab", "attic"]', tree_id=""),
+    tree_quota("koordinator-system/koordinator-default-quota", {}, {"cpu": 9, "gpu": 1}),
+    labelled(pod("a/p", {"gpu": 2}, {"duration": "1m"}), name="vision", preemptible="false"),
+    labelled(pod("a/q", {"gpu": 1}, {"arrival": "10s"}), **{"quota-name": "lab"}),
+    pod("speech/p", {"gpu": 1}),
+    pod("kube-system/dns", {"cpu": 1}),
+    pod("attic/p", {"gpu": 1}, priority=2_000_000_000),
+    timeline(
+        {"at": 20, "apply": [tree_quota("top/lab", {"gpu": 1}, {"gpu": 8}, parent="research")]},
+        {"at": 30, "apply": [tree_quota("top/late", {}, {"gpu": 2}, parent="research")]},
+        {"at": 90, "delete": [{"kind": "ElasticQuota", "namespace": "top", "name": "late"}]},
     ),
 ]
 BUILT: list[list[Body]] = [
@@ -136,6 +164,7 @@ BUILT: list[list[Body]] = [
         timeline({"at": 9, "apply": [_labelled("n", product="A10"), quota("b", {"gpu": 1})]}),
     ],
     *([NOS] if "fair" in POLICIES else []),
+    *([KOORDINATOR] if "hierarchy" in POLICIES else []),
 ]
 HOSTILE: list[Any] = [
     *(None, True, False, -1, 0, 1, 7, 2**31, 2**62, 2**63, 2**64, 10**30, -(10**30), 1.5, 1e-9),

@@ -87,7 +87,8 @@ def complaint(content: bytes, file: Path, outputs: tuple[str, str]) -> str | Non
             return f"{name}: exit code 2 with more or less than one line on stderr"
     if simulated.code == 1:
         return "simulate: exit code 1"
-    if (simulated.code == 2) != (validated.code > 0):
+    objected = simulated.code == 0 and "(a cluster would refuse it)" in simulated.err
+    if (simulated.code == 2 or objected) != (validated.code > 0):
         return f"simulate says {simulated.code}, validate {validated.code}"
     return None
 

@@ -1,0 +1,181 @@
+"""All quotas together: names written in one object, found in the others.
+
+Koordinator's quotas are known by their bare name, cluster-wide, and refer to each other by it; the
+engine knows `namespace/name`. What a name means depends on which objects there are, so the whole is
+read anew when they change, and the order in which they were written does not matter. It never
+raises on what does not fit together: a parent that is not there, or a circle, is left out, and
+`tree_rules` says so.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from aliquot.dialects import koordinator
+from aliquot.dialects.documents import Document
+from aliquot.dialects.koordinator import DEFAULT, NAMESPACE, ROOT, SYSTEM
+from aliquot.dialects.manifest import KEP9_GROUPS, Manifest, read
+from aliquot.dialects.quotas import KINDS, quota, quota_name
+from aliquot.engine.homes import Homes
+from aliquot.engine.objects import Quota
+
+_API_VERSION = "scheduling.sigs.k8s.io/v1alpha1"
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Every quota, with its parent and its namespaces found."""
+
+    pairs: tuple[tuple[Manifest, Quota], ...] = ()
+    """Each as it was written, and as the engine sees it."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the bare names of quotas stand for."""
+    quotas: dict[str, Quota] = field(default_factory=dict)
+    """By the engine's name for them, parents before their children."""
+    homes: Homes = field(default_factory=Homes)
+
+    def named_by(self, manifest: Manifest, priority: int) -> str | None:
+        """The quota that a pod asks for: by its label, or as one that keeps the cluster going.
+
+        A quota that is not there is given by its bare name, which no quota has in the engine.
+        """
+        named = koordinator.quota_named(manifest)
+        if named is not None:
+            return self.names.get(named, named)
+        if koordinator.is_of_the_system(manifest.namespace, priority):
+            return self.names.get(SYSTEM)
+        return None
+
+    def ancestry(self, name: str) -> Iterator[Quota]:
+        """The quota itself, then its parent, and so on to the top."""
+        found: str | None = name
+        while found is not None:
+            yield self.quotas[found]
+            found = self.quotas[found].parent
+
+
+def plant(manifests: Iterable[Manifest], special: bool = False) -> Forest:
+    """The quotas among these objects.
+
+    With `special`, there are a quota for what keeps the cluster going and one for the pods that
+    belong nowhere else, whether or not anybody wrote them down. Without it, the first is no quota
+    at all: no other policy lets pods be without bounds.
+    """
+    found = [each for each in manifests if each.kind in KINDS and not _is_named(each, ROOT)]
+    if special:
+        found += [each for each in built_in() if not any(_is_named(e, each.name) for e in found)]
+    else:
+        found = [each for each in found if not _is_named(each, SYSTEM)]
+    names: dict[str, str] = {}
+    for each in sorted(found, key=quota_name, reverse=True):
+        if each.group in KEP9_GROUPS:
+            names[each.name] = quota_name(each)
+    parents = _parents(found, names)
+    owners = _owners(found)
+    pairs = tuple((each, _quota(each, parents, owners)) for each in found)
+    quotas = {each.name: each for _, each in pairs}
+    homes = Homes()
+    for one in quotas.values():
+        homes.add(one)
+    return Forest(pairs, names, _from_the_top(quotas), homes)
+
+
+@cache
+def built_in() -> tuple[Manifest, ...]:
+    """The quotas that are there although nobody wrote them."""
+    bodies = (
+        {
+            "apiVersion": _API_VERSION,
+            "kind": "ElasticQuota",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {},
+        }
+        for name in (SYSTEM, DEFAULT)
+    )
+    manifests = (read(Document("built in", body)) for body in bodies)
+    return tuple(each for each in manifests if each is not None)
+
+
+def _is_named(manifest: Manifest, name: str) -> bool:
+    return manifest.name == name and manifest.group in KEP9_GROUPS
+
+
+def _quota(
+    manifest: Manifest, parents: Mapping[str, str], owners: Mapping[str, str | None]
+) -> Quota:
+    alone = quota(manifest)
+    if manifest.group not in KEP9_GROUPS:
+        return alone
+    if manifest.name == SYSTEM:
+        return Quota(alone.name, outside=True)
+    own = {manifest.namespace} if owners.get(manifest.namespace) == alone.name else set()
+    return replace(
+        alone,
+        parent=parents.get(alone.name),
+        namespaces=alone.namespaces | own,
+        fallback=manifest.name == DEFAULT,
+    )
+
+
+def _parents(found: Iterable[Manifest], names: Mapping[str, str]) -> dict[str, str]:
+    """The parent of each quota whose parent is there, and not below itself."""
+    written = (
+        (quota_name(each), names.get(koordinator.keys(each).parent))
+        for each in found
+        if each.group in KEP9_GROUPS
+    )
+    parents = {name: parent for name, parent in written if parent is not None}
+    round_and_round = {name for name in parents if name in _above(name, parents)}
+    return {name: parent for name, parent in parents.items() if name not in round_and_round}
+
+
+def _above(name: str, parents: Mapping[str, str]) -> set[str]:
+    """All that comes above a quota; in a circle, the quota itself too."""
+    seen: set[str] = set()
+    at = parents.get(name)
+    while at is not None and at not in seen:
+        seen.add(at)
+        at = parents.get(at)
+    return seen
+
+
+def _owners(found: Iterable[Manifest]) -> dict[str, str | None]:
+    """The quota of each namespace: the one named like it, else the only one there to hold pods.
+
+    The first is how Koordinator does it, the second how everybody else does. A namespace that some
+    quota lists as its own needs no such guess, and where several quotas are, none is meant.
+    """
+    singles = [
+        (each, koordinator.keys(each))
+        for each in found
+        if each.group in KEP9_GROUPS and each.name not in koordinator.SPECIAL
+    ]
+    listed = {name for _, keys in singles for name in keys.namespaces}
+    holders = [each for each, keys in singles if not keys.is_parent]
+    count = Counter(each.namespace for each in holders)
+    owners: dict[str, str | None] = {
+        each.namespace: quota_name(each)
+        for each in holders
+        if count[each.namespace] == 1 and each.namespace not in listed
+    }
+    owners.update(
+        (each.namespace, quota_name(each)) for each, _ in singles if each.name == each.namespace
+    )
+    return owners
+
+
+def _from_the_top(quotas: Mapping[str, Quota]) -> dict[str, Quota]:
+    depths: dict[str, int] = {}
+
+    def depth(name: str) -> int:
+        trail = []
+        at: str | None = name
+        while at is not None and at not in depths:
+            trail.append(at)
+            at = quotas[at].parent
+        base = depths[at] if at is not None else -1
+        depths.update(zip(reversed(trail), range(base + 1, base + 1 + len(trail)), strict=True))
+        return depths[name]
+
+    return {name: quotas[name] for name in sorted(quotas, key=depth)}

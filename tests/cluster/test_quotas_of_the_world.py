@@ -1,0 +1,139 @@
+"""What the embedded cluster tells of quotas and of the pods that name them, step by step."""
+
+from aliquot.cluster.changes import Change
+from aliquot.cluster.world import World
+from aliquot.dialects.cards import Cards
+from aliquot.dialects.manifest import Key, Manifest
+from aliquot.engine.config import Knobs
+from aliquot.engine.events import Event, PodSet, QuotaGone, QuotaSet
+from aliquot.engine.state import State
+from tests.cli.manifests import Body, labelled, pod, tree_quota
+from tests.dialects.manifests import read
+
+SYSTEM = "koordinator-system/koordinator-system-quota"
+DEFAULT = "koordinator-system/koordinator-default-quota"
+
+
+class Cluster:
+    """A world, and the books of an engine that is told of it."""
+
+    def __init__(self, special: bool = True) -> None:
+        self.state = State(Knobs())
+        self.told: list[Event] = []
+        self.world = World(self._take, Cards(), special=special)
+
+    def _take(self, event: Event) -> None:
+        self.told.append(event)
+        self.state.apply(event)
+
+    def step(self, *apply: Body, delete: tuple[str, ...] = ()) -> list[str]:
+        """What is told of one step."""
+        self.told.clear()
+        keys: list[tuple[Key, str]] = []
+        for path in delete:
+            kind, namespace, name = path.split("/")
+            keys.append(((kind, namespace, name), "test"))
+        manifests: tuple[Manifest, ...] = tuple(read(each) for each in apply)
+        self.world.change(Change(0, manifests, tuple(keys)))
+        return [_name(event) for event in self.told]
+
+    def homes(self) -> dict[str, str | None]:
+        return {
+            self.state.pods[uid].path: entry.booking.quota
+            for uid, entry in self.state.ledger.entries.items()
+        }
+
+
+def _name(event: Event) -> str:
+    match event:
+        case QuotaSet(quota):
+            return f"{quota.name} below {quota.parent}" if quota.parent else quota.name
+        case QuotaGone(name):
+            return f"no {name}"
+        case PodSet(each):
+            return f"pod {each.path} of {each.quota}"
+        case _:
+            return type(event).__name__
+
+
+def test_special_quotas_are_there_from_the_start() -> None:
+    assert set(Cluster().state.tree.quotas) == {SYSTEM, DEFAULT}
+    assert Cluster(special=False).state.tree.quotas == {}
+
+
+def test_parents_are_told_before_children_and_children_go_first() -> None:
+    cluster = Cluster(special=False)
+    top, leaf = tree_quota("a/top", is_parent="true"), tree_quota("a/leaf", parent="top")
+    assert cluster.step(leaf, top) == ["a/top", "a/leaf below a/top"]
+    assert cluster.step(top, leaf) == []
+    both = ("ElasticQuota/a/top", "ElasticQuota/a/leaf")
+    assert cluster.step(delete=both) == ["no a/leaf", "no a/top"]
+
+
+def test_a_child_finds_its_parent_when_that_comes_later() -> None:
+    cluster = Cluster(special=False)
+    assert cluster.step(tree_quota("a/leaf", parent="top")) == ["a/leaf"]
+    told = cluster.step(tree_quota("b/top", is_parent="true"))
+    assert told == ["b/top", "a/leaf below b/top"]
+
+
+def test_two_quotas_may_change_places_in_one_step() -> None:
+    cluster = Cluster(special=False)
+    said: Body = {"is_parent": "true"}
+    cluster.step(tree_quota("a/x", **said), tree_quota("a/y", parent="x", **said))
+    told = cluster.step(tree_quota("a/x", parent="y", **said), tree_quota("a/y", **said))
+    assert told == ["a/y", "a/x below a/y"]
+
+
+def test_pods_move_to_the_quota_they_name_when_it_comes() -> None:
+    cluster = Cluster()
+    cluster.step(labelled(pod("a/p"), name="late"), pod("a/q"), pod("kube-system/dns"))
+    at_first = {"a/p": DEFAULT, "a/q": DEFAULT, "kube-system/dns": SYSTEM}
+    assert cluster.homes() == at_first
+    assert cluster.step(tree_quota("b/late", lend="true")) == ["b/late", "pod a/p of b/late"]
+    assert cluster.homes() == {**at_first, "a/p": "b/late"}
+    moved = ("ElasticQuota/b/late",)
+    assert cluster.step(tree_quota("c/late", lend="true"), delete=moved) == [
+        "c/late",
+        "no b/late",
+        "pod a/p of c/late",
+    ]
+    assert cluster.homes() == {**at_first, "a/p": "c/late"}
+    cluster.step(delete=("ElasticQuota/c/late",))
+    assert cluster.homes() == at_first
+
+
+def test_a_pod_may_change_its_mind() -> None:
+    cluster = Cluster()
+    quotas = [tree_quota("q/one", lend="true"), tree_quota("q/two", lend="true")]
+    cluster.step(*quotas, labelled(pod("a/p"), name="one"))
+    assert cluster.homes() == {"a/p": "q/one"}
+    cluster.step(labelled(pod("a/p"), name="two"))
+    assert cluster.homes() == {"a/p": "q/two"}
+    assert cluster.step(delete=("ElasticQuota/q/one",)) == ["q/two", "no q/one"]
+    cluster.step(pod("a/p"))
+    assert cluster.homes() == {"a/p": DEFAULT}
+
+
+def test_the_default_quota_may_be_edited() -> None:
+    cluster = Cluster()
+    cluster.step(pod("a/p", {"cpu": 1}))
+    cluster.step(tree_quota(DEFAULT, {"cpu": 1}, {"cpu": 2}))
+    quota = cluster.state.tree.quotas[DEFAULT]
+    assert (quota.min, quota.max, quota.fallback) == ((("cpu", 1000),), (("cpu", 2000),), True)
+    assert cluster.homes() == {"a/p": DEFAULT}
+
+
+def test_a_namespace_takes_its_quotas_along() -> None:
+    cluster = Cluster()
+    cluster.step(tree_quota("a/a", lend="true"), labelled(pod("b/p"), name="a"))
+    assert cluster.homes() == {"b/p": "a/a"}
+    assert cluster.step(delete=("Namespace//a",)) == ["no a/a", "pod b/p of a"]
+    assert cluster.homes() == {"b/p": DEFAULT}
+
+
+def test_pods_say_whether_they_may_be_evicted() -> None:
+    cluster = Cluster()
+    bodies = [labelled(pod(f"a/{i}"), preemptible=v) for i, v in enumerate(["false", False, "no"])]
+    cluster.step(*bodies, pod("a/3"))
+    assert [each.preemptible for each in cluster.state.pods.values()] == [False, False, True, True]

@@ -1,0 +1,234 @@
+"""What Koordinator's keys say: of one quota, of a pod, and of all quotas together."""
+
+import json
+from typing import Any
+
+import pytest
+
+from aliquot.dialects import configuration, koordinator
+from aliquot.dialects.documents import Document
+from aliquot.dialects.forest import Forest, plant
+from aliquot.dialects.policy import choose
+from aliquot.dialects.quotas import quota as read_quota
+from aliquot.engine.config import HierarchyKnobs
+from aliquot.engine.objects import Quota
+from aliquot.errors import InputError
+from tests.cli.manifests import KOORDINATOR, Body, composite, labelled, pod, quota, tree_quota
+from tests.cli.manifests import workload as workload_body
+from tests.dialects.manifests import read
+
+GROUPS = ["scheduling.x-k8s.io", "scheduling.sigs.k8s.io"]
+SYSTEM = "koordinator-system/koordinator-system-quota"
+DEFAULT = "koordinator-system/koordinator-default-quota"
+
+
+def forest(*bodies: Body, special: bool = False) -> Forest:
+    return plant([read(each) for each in bodies], special)
+
+
+def home(trees: Forest, body: Body, priority: int = 0) -> str | None:
+    manifest = read(body)
+    return trees.homes.of(trees.named_by(manifest, priority), manifest.namespace)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("key", ["parent", "parent-quota-name"])
+def test_both_groups_and_both_spellings_are_read(group: str, key: str) -> None:
+    child = tree_quota("a/x", {"cpu": 1}, {"cpu": 2}, group, **{key: "top"}, lend="false")
+    trees = forest(child, tree_quota("b/top", {"cpu": 4}, {"cpu": 8}, group, is_parent="true"))
+    assert trees.quotas == {
+        "b/top": Quota("b/top", (("cpu", 4000),), (("cpu", 8000),), is_parent=True),
+        "a/x": Quota(
+            name="a/x",
+            min=(("cpu", 1000),),
+            max=(("cpu", 2000),),
+            parent="b/top",
+            lend=False,
+            namespaces=frozenset({"a"}),
+        ),
+    }
+
+
+def test_the_example_of_the_design_is_read_as_it_stands() -> None:
+    """Its map lacks a blank and its booleans lack quotes."""
+    said: Body = {"is_parent": False, "parent-quota-name": "parent", "lend": True}
+    body = tree_quota("test/test", {}, {}, weight={"cpu:4": None, "memory": "8Gi"}, **said)
+    keys = koordinator.keys(read(body))
+    assert keys.weight == (("cpu", 4000), ("memory", 8 * 2**30))
+    assert (keys.parent, keys.is_parent, keys.lend) == ("parent", False, True)
+
+
+@pytest.mark.parametrize(
+    ("written", "weight"),
+    [
+        (None, ()),
+        ("", ()),
+        ('{"cpu": 4, "memory": "1Gi"}', (("cpu", 4000), ("memory", 2**30))),
+        ({"cpu": 4}, (("cpu", 4000),)),
+        ('{"cpu": 0, "memory": 0}', ()),
+        ('{"cpu": 0, "memory": 5}', (("cpu", 0), ("memory", 5))),
+        ("{}", ()),
+        ("{cpu: 4}", ()),
+        ("[4]", ()),
+        ('{"cpu": "many"}', ()),
+        ('{"nvidia.com/gpu": "0.5"}', ()),
+    ],
+)
+def test_a_weight_that_says_nothing_goes_by_max(written: Any, weight: Any) -> None:
+    body = tree_quota("a/x", {}, {"cpu": 96, "memory": 1000, "pods": 1000}, weight=written)
+    assert koordinator.keys(read(body)).weight == weight
+
+
+def test_a_negative_weight_is_refused() -> None:
+    with pytest.raises(InputError, match="cpu: -1 is negative"):
+        koordinator.keys(read(tree_quota("a/x", weight='{"cpu": -1}')))
+
+
+@pytest.mark.parametrize("written", ['"a"', "a", "[1]", '["Team"]', "{}", [1]])
+def test_namespaces_are_a_list_of_names(written: Any) -> None:
+    with pytest.raises(InputError) as refused:
+        read_quota(read(tree_quota("a/x", namespaces=written)))
+    assert refused.value.field == f"metadata.annotations[{KOORDINATOR}namespaces]"
+
+
+def test_two_spellings_must_agree() -> None:
+    both: Body = {"parent": "a", "parent-quota-name": "b"}
+    with pytest.raises(InputError, match=r"is 'b', but .*/parent is 'a'"):
+        koordinator.keys(read(tree_quota("a/x", **both)))
+    same = {"name": "q", "quota-name": "q"}
+    assert koordinator.quota_named(read(labelled(pod("a/p"), **same))) == "q"
+    with pytest.raises(InputError, match="must be text"):
+        koordinator.keys(read(tree_quota("a/x", parent=["a"])))
+
+
+def test_a_pod_belongs_to_what_it_names_else_to_its_namespace_else_nowhere() -> None:
+    trees = forest(
+        tree_quota("top/named", lend="true"),
+        tree_quota("like/like", parent="root", is_parent="false"),
+        tree_quota("like/other"),
+        tree_quota("top/lists", namespaces='["listed", "like"]'),
+        special=True,
+    )
+    assert home(trees, labelled(pod("like/p"), name="named")) == "top/named"
+    assert home(trees, labelled(pod("like/p"), **{"quota-name": "named"})) == "top/named"
+    assert home(trees, pod("like/p")) == "like/like"
+    assert home(trees, pod("listed/p")) == "top/lists"
+    assert home(trees, pod("elsewhere/p")) == DEFAULT
+    assert home(trees, labelled(pod("like/p"), name="missing")) == DEFAULT
+    assert home(trees, labelled(pod("like/p"), name="koordinator-root-quota")) == DEFAULT
+    owner = workload_body("Deployment", "like/web", {})
+    owner["spec"]["template"]["metadata"] = labelled(pod("x/x"), name="named")["metadata"]
+    assert home(trees, owner) == "top/named"
+
+
+def test_the_only_quota_of_a_namespace_is_the_namespaces() -> None:
+    """As in every other design; but not where several are, or somebody lists the namespace."""
+    only = tree_quota("a/gpus", parent="top")
+    top = tree_quota("a/top", is_parent="true")
+    assert home(forest(only, top), pod("a/p")) == "a/gpus"
+    assert home(forest(only, top, tree_quota("a/more")), pod("a/p")) is None
+    lists = tree_quota("b/lists", namespaces='["a"]')
+    assert home(forest(only, top, lists), pod("a/p")) == "b/lists"
+    assert home(forest(quota("a", {}), quota("b", {})), pod("b/p")) == "b/quota"
+
+
+def test_what_keeps_the_cluster_going_belongs_to_the_system() -> None:
+    trees = forest(tree_quota("kube-system/q"), tree_quota("a/a"), special=True)
+    assert home(trees, pod("kube-system/dns")) == SYSTEM
+    assert home(trees, pod("a/critical"), priority=2_000_000_000) == SYSTEM
+    assert home(trees, pod("a/urgent"), priority=1_999_999_999) == "a/a"
+    assert home(trees, labelled(pod("kube-system/batch"), name="a")) == "a/a"
+    assert home(forest(tree_quota("a/a")), pod("a/critical"), priority=2_000_000_000) == "a/a"
+
+
+def test_special_quotas_are_there_unless_somebody_wrote_them() -> None:
+    trees = forest(special=True)
+    assert trees.quotas == {
+        SYSTEM: Quota(SYSTEM, outside=True),
+        DEFAULT: Quota(DEFAULT, fallback=True),
+    }
+    edited = tree_quota(DEFAULT, {"cpu": 2}, {"cpu": 4})
+    written = forest(edited, tree_quota(SYSTEM, {}, {"cpu": 1}), special=True)
+    assert written.quotas[SYSTEM] == Quota(SYSTEM, outside=True)
+    assert written.quotas[DEFAULT] == Quota(
+        DEFAULT, (("cpu", 2000),), (("cpu", 4000),), fallback=True
+    )
+    elsewhere = forest(tree_quota("ops/koordinator-default-quota"), special=True)
+    assert set(elsewhere.quotas) == {SYSTEM, "ops/koordinator-default-quota"}
+    assert home(elsewhere, pod("x/p")) == "ops/koordinator-default-quota"
+
+
+def test_without_trees_only_what_was_written_counts() -> None:
+    assert forest().quotas == {}
+    trees = forest(tree_quota(SYSTEM), tree_quota(DEFAULT), tree_quota("x/koordinator-root-quota"))
+    assert list(trees.quotas) == [DEFAULT]
+
+
+def test_parents_come_first_whatever_the_order() -> None:
+    bodies = [
+        tree_quota("a/leaf", parent="middle"),
+        tree_quota("a/middle", parent="top", is_parent="true"),
+        tree_quota("a/top", is_parent="true"),
+    ]
+    for order in (bodies, bodies[::-1]):
+        assert list(forest(*order).quotas) == ["a/top", "a/middle", "a/leaf"]
+
+
+def test_what_does_not_fit_together_is_left_out() -> None:
+    trees = forest(
+        tree_quota("a/x", parent="y", is_parent="true"),
+        tree_quota("a/y", parent="x", is_parent="true"),
+        tree_quota("a/below", parent="x"),
+        tree_quota("a/self", parent="self"),
+        tree_quota("a/orphan", parent="nobody"),
+        tree_quota("a/first", parent="koordinator-root-quota"),
+    )
+    parents = {name: each.parent for name, each in trees.quotas.items()}
+    assert parents == {
+        **dict.fromkeys(("a/x", "a/y", "a/self", "a/orphan", "a/first")),
+        "a/below": "a/x",
+    }
+
+
+def test_koordinator_reads_only_its_own_groups() -> None:
+    body = composite("ops/shared", ["a"], {})
+    body["metadata"]["labels"] = {f"{KOORDINATOR}parent": "top"}
+    trees = forest(body, tree_quota("b/top", is_parent="true"))
+    assert trees.quotas["ops/shared"].parent is None
+    assert home(trees, labelled(pod("x/p"), name="shared")) is None
+
+
+def test_pods_and_quotas_with_its_keys_ask_for_hierarchy() -> None:
+    plain = read(quota("a", {}))
+    for body in (tree_quota("b/q", tree_id="t"), tree_quota("b/q", namespaces="[]")):
+        choice = choose([plain, read(body)])
+        assert (choice.policy, choice.field) == ("hierarchy", "metadata")
+    named = read(labelled(pod("a/p"), name="quota"))
+    assert choose([named, plain]).why == "Pod a/p carries Koordinator keys"
+    assert choose([read(pod("a/p")), plain]).policy == "capacity"
+
+
+def test_knobs_of_hierarchy_reach_the_engine() -> None:
+    body = {
+        "apiVersion": configuration.API_VERSION,
+        "kind": "Configuration",
+        "hierarchy": {
+            "revokeAfter": "1m",
+            "recycle": "always",
+            "scaleMin": False,
+            "surplus": False,
+            "parentPods": "implicitChild",
+        },
+    }
+    knobs = configuration.knobs(configuration.read(Document("test", body)))
+    assert knobs.hierarchy == HierarchyKnobs(60 * 10**9, "always", False, False, "implicitChild")
+    assert configuration.knobs(configuration.Configuration()).hierarchy == HierarchyKnobs()
+    for key, value in (("revokeAfter", "soon"), ("parentPods", "allow"), ("surplus", "yes")):
+        with pytest.raises(InputError) as refused:
+            configuration.read(Document("test", {**body, "hierarchy": {key: value}}))
+        assert refused.value.field == f"hierarchy.{key}"
+
+
+def test_a_json_list_in_text_is_read() -> None:
+    body = tree_quota("a/x", namespaces=json.dumps(["b", "c"]))
+    assert read_quota(read(body)).namespaces == {"b", "c"}
