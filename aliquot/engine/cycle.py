@@ -13,8 +13,9 @@ gone, and blocks nobody behind it.
 Pure and deterministic: the same events give the same decisions. Time is only what `now` says.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
@@ -24,7 +25,7 @@ from aliquot.engine.holds import Holds
 from aliquot.engine.ledger import Entry
 from aliquot.engine.order import importance
 from aliquot.engine.placement import Ask
-from aliquot.engine.policies import POLICIES, lower
+from aliquot.engine.policies import POLICIES, Policy, lower
 from aliquot.engine.policies.limits import max_gate
 from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan, search
@@ -33,6 +34,16 @@ from aliquot.engine.summary import QuotaSummary, summarise
 from aliquot.engine.tree import OUTSIDE, ROOT
 from aliquot.engine.waiting import Lane
 
+Gate = Callable[[State, Claim, str | None], Refusal | None]
+"""A check that a claim passes or not, on nodes of a class."""
+
+_OTHERS_COULD_HELP = (
+    Reason.QUOTA_MAX_EXCEEDED,
+    Reason.BORROWING_EXHAUSTED,
+    Reason.RUNTIME_EXCEEDED,
+    Reason.ANCESTOR_EXCEEDED,
+    Reason.NO_NODE_FITS,
+)
 _IN_A_CIRCLE = "; those who could make way did so before, and to ask them again goes in a circle"
 
 
@@ -44,6 +55,8 @@ class Engine:
         self.policy = policy
         self._policy = POLICIES[policy](knobs)
         self.state = State(knobs, self._policy.order)
+        if type(self._policy).turn is not Policy.turn:
+            self.state.waiting.turn = partial(self._policy.turn, self.state)
         self._gates = (max_gate, self._policy.gate)
         self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
         self._now = 0
@@ -59,17 +72,34 @@ class Engine:
         self._now = now
         decisions: list[Decision] = list(self._lose())
         self._holds.expire(now)
+        for name in self._policy.begin(self.state, now):
+            self.state.waiting.wake(self.state.waiting.parked(Watch(quota=name)))
         self._wake_reclaimers()
         decisions.extend(self._lower())
+        decisions.extend(self._let_go(self._policy.recycle(self.state, now)))
         self._wake()
         while (due := self.state.waiting.next()) is not None:
             self._try(*due, decisions)
             self._wake()
+        if all(isinstance(decision, Hold) for decision in decisions):
+            decisions.extend(self._use_what_is_idle())
         return decisions
+
+    def _use_what_is_idle(self) -> Iterator[Bind]:
+        """Nothing has started: let claims go beyond their share, where the policy lets them."""
+        waiting = self.state.waiting
+        for lane in waiting.refused((Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED)):
+            while (claim := lane.head) is not None:
+                gates = (max_gate, self._policy.beyond)
+                if self._judge(claim, gates) is not None:
+                    break
+                waiting.remove(claim.uid)
+                self._policy.lent(claim)
+                yield from self._binds(claim)
 
     def next_deadline(self) -> int | None:
         """When a cycle is due even if nothing happens before: a hold ends, a pod may be asked."""
-        moments = (self._holds.deadline(), self._ripe)
+        moments = (self._holds.deadline(), self._ripe, self._policy.deadline(self.state))
         return min((moment for moment in moments if moment is not None), default=None)
 
     def summarise(self) -> list[QuotaSummary]:
@@ -101,12 +131,14 @@ class Engine:
                 decisions.extend(Hold(pod, verdict) for pod in waiting.pods)
 
     def _started(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
-        state = self.state
-        state.waiting.start(lane, claim)
+        self.state.waiting.start(lane, claim)
+        decisions.extend(self._binds(claim))
+
+    def _binds(self, claim: Claim) -> Iterator[Bind]:
         for pod in claim.pods:
-            node = state.ledger.entries[pod.uid].booking.node
+            node = self.state.ledger.entries[pod.uid].booking.node
             assert node is not None
-            decisions.append(Bind(pod, node))
+            yield Bind(pod, node)
 
     def _make_way(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
         """Evict the victims, and hold room and right for the claim until they are gone."""
@@ -147,11 +179,7 @@ class Engine:
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
         """A refused claim may have others make way for it, or wait for those who are leaving."""
-        if refusal.reason not in (
-            Reason.QUOTA_MAX_EXCEEDED,
-            Reason.BORROWING_EXHAUSTED,
-            Reason.NO_NODE_FITS,
-        ):
+        if refusal.reason not in _OTHERS_COULD_HELP:
             return refusal
         plan = self._search(claim)
         if plan is None:
@@ -188,20 +216,22 @@ class Engine:
                 return plan
         return None
 
-    def _judge(self, claim: Claim) -> Refusal | None:
+    def _judge(self, claim: Claim, gates: tuple[Gate, ...] | None = None) -> Refusal | None:
+        """Reserve right and room for the claim, or say why not; nobody goes for it."""
+        gates = gates or self._gates
         first = claim.pods[0]
         if first.gated:
             return Refusal(Reason.SCHEDULING_GATED, "the pod has scheduling gates to be removed")
         if first.terminating:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if any(ask.by_class for ask in claim.asks):
-            return self._judge_by_class(claim)
-        return self._gate(claim, None) or self._place(claim, None)
+            return self._judge_by_class(claim, gates)
+        return self._gate(claim, None, gates) or self._place(claim, None)
 
-    def _judge_by_class(self, claim: Claim) -> Refusal | None:
+    def _judge_by_class(self, claim: Claim, gates: tuple[Gate, ...]) -> Refusal | None:
         """Where the charge depends on the node's class: only classes that the gates pass."""
         classes = self.state.placement.classes(claim.asks[0])
-        words = {node_class: self._gate(claim, node_class) for node_class in classes}
+        words = {node_class: self._gate(claim, node_class, gates) for node_class in classes}
         refusals = [refusal for refusal in words.values() if refusal is not None]
         allowed = [node_class for node_class in classes if words[node_class] is None]
         refusal = refusals[0] if refusals and not allowed else self._place(claim, allowed)
@@ -210,8 +240,10 @@ class Engine:
         watch = {watch: None for each in (refusal, *refusals) for watch in each.watch}
         return replace(refusal, watch=tuple(watch))
 
-    def _gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
-        for gate in self._gates:
+    def _gate(
+        self, claim: Claim, node_class: str | None, gates: tuple[Gate, ...]
+    ) -> Refusal | None:
+        for gate in gates:
             refusal = gate(self.state, claim, node_class)
             if refusal is not None:
                 return refusal
@@ -262,13 +294,17 @@ class Engine:
             if name not in state.tree.quotas:
                 continue
             excess = lower.above_max(state, name) | self._policy.excess(state, name)
-            for eviction in lower.evictions(state, name, excess, self._now):
-                state.budgets.spend(eviction.pod)
-                state.let_go(eviction.pod.uid)
-                yield eviction
+            yield from self._let_go(lower.evictions(state, name, excess, self._now))
             if lower.above_max(state, name) or self._policy.excess(state, name):
                 state.lowered[name] = None
                 self._note_when_ripe()
+
+    def _let_go(self, evictions: Iterable[Evict]) -> Iterator[Evict]:
+        """Carry out what nobody in particular has asked for."""
+        for eviction in evictions:
+            self.state.budgets.spend(eviction.pod)
+            self.state.let_go(eviction.pod.uid)
+            yield eviction
 
     def _lose(self) -> Iterator[Evict]:
         """Pods whose node is gone are gone too."""

@@ -67,6 +67,8 @@ class Ledger:
         self.used = Columns(resources, tree.slots)
         self.taken = Columns(resources, nodes)
         self._charged = (self.wanted, self.held, self.used, self.used)
+        self.asked: dict[int, None] = {}
+        """The quotas (by slot) whose own pods ask for more or less than they did; see `shares`."""
         self.touched: list[int] = []
         """The nodes whose room has changed, in order; see `room`."""
         self.gains = 0
@@ -188,6 +190,7 @@ class Ledger:
     def _post(self, entry: Entry, sign: int) -> None:
         booking = entry.booking
         charged = self._charged[entry.stage]
+        self.asked[entry.path[0]] = None
         for slot in entry.path:
             if not charged.add(slot, booking.charge, sign):
                 self._refold(charged, slot, booking.charge)

@@ -51,6 +51,7 @@ class Ask:
         self._charges = charges
         self.read = 0
         self.refused: tuple[tuple[int, int], Refusal] | None = None
+        self.could: tuple[int, bool] | None = None
         self.cool()
         self.lay_out(resources, mode)
 
@@ -124,13 +125,13 @@ class Placement:
         """The best node, or why there is none; a refusal stands until room is given back."""
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
-        if ask.refused is not None and ask.refused[0] == (self._ledger.gains, self._version()):
+        if ask.refused is not None and ask.refused[0] == (self._ledger.gains, self.version()):
             return ask.refused[1]
         node = self.pick(ask)
         if node is not None:
             return node
         refusal = self.refusal(ask)
-        ask.refused = ((self._ledger.gains, self._version()), refusal)
+        ask.refused = ((self._ledger.gains, self.version()), refusal)
         return refusal
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
@@ -188,7 +189,18 @@ class Placement:
             message = "there are no nodes"
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
 
-    def _version(self) -> int:
+    def could_hold(self, ask: Ask) -> bool:
+        """Would any node hold such a pod if it were empty?"""
+        if ask.could is None or ask.could[0] != self.version():
+            open_to = self._standings.of(ask.shape.where) >= 0
+            has = self._nodes.allocatable.data[:, : len(open_to)]
+            if len(ask.need) != len(has):
+                ask.lay_out(self._resources, self._mode)
+            fits = (has[: len(ask.need)] >= ask.need).all(axis=0)
+            ask.could = (self.version(), bool((fits & open_to).any()))
+        return ask.could[1]
+
+    def version(self) -> int:
         """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
         nodes = self._nodes
         return (
@@ -202,7 +214,7 @@ class Placement:
         """The scores of a shape, up to date."""
         self._room.catch_up()
         log = self._room.touched
-        version = self._version()
+        version = self.version()
         if ask.version != version:
             self._warm_up(ask)
             self._rebase(ask)

@@ -17,7 +17,7 @@ from aliquot.engine.objects import Pod
 from aliquot.engine.order import Order, OrderKey
 from aliquot.engine.tree import Tree
 
-_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED = range(5)
+_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE = range(6)
 _NOBODY = -1
 
 Column = NDArray[np.int64]
@@ -28,7 +28,7 @@ class Running:
 
     def __init__(self, resources: Resources, tree: Tree, order: Order) -> None:
         facts = Resources()
-        for name in ("node", "quota", "priority", "created", "started"):
+        for name in ("node", "quota", "priority", "created", "started", "preemptible"):
             facts.row(name)
         self.slots = Slots()
         self.room = Columns(resources, self.slots)
@@ -51,7 +51,8 @@ class Running:
         quota = entry.path[0]
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
-        self._facts.data[:, slot] = (entry.node, quota, pod.priority, pod.created, pod.started)
+        known = (pod.priority, pod.created, pod.started, pod.preemptible)
+        self._facts.data[:, slot] = (entry.node, quota, *known)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.place(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
@@ -139,6 +140,12 @@ class Running:
         """The priority."""
         column: Column = self._facts.data[_PRIORITY]
         return column
+
+    @property
+    def preemptible(self) -> NDArray[np.bool_]:
+        """Does it let itself be asked to go?"""
+        mask: NDArray[np.bool_] = self._facts.data[_PREEMPTIBLE] > 0
+        return mask
 
     @property
     def created(self) -> Column:

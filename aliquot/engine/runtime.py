@@ -98,6 +98,14 @@ class RuntimeTree:
         if put(self.runtime, row, self._root, max(amount, 0)):
             self._touch(row, (), (self._root,))
 
+    def depth(self, slot: int) -> int:
+        """How far a quota is below the root."""
+        return self._branches.depths[slot]
+
+    def children(self, slot: int) -> Iterable[int]:
+        """The quotas right below one."""
+        return self._branches.children.get(slot, ())
+
     def refresh(self) -> list[int]:
         """Bring all figures up to date; returns the slots of quotas whose runtime has changed."""
         self._widen()

@@ -33,6 +33,8 @@ class QuotaSummary:
     borrowed: Figures
     idle: Figures
     guaranteed: Figures | None = None
+    scaled_min: Figures | None = None
+    """The min in force, where it is less than promised because there is less than was promised."""
 
 
 def summarise(state: State) -> list[QuotaSummary]:

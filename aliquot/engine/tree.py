@@ -27,6 +27,8 @@ class Tree:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self.quotas: dict[str, Quota] = {}
+        self.version = 0
+        """Grows with every change of a quota."""
         self.groups: dict[str, int] = {}
         """The accounts of the lending groups, by name."""
         self.slots = Slots()
@@ -53,6 +55,7 @@ class Tree:
     def remove(self, name: str) -> None:
         """Forget a quota; its slot stays taken until nothing is booked in it any more."""
         quota = self.quotas.pop(name, None)
+        self.version += 1
         self._sum_of_min = self._leaves = None
         self._paths.clear()
         if quota is not None:

@@ -8,12 +8,13 @@ So a full cluster with very many waiting pods costs a few lanes, not a pass over
 
 import heapq
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Any
 
 from aliquot.engine.circles import mark
 from aliquot.engine.claim import Claim
 from aliquot.engine.order import Natural
-from aliquot.engine.reasons import Refusal, Watch
+from aliquot.engine.reasons import Reason, Refusal, Watch
 
 
 class Lane:
@@ -61,6 +62,10 @@ class Lane:
         return None
 
 
+Turn = tuple[Any, int, int, Natural, int, Lane, Claim]
+"""A place in the queue: what the policy puts first, the claim's key, then as they came."""
+
+
 class Waiting:
     """All lanes: those to be tried in this cycle, and those parked until something changes."""
 
@@ -68,9 +73,13 @@ class Waiting:
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self._of: dict[str, tuple[Lane, Claim]] = {}
         """By the uid of each pod that waits, its lane and claim."""
-        self._due: list[tuple[int, int, Natural, int, Lane, Claim]] = []
+        self._due: list[Turn] = []
         self._parked: dict[Watch, dict[Lane, None]] = {}
         self._pushed = 0
+        self.turn: Callable[[Claim], Any] | None = None
+        """What comes before importance in the order of claims, if a policy says so."""
+        self.changes = 0
+        """How often claims have come, or gone without being started."""
         self.mark = 0
         """The mark of all pods that wait; see `circles`."""
 
@@ -81,12 +90,34 @@ class Waiting:
         """The waiting claim that this pod belongs to."""
         return self._of[uid][1]
 
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def kinds(self) -> Iterator[tuple[Claim, int]]:
+        """One claim of each kind, and how many there are of it."""
+        for lane in self._lanes.values():
+            head = lane.head
+            if head is not None:
+                yield head, len(lane.claims)
+
+    def refused(self, reasons: Container[Reason]) -> list[Lane]:
+        """The lanes that wait for one of these reasons, the most important first."""
+        heads = [
+            (self._place(head), lane)
+            for lane in self._lanes.values()
+            if lane.refusal is not None and lane.refusal.reason in reasons
+            for head in (lane.head,)
+            if head is not None
+        ]
+        return [lane for _, lane in sorted(heads, key=lambda pair: pair[0])]
+
     def claims(self) -> Iterator[Claim]:
         """All waiting claims."""
         return (claim for uid, (_, claim) in self._of.items() if uid == claim.uid)
 
     def add(self, claim: Claim) -> None:
         """Let a claim wait; its lane is tried in the next cycle."""
+        self.changes += 1
         for uid in claim.uids():
             self.remove(uid)
         kind = claim.kind
@@ -102,6 +133,7 @@ class Waiting:
     def remove(self, uid: str) -> None:
         """Take a pod's claim out: it is no longer there, or was started by somebody else."""
         if uid in self._of:
+            self.changes += 1
             lane, claim = self._of[uid]
             self._forget(lane, claim)
             if not lane.claims:
@@ -110,10 +142,13 @@ class Waiting:
     def next(self) -> tuple[Lane, Claim] | None:
         """The most important claim still to be tried, and its lane."""
         while self._due:
-            *_, lane, claim = self._due[0]
+            turn, *_, lane, claim = self._due[0]
             if lane.due is claim:
                 if lane.head is claim:
-                    return lane, claim
+                    if self.turn is None or self.turn(claim) <= turn:
+                        return lane, claim
+                    heapq.heapreplace(self._due, self._turn(lane, claim))
+                    continue  # others have got less since it was put in line
                 lane.due = None
                 self.wake([lane])
             heapq.heappop(self._due)
@@ -148,11 +183,13 @@ class Waiting:
                 lane.due = head
                 heapq.heappush(self._due, self._turn(lane, head))
 
-    def _turn(self, lane: Lane, claim: Claim) -> tuple[int, int, Natural, int, Lane, Claim]:
+    def _turn(self, lane: Lane, claim: Claim) -> Turn:
         """A place in the queue: the claim's key, laid flat because flat tuples compare faster."""
         self._pushed += 1
-        priority, created, name = claim.key
-        return (priority, created, name, self._pushed, lane, claim)
+        return (*self._place(claim), self._pushed, lane, claim)
+
+    def _place(self, claim: Claim) -> tuple[Any, int, int, Natural]:
+        return (0 if self.turn is None else self.turn(claim), *claim.key)
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]

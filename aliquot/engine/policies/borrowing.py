@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Borrow
 from aliquot.engine.offer import Right, Rights
+from aliquot.engine.policies.base import Policy
 from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
@@ -41,7 +42,7 @@ class _Sum(NamedTuple):
         return self.used + self.asks - self.most
 
 
-class Borrowing:
+class Borrowing(Policy):
     """The gate of policies whose quotas lend each other what is idle of their min."""
 
     def __init__(self, borrow: Borrow) -> None:
@@ -137,10 +138,6 @@ class Borrowing:
         """The share of everybody in what is guaranteed, by water-filling over request."""
         share_guarantees(state, summaries)
         return summaries
-
-    def hint(self, state: State, claim: Claim) -> str:
-        """Nothing to add to a refusal."""
-        return ""
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is the claim within its quota's min, in all that it asks for, whatever is held?"""

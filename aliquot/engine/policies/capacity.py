@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
 from aliquot.engine.offer import Offer, Rights
-from aliquot.engine.order import IMPORTANCE
 from aliquot.engine.policies import giving
 from aliquot.engine.policies.borrowing import Borrowing
 from aliquot.engine.state import State
@@ -15,8 +14,6 @@ _RANKS = ((True, False), (False, False), (False, True))
 
 class Capacity(Borrowing):
     """The policy of flat quotas with min and max."""
-
-    order = IMPORTANCE
 
     def __init__(self, knobs: Knobs) -> None:
         super().__init__(knobs.capacity.borrow)

@@ -174,11 +174,19 @@ def short_rows(asking: Asking) -> dict[Rows, Mask]:
     Where only resources are short that nobody guarantees, by all that it asks for. None if it is
     short of its own max: no other quota can give that.
     """
-    state, claim, charge = asking.state, asking.claim, asking.charge
-    root, room = state.tree.slots[ROOT], dict(asking.claim.asks[0].room)
-    in_sum = {right.row for right in asking.rights if right.slot == root}
-    if any(right.slot != root for right in asking.rights) or not claim.asks:
+    root = asking.state.tree.slots[ROOT]
+    if any(right.slot != root for right in asking.rights):
         return {}
+    in_sum = {right.row for right in asking.rights}
+    return by_shortage(asking.state, asking.claim, asking.charge, in_sum)
+
+
+def by_shortage(state: State, claim: Claim, charge: Vector, lacking: set[int]) -> dict[Rows, Mask]:
+    """The nodes, by the resources that the claim is short of there, or lacks the right to.
+
+    Where it is short of nothing that it is charged for, by all of that.
+    """
+    room = dict(claim.asks[0].room)
     count = len(state.nodes.slots)
     codes = np.zeros(count, dtype=np.int64)
     for bit, (row, _) in enumerate(charge):
@@ -186,7 +194,7 @@ def short_rows(asking: Asking) -> dict[Rows, Mask]:
         codes |= (free < room.get(row, 0)).astype(np.int64) << bit
     groups: dict[Rows, Mask] = {}
     for code in np.unique(codes):
-        short = {row for bit, (row, _) in enumerate(charge) if int(code) >> bit & 1} | in_sum
+        short = {row for bit, (row, _) in enumerate(charge) if int(code) >> bit & 1} | lacking
         rows = tuple(sorted(short or {row for row, _ in charge}))
         if rows:
             mask = codes == code

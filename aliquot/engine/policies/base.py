@@ -1,0 +1,76 @@
+"""What a policy decides, and what it need not decide: the defaults here do nothing."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.decisions import Evict
+from aliquot.engine.offer import Offer, Rights
+from aliquot.engine.order import IMPORTANCE, Order
+from aliquot.engine.reasons import Refusal
+from aliquot.engine.state import State
+from aliquot.engine.summary import QuotaSummary
+
+
+class Policy(ABC):
+    """How gates, order and reclaim are decided."""
+
+    order: Order = IMPORTANCE
+    """In which a quota's pods are counted as in-quota, and asked to give back."""
+
+    @abstractmethod
+    def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """May the claim start, as far as quotas are concerned, on nodes of this class?
+
+        `max` has been checked before. None as class: what holds before any node is considered.
+        """
+
+    @abstractmethod
+    def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
+        """What must come free in the quotas before the gates let the claim pass."""
+
+    @abstractmethod
+    def offers(
+        self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Offer]]:
+        """Who may give back for the claim: ranks of offers, the best first."""
+
+    @abstractmethod
+    def is_owed(self, state: State, claim: Claim) -> bool:
+        """Is the claim within what is guaranteed to it, so that no hold stands in its way?"""
+
+    @abstractmethod
+    def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
+        """Add to the quotas' figures what this policy says of them."""
+
+    def excess(self, state: State, quota: str) -> Rights:
+        """What a quota uses, max aside, that it may not use any more: its bounds were lowered."""
+        return {}
+
+    def hint(self, state: State, claim: Claim) -> str:
+        """What else there is to say to a claim that found nobody to make way."""
+        return ""
+
+    def begin(self, state: State, now: int) -> Iterable[str]:
+        """A cycle begins: bring figures up to date. The quotas whose gates may have opened."""
+        return ()
+
+    def deadline(self, state: State) -> int | None:
+        """When a cycle is due for this policy's sake, even if nothing happens before."""
+        return None
+
+    def turn(self, state: State, claim: Claim) -> object | None:
+        """What comes before importance in the order of claims, if anything does: less is sooner."""
+        return None
+
+    def recycle(self, state: State, now: int) -> list[Evict]:
+        """Who goes without being asked by a claim."""
+        return []
+
+    def beyond(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """May a claim that the gates refuse use what would otherwise be idle?"""
+        return self.gate(state, claim, node_class)
+
+    def lent(self, claim: Claim) -> None:
+        """The claim has started on what would otherwise be idle."""
+        raise NotImplementedError("only a policy whose `beyond` lets claims start is told so")
