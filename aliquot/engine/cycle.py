@@ -154,6 +154,7 @@ class Engine:
             state.ledger.hold(pod.uid, state.booking(ask, claim.quota, node))
             decisions.append(Nominate(pod, node))
         state.waiting.add(Claim(claim.pods, claim.asks, claim.quota, held=True))
+        self._holds.displace(claim, self._holds.lesser(claim))
 
     def _book(self, claim: Claim) -> Refusal | Plan | None:
         """Reserve right and room for the whole claim; or say who must go first, or why not.

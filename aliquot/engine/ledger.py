@@ -67,6 +67,8 @@ class Ledger:
         self.used = Columns(resources, tree.slots)
         self.taken = Columns(resources, nodes)
         self._charged = (self.wanted, self.held, self.used, self.used)
+        self.lifting = 0
+        """How many times something is left out of account just now."""
         self.asked: dict[int, None] = {}
         """The quotas (by slot) whose own pods ask for more or less than they did; see `shares`."""
         self.touched: list[int] = []
@@ -138,9 +140,11 @@ class Ledger:
         for uid in lifted:
             self.release(uid)
         self.freed_nodes, self.freed_quotas = freed
+        self.lifting += 1
         try:
             yield
         finally:
+            self.lifting -= 1
             booked = [uid for uid in lifted if uid in self.entries]
             self.restore({uid: old for uid, old in lifted.items() if uid not in booked})
             for uid in booked:  # what was held for these elsewhere is free for others now

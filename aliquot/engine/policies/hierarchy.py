@@ -29,6 +29,8 @@ from aliquot.engine.state import State
 from aliquot.engine.summary import QuotaSummary
 
 _ENDLESS = Fraction(LIMIT)
+_IN_VAIN = -LIMIT
+"""Long since: nobody there can go, so there is nothing to wait for."""
 
 
 class Hierarchy(Policy):
@@ -153,10 +155,11 @@ class Hierarchy(Policy):
         gone: list[Evict] = []
         for slot, since in sorted(self._over_since.items()):
             if since + self._knobs.revoke_after <= now:
-                self._over_since[slot] = now
                 shares = self._fresh(state)
                 bounds = {row: shares.runtime.get(row, slot) for row in shares.counted[slot]}
-                gone += recycling.evictions(state, slot, bounds, self._surplus, now)
+                evictions = recycling.evictions(state, slot, bounds, self._surplus, now)
+                self._over_since[slot] = now if evictions else _IN_VAIN
+                gone += evictions
         return gone
 
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:

@@ -49,10 +49,10 @@ def evictions(
     guarded = [uid for uid in ranked if _guarded(state, uid)]
     gone: dict[str, Amounts] = {}
     for uid in [*(uid for uid in ranked if uid not in guarded), *guarded]:
-        if all(used[row] <= bounds[row] for row in bounds):
-            break
-        gone[uid] = dict(state.ledger.entries[uid].booking.charge)
-        used = {row: had - gone[uid].get(row, 0) for row, had in used.items()}
+        charge = dict(state.ledger.entries[uid].booking.charge)
+        if any(used[row] > bounds[row] and charge.get(row, 0) for row in bounds):
+            gone[uid] = charge
+            used = {row: had - charge.get(row, 0) for row, had in used.items()}
     within = all(used[row] <= bounds[row] for row in bounds)
     for uid in sorted(gone, key=state.running.key) if within else ():
         back = {row: had + gone[uid].get(row, 0) for row, had in used.items()}

@@ -27,6 +27,7 @@ class Shares:
         self._knobs = knobs
         tree = state.tree
         self._tree = RuntimeTree(state.resources, tree.slots, tree.slots[ROOT])
+        self._moment: tuple[int, ...] = ()
         self._seen = -1
         self._asking: dict[int, None] = {}
         self._outside: list[int] = []
@@ -42,8 +43,15 @@ class Shares:
         """The resources in which a quota is bound, by slot: those it names; if none, all named."""
 
     def refresh(self) -> list[int]:
-        """Bring everything up to date; the slots of quotas whose runtime has changed."""
+        """Bring everything up to date; the slots of quotas whose runtime has changed.
+
+        Not while a hold is left out of account: whose it is asks for as much as before.
+        """
         state, ledger = self._state, self._state.ledger
+        moment = (state.tree.version, state.placement.version(), state.waiting.changes)
+        if ledger.lifting or (moment == self._moment and not ledger.asked):
+            return []
+        self._moment = moment
         asked = dict.fromkeys(ledger.asked)
         ledger.asked.clear()
         if self._seen != state.tree.version:
