@@ -7,25 +7,15 @@ from itertools import islice
 import click
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
+from aliquot.cli.bars import bars
+from aliquot.cli.grid import table as _table
 from aliquot.cluster.outcome import Result, outcome
 from aliquot.cluster.simulation import Simulation
-from aliquot.engine.quantity import amount, text
 
-_SHORTEST_BAR, _LONGEST_BAR = 8, 32
 _MOST_ROWS = 24
 _PIPE_WIDTH = 160
-_WRAPPING = ("why", "quota", "pod", "pods")
-_CELLS = (
-    ("█", "green", "used within min"),
-    ("▓", "yellow", "borrowed"),
-    ("░", "cyan", "idle min, to lend"),
-    ("+", "magenta", "its part of what is idle"),
-    ("·", "bright_black", "up to max"),
-)
-_PART = _CELLS[3]
 
 
 def print_tables(simulation: Simulation, why: str) -> None:
@@ -48,7 +38,7 @@ def tables(simulation: Simulation, why: str, width: int) -> RenderableType:
 def _parts(result: Result, why: str, width: int) -> Iterator[RenderableType]:
     yield _headline(result, why)
     if result["quotas"]:
-        yield _titled("QUOTAS", *_quotas(result["quotas"], width))
+        yield _titled("QUOTAS", *bars(result["policy"], result["quotas"], width))
     if result["bindings"] or result["evictions"]:
         yield _titled("WHAT HAPPENED", _history(result))
     if result["pending"]:
@@ -71,111 +61,6 @@ def _headline(result: Result, why: str) -> Text:
     others = {"Succeeded": "ended", "Failed": "failed", "Deleted": "deleted"}
     parts += [(f"{count[phase]} {word}", "") for phase, word in others.items() if count[phase]]
     return line.append(Text(", ").join(Text(*part) for part in parts))
-
-
-def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bright_black", padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(
-            column,
-            justify="right" if column in right else "left",
-            no_wrap=column not in _WRAPPING,
-            overflow="fold" if column in _WRAPPING else "ellipsis",
-        )
-    return table
-
-
-def _quotas(quotas: list[Result], width: int) -> Iterator[RenderableType]:
-    """A line for each quota and resource; the bars take what width the words leave."""
-    shares = any("guaranteed" in quota for quota in quotas)
-    named = {resource for each in quotas for word in ("min", "max") for resource in each[word]}
-    scale = {resource: _longest(quotas, resource) for resource in named}
-    rows = [
-        (
-            quota["name"] if number == 0 else "",
-            resource,
-            quota["used"][resource],
-            quota["min"].get(resource, "0"),
-            quota["max"].get(resource, "∞"),
-            quota.get("guaranteed", {}).get(resource, ""),
-            _remark(quota, resource),
-        )
-        for quota in quotas
-        for number, resource in enumerate(sorted(named & set(quota["used"])))
-    ]
-    headings = ("quota", "resource", "used", "min", "max", "guaranteed" if shares else "", "")
-    words = sum(
-        max(len(str(cell)) for cell in column) + 2 for column in zip(*rows, headings, strict=True)
-    )
-    bar = min(max(width - words - 4, _SHORTEST_BAR), _LONGEST_BAR)
-    by_name = {quota["name"]: quota for quota in quotas}
-    columns = headings[:6] if shares else headings[:5]
-    table = _table(*columns, "bar", "", right=("used", "min", "max", "guaranteed"))
-    table.columns[len(columns)].header = ""
-    quota: Result = {}
-    for name, resource, used, low, high, part, remark in rows:
-        quota = by_name.get(name, quota)
-        drawn = _bar(quota, resource, scale[resource], bar)
-        figures = (used, low, high, part) if shares else (used, low, high)
-        table.add_row(Text(name, style="bold"), resource, *figures, drawn, remark)
-    yield Padding(table, (0, 0, 0, 2))
-    if shares:
-        yield Padding(_idle(quotas, sorted(named)), (0, 0, 0, 2))
-    yield _legend(shares)
-
-
-def _idle(quotas: list[Result], resources: list[str]) -> Text:
-    """What all quotas together leave idle of their min: what can be borrowed, and is shared."""
-    words = []
-    for resource in resources:
-        idle = sum(amount(resource, quota["idle"].get(resource, "0")) for quota in quotas)
-        borrowed = sum(amount(resource, quota["borrowed"].get(resource, "0")) for quota in quotas)
-        words.append(
-            f"{text(resource, idle)} {resource}, {text(resource, borrowed)} of it borrowed"
-        )
-    return Text(f"available over-quota: {'; '.join(words)}")
-
-
-def _longest(quotas: list[Result], resource: str) -> int:
-    """The largest figure of any quota in this resource: what a full bar stands for."""
-    return max((figure for quota in quotas for figure in _ends(quota, resource)), default=0) or 1
-
-
-def _ends(quota: Result, resource: str) -> tuple[int, ...]:
-    """Where each part of the bar ends."""
-    used, low, high, part = (
-        amount(resource, quota.get(word, {}).get(resource, "0"))
-        for word in ("used", "min", "max", "guaranteed")
-    )
-    sure = low + part if part else 0
-    return min(used, low), used, max(used, low), max(used, low, sure), max(used, low, sure, high)
-
-
-def _bar(quota: Result, resource: str, scale: int, length: int) -> Text:
-    """The parts of the bar, to one scale for all quotas."""
-    bar, drawn = Text(), 0
-    for end, (cell, style, _) in zip(_ends(quota, resource), _CELLS, strict=True):
-        cells = round(end * length / scale)
-        bar.append(cell * (cells - drawn), style=style)
-        drawn = max(cells, drawn)
-    return bar
-
-
-def _remark(quota: Result, resource: str) -> Text:
-    borrowed = quota["borrowed"].get(resource, "0")
-    waiting = amount(resource, quota["request"][resource]) - amount(
-        resource, quota["used"][resource]
-    )
-    words = [Text(f"borrows {borrowed}", style="yellow")] if borrowed != "0" else []
-    if waiting > 0:
-        words.append(Text(f"wants {quota['request'][resource]}", style="bright_black"))
-    return Text(", ").join(words)
-
-
-def _legend(shares: bool) -> RenderableType:
-    cells = [each for each in _CELLS if shares or each != _PART]
-    legend = Text("   ").join(Text(f"{cell} {words}", style=style) for cell, style, words in cells)
-    return Padding(legend, (0, 0, 0, 2))
 
 
 def _history(result: Result) -> RenderableType:

@@ -110,6 +110,7 @@ def _quota(summary: QuotaSummary) -> Result:
         "borrowed": amounts.write(summary.borrowed),
         "idle": amounts.write(summary.idle),
     }
-    if summary.guaranteed is not None:
-        figures["guaranteed"] = amounts.write(summary.guaranteed)
+    for word, more in (("guaranteed", summary.guaranteed), ("scaledMin", summary.scaled_min)):
+        if more is not None:
+            figures[word] = amounts.write(more)
     return figures

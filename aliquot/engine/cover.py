@@ -11,6 +11,8 @@ pod is in the set that could be put back.
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
+from aliquot.engine.order import Reversed, natural
+
 _BOTTOM = 2**31
 _MOST_STEPS = 4_000
 _LAST_STEP = 20_000
@@ -112,7 +114,14 @@ def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> 
     There is none if even all together are not enough, or may not go together.
     """
     useful = [item for item in items if _may_help(item, problem)]
-    useful.sort(key=lambda item: (item.priority, -_use(item, problem), -item.created, item.name))
+    useful.sort(
+        key=lambda item: (
+            item.priority,
+            -_use(item, problem),
+            -item.created,
+            Reversed(natural(item.name)),
+        )
+    )
     start = _greedy(useful, problem)
     if start is None or len(useful) <= _MOST_SEARCHED:
         return _Search(useful[:_MOST_DEEP], problem, bar, start).run()
@@ -146,7 +155,9 @@ def _pruned(chosen: list[Item], problem: Problem) -> list[Item]:
     """Put back whoever is not needed, the most important first."""
     total = {n: sum(item.helps.get(n, 0) for item in chosen) for n in problem.needs}
     kept = dict.fromkeys(range(len(chosen)))
-    order = sorted(kept, key=lambda i: (-chosen[i].priority, chosen[i].created, chosen[i].name))
+    order = sorted(
+        kept, key=lambda i: (-chosen[i].priority, chosen[i].created, natural(chosen[i].name))
+    )
     for index in order:
         less = {n: had - chosen[index].helps.get(n, 0) for n, had in total.items()}
         if all(less[need] >= amount for need, amount in problem.needs.items()):
