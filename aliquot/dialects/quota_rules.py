@@ -43,7 +43,7 @@ def check_quotas(
     quotas = forest.pairs
     yield from min_within_max(quotas)
     yield from one_quota_a_name(quotas)
-    yield from one_quota_a_namespace(quotas)
+    yield from one_quota_a_namespace(forest)
     yield from within_hard(quotas, objects)
     yield from one_unit_for_gpus(quotas)
     if all_nodes:
@@ -78,16 +78,12 @@ def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
             yield manifest.finding("error", "metadata.name", problem)
 
 
-def one_quota_a_namespace(quotas: Quotas) -> Iterator[Finding]:
-    """Which of two quotas would a pod belong to?
-
-    In Koordinator's trees pods name theirs, so there may be many. One key makes all of them its.
-    """
-    trees = any(has_koordinator_keys(manifest) for manifest, _ in quotas)
+def one_quota_a_namespace(forest: Forest) -> Iterator[Finding]:
+    """Which of two quotas would a pod belong to? In Koordinator's trees it names its own."""
     first: dict[str, Manifest] = {}
-    for manifest, bounds in quotas:
+    for manifest, bounds in forest.pairs:
         single = manifest.group in KEP9_GROUPS
-        if single and (trees or manifest.name in SPECIAL):
+        if single and (forest.has_trees or manifest.name in SPECIAL):
             continue
         for namespace in [manifest.namespace] if single else sorted(bounds.namespaces):
             other = first.setdefault(namespace, manifest)
