@@ -10,7 +10,7 @@ from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
 from aliquot.dialects.gpu_memory import SPELLINGS, as_written, is_gpu
-from aliquot.dialects.koordinator import SPECIAL
+from aliquot.dialects.koordinator import NAMESPACES, SPECIAL
 from aliquot.dialects.manifest import KEP9_GROUPS, Manifest
 from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import (
@@ -112,8 +112,11 @@ def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
     written = namespaces(manifest)
     for index, name in enumerate(written):
         if name in written[:index]:
-            problem = f"{name} stands here already"
-            yield manifest.finding("warning", f"spec.namespaces[{index}]", problem)
+            in_text = manifest.group in KEP9_GROUPS
+            where = (
+                f"metadata.annotations[{NAMESPACES}]" if in_text else f"spec.namespaces[{index}]"
+            )
+            yield manifest.finding("warning", where, f"{name} stands here already")
 
 
 def gpu_memory_in_gigabytes(manifest: Manifest) -> Iterator[Finding]:

@@ -150,6 +150,11 @@ def test_pods_of_a_workload_may_lack_quotes_too(aliquot: Run) -> None:
     assert found["field"] == f"spec.template.metadata.labels[{KOORDINATOR}preemptible]"
 
 
+def test_a_namespace_that_stands_twice_is_a_warning(aliquot: Run) -> None:
+    (found,) = validated(aliquot, tree_quota("a/x", namespaces='["n", "n"]'), code=0)
+    assert found["field"] == f"metadata.annotations[{KOORDINATOR}namespaces]"
+
+
 def test_a_broken_tree_is_refused_by_both_commands(aliquot: Run) -> None:
     broken = [*TREE[:3], tree_quota("speech/speech", {"gpu": 3}, {"gpu": 3}, parent="research")]
     (found,) = validated(aliquot, *broken, code=1)
