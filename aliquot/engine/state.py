@@ -273,9 +273,13 @@ class State:
             self.tree.slots.drop(name)
 
     def _rehome(self, quota: str, namespaces: Iterable[str]) -> None:
-        """Charge the pods that this quota may have gained or lost to where they belong now."""
-        uids = dict(self.ledger.by_quota.get(quota, {}))
-        uids.update(self._by_quota_named.get(quota, {}))
+        """Charge the pods that this quota may have gained or lost to where they belong now.
+
+        Those of the quotas below it stay there, but count in other accounts above.
+        """
+        uids = dict(self._by_quota_named.get(quota, {}))
+        for name in (quota, *self.tree.below(quota)):
+            uids.update(self.ledger.by_quota.get(name, {}))
         for namespace in namespaces:
             uids.update(self._by_namespace.get(namespace, {}))
         if quota == self.tree.homes.fallback:
