@@ -285,12 +285,12 @@ class State:
         if quota == self.tree.homes.fallback:
             uids = dict.fromkeys(self.pods)
         for uid in uids:
-            pod = self.pods[uid]
-            self.ledger.move(uid, self.tree.home(pod))
+            self.ledger.move(uid, self.tree.home(self.pods[uid]))
+        for uid in uids:  # only now, because whoever is filed may be judged by the whole book
             if uid in self.waiting:
-                self._let_wait(pod)
+                self._let_wait(self.pods[uid])
             elif self.ledger.entries[uid].stage is Stage.COMMITTED:
-                self._list(pod)
+                self._list(self.pods[uid])
 
 
 def _place(quota: Quota) -> tuple[object, ...]:
