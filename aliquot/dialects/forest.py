@@ -16,7 +16,7 @@ from aliquot.dialects import koordinator
 from aliquot.dialects.documents import Document
 from aliquot.dialects.koordinator import DEFAULT, NAMESPACE, ROOT, SYSTEM
 from aliquot.dialects.manifest import KEP9_GROUPS, Manifest, read
-from aliquot.dialects.quotas import KINDS, quota, quota_name
+from aliquot.dialects.quotas import KINDS, has_koordinator_keys, quota, quota_name
 from aliquot.engine.homes import Homes
 from aliquot.engine.objects import Quota
 
@@ -34,6 +34,8 @@ class Forest:
     quotas: dict[str, Quota] = field(default_factory=dict)
     """By the engine's name for them, parents before their children."""
     homes: Homes = field(default_factory=Homes)
+    has_trees: bool = False
+    """Is it Koordinator that reads them? One key makes all of them its."""
 
     def named_by(self, manifest: Manifest, priority: int) -> str | None:
         """The quota that a pod asks for: by its label, or as one that keeps the cluster going.
@@ -78,7 +80,8 @@ def plant(manifests: Iterable[Manifest], special: bool = False) -> Forest:
     homes = Homes()
     for one in quotas.values():
         homes.add(one)
-    return Forest(pairs, names, _from_the_top(quotas), homes)
+    has_trees = special or any(has_koordinator_keys(each) for each in found)
+    return Forest(pairs, names, _from_the_top(quotas), homes, has_trees)
 
 
 @cache

@@ -10,7 +10,7 @@ from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
 from aliquot.dialects.gpu_memory import SPELLINGS, as_written, is_gpu
-from aliquot.dialects.koordinator import SPECIAL
+from aliquot.dialects.koordinator import NAMESPACES, SPECIAL
 from aliquot.dialects.manifest import KEP9_GROUPS, Manifest
 from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import (
@@ -41,7 +41,7 @@ def check_quotas(
     quotas = forest.pairs
     yield from min_within_max(quotas)
     yield from one_quota_a_name(quotas)
-    yield from one_quota_a_namespace(quotas)
+    yield from one_quota_a_namespace(forest)
     yield from within_hard(quotas, objects)
     yield from one_unit_for_gpus(quotas)
     if all_nodes:
@@ -75,16 +75,12 @@ def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
             yield manifest.finding("error", "metadata.name", problem)
 
 
-def one_quota_a_namespace(quotas: Quotas) -> Iterator[Finding]:
-    """Which of two quotas would a pod belong to?
-
-    In Koordinator's trees pods name theirs, so there may be many. One key makes all of them its.
-    """
-    trees = any(has_koordinator_keys(manifest) for manifest, _ in quotas)
+def one_quota_a_namespace(forest: Forest) -> Iterator[Finding]:
+    """Which of two quotas would a pod belong to? In Koordinator's trees it names its own."""
     first: dict[str, Manifest] = {}
-    for manifest, bounds in quotas:
+    for manifest, bounds in forest.pairs:
         single = manifest.group in KEP9_GROUPS
-        if single and (trees or manifest.name in SPECIAL):
+        if single and (forest.has_trees or manifest.name in SPECIAL):
             continue
         for namespace in [manifest.namespace] if single else sorted(bounds.namespaces):
             other = first.setdefault(namespace, manifest)
@@ -106,8 +102,11 @@ def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
     written = namespaces(manifest)
     for index, name in enumerate(written):
         if name in written[:index]:
-            problem = f"{name} stands here already"
-            yield manifest.finding("warning", f"spec.namespaces[{index}]", problem)
+            in_text = manifest.group in KEP9_GROUPS
+            where = (
+                f"metadata.annotations[{NAMESPACES}]" if in_text else f"spec.namespaces[{index}]"
+            )
+            yield manifest.finding("warning", where, f"{name} stands here already")
 
 
 def gpu_memory_in_gigabytes(manifest: Manifest) -> Iterator[Finding]:

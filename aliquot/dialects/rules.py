@@ -17,6 +17,7 @@ from aliquot.dialects.tree_rules import check_member
 from aliquot.dialects.wire import (
     Affinity,
     CompositeQuotaWire,
+    Metadata,
     NodeWire,
     PodSpec,
     PodWire,
@@ -45,11 +46,15 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
 
 def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
     """An API server refuses labels and annotations that are not text."""
-    metadata = manifest.metadata
-    for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
-        for key in unquoted(values):
-            problem = "is not text (put it in quotes); an API server would refuse it"
-            yield manifest.finding("warning", f"metadata.{word}[{key}]", problem)
+    places = {"metadata": manifest.metadata}
+    match manifest.content:
+        case WorkloadWire(spec=spec) if spec is not None and spec.template is not None:
+            places["spec.template.metadata"] = spec.template.metadata or Metadata()
+    for field, metadata in places.items():
+        for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
+            for key in unquoted(values):
+                problem = "is not text (put it in quotes); an API server would refuse it"
+                yield manifest.finding("warning", f"{field}.{word}[{key}]", problem)
 
 
 def only_what_is_considered(

@@ -275,20 +275,24 @@ class State:
             self.tree.slots.drop(name)
 
     def _rehome(self, quota: str, namespaces: Iterable[str]) -> None:
-        """Charge the pods that this quota may have gained or lost to where they belong now."""
-        uids = dict(self.ledger.by_quota.get(quota, {}))
-        uids.update(self._by_quota_named.get(quota, {}))
+        """Charge the pods that this quota may have gained or lost to where they belong now.
+
+        Those of the quotas below it stay there, but count in other accounts above.
+        """
+        uids = dict(self._by_quota_named.get(quota, {}))
+        for name in (quota, *self.tree.below(quota)):
+            uids.update(self.ledger.by_quota.get(name, {}))
         for namespace in namespaces:
             uids.update(self._by_namespace.get(namespace, {}))
         if quota == self.tree.homes.fallback:
             uids = dict.fromkeys(self.pods)
         for uid in uids:
-            pod = self.pods[uid]
-            self.ledger.move(uid, self.tree.home(pod))
+            self.ledger.move(uid, self.tree.home(self.pods[uid]))
+        for uid in uids:  # only now, because whoever is filed may be judged by the whole book
             if uid in self.waiting:
-                self._let_wait(pod)
+                self._let_wait(self.pods[uid])
             elif self.ledger.entries[uid].stage is Stage.COMMITTED:
-                self._list(pod)
+                self._list(self.pods[uid])
 
 
 def _place(quota: Quota) -> tuple[object, ...]:

@@ -95,6 +95,14 @@ class Tree:
             yield quota
             quota = self.quotas[quota.parent] if quota.parent is not None else None
 
+    def below(self, name: str) -> list[str]:
+        """All quotas under this one, at whatever distance."""
+        found, level = [], {name}
+        while level:
+            level = {each.name for each in self.quotas.values() if each.parent in level}
+            found += sorted(level)
+        return found
+
     def leaves(self) -> Iterable[Quota]:
         """The quotas without children, by name."""
         parents = {quota.parent for quota in self.quotas.values()}

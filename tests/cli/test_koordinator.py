@@ -142,6 +142,19 @@ def test_what_is_not_quoted_is_read_with_a_warning(aliquot: Run) -> None:
     assert (quota["parent"], quota["weight"]) == ("a/top", {"cpu": "4"})
 
 
+def test_pods_of_a_workload_may_lack_quotes_too(aliquot: Run) -> None:
+    deployment = workload("Deployment", "a/web", {"gpu": 1}, replicas=1)
+    labels = {f"{KOORDINATOR}name": "vision", f"{KOORDINATOR}preemptible": False}
+    deployment["spec"]["template"]["metadata"]["labels"] = labels
+    (found,) = validated(aliquot, *TREE, deployment, code=0)
+    assert found["field"] == f"spec.template.metadata.labels[{KOORDINATOR}preemptible]"
+
+
+def test_a_namespace_that_stands_twice_is_a_warning(aliquot: Run) -> None:
+    (found,) = validated(aliquot, tree_quota("a/x", namespaces='["n", "n"]'), code=0)
+    assert found["field"] == f"metadata.annotations[{KOORDINATOR}namespaces]"
+
+
 def test_a_broken_tree_is_refused_by_both_commands(aliquot: Run) -> None:
     broken = [*TREE[:3], tree_quota("speech/speech", {"gpu": 3}, {"gpu": 3}, parent="research")]
     (found,) = validated(aliquot, *broken, code=1)

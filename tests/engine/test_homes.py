@@ -61,6 +61,25 @@ def test_conflicts_end_the_same_way_in_any_order(order: tuple[Quota, ...]) -> No
     assert homes.of(None, "a") is None
 
 
+def test_a_quota_that_moves_takes_along_all_that_is_below_it() -> None:
+    state = State(Knobs())
+
+    def used(name: str) -> int:
+        return state.ledger.wanted.get(state.resources.row("cpu"), state.tree.slots[name])
+
+    state.apply(QuotaSet(Quota("one")))
+    state.apply(QuotaSet(Quota("two")))
+    state.apply(QuotaSet(Quota("middle", parent="one")))
+    state.apply(QuotaSet(Quota("leaf", parent="middle")))
+    state.apply(PodSet(pod("a", "leaf")))
+    state.apply(PodSet(pod("b", "middle")))
+    assert [used(name) for name in ("one", "two", "middle", "leaf")] == [2, 0, 2, 1]
+    state.apply(QuotaSet(Quota("middle", parent="two")))
+    assert [used(name) for name in ("one", "two", "middle", "leaf")] == [0, 2, 2, 1]
+    state.apply(QuotaSet(Quota("leaf", parent="one")))
+    assert [used(name) for name in ("one", "two", "middle", "leaf")] == [1, 1, 1, 1]
+
+
 def test_pods_move_as_quotas_come_and_go() -> None:
     pods = [PodSet(pod("a")), PodSet(pod("b")), PodSet(pod("a", "late"))]
     default = QuotaSet(quota("x/default", fallback=True))
