@@ -17,7 +17,9 @@ Move = tuple[int, int, int]
 
 def mark(*pods: Pod) -> int:
     """A number for these pods; numbers of several can be added and taken away."""
-    return sum(hash((p.namespace, p.quota, p.shape, p.priority, p.preempts)) for p in pods)
+    return sum(
+        hash((p.namespace, p.quota, p.shape, p.priority, p.preempts, p.preemptible)) for p in pods
+    )
 
 
 class Circles:

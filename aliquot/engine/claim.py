@@ -45,9 +45,10 @@ class Claim:
         A claim for which room is held stands alone.
         """
         first = self.pods[0]
+        manners = first.preempts, first.preemptible
         stuck = first.gated, first.terminating, first.nominated
         alone = self.uid if self.held else None
-        return (self.quota, first.priority, self.asks, first.preempts, stuck, alone)
+        return (self.quota, first.priority, self.asks, manners, stuck, alone)
 
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all of its pods, on nodes of this class."""

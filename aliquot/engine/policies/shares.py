@@ -60,8 +60,9 @@ class Shares:
             asked.update(self._asking)
         if self._find_hopeless():
             asked.update(self._asking)
+        standing_in = set(self.own.values())
         for slot in asked:
-            if slot in self._asking:
+            if slot in self._asking and slot not in standing_in:
                 self._ask(slot)
         self._measure()
         return self._tree.refresh()
