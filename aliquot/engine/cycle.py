@@ -74,6 +74,7 @@ class Engine:
         self._holds.expire(now)
         for name in self._policy.begin(self.state, now):
             self.state.waiting.wake(self.state.waiting.parked(Watch(quota=name)))
+        self.state.waiting.line_up()
         self._wake_reclaimers()
         decisions.extend(self._lower())
         decisions.extend(self._let_go(self._policy.recycle(self.state, now)))

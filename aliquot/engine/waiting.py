@@ -139,6 +139,13 @@ class Waiting:
             if not lane.claims:
                 self._close(lane)
 
+    def line_up(self) -> None:
+        """Put those who are due in line anew: a policy's turns have changed."""
+        if self.turn is not None:
+            due = [(lane, claim) for *_, lane, claim in self._due if lane.due is claim]
+            self._due = [self._turn(lane, claim) for lane, claim in due]
+            heapq.heapify(self._due)
+
     def next(self) -> tuple[Lane, Claim] | None:
         """The most important claim still to be tried, and its lane."""
         while self._due:

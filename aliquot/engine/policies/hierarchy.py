@@ -7,7 +7,6 @@ at once what they were lent as surplus, the rest after a while (`revokeAfter`).
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -28,7 +27,9 @@ from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
 from aliquot.engine.summary import QuotaSummary
 
-_ENDLESS = Fraction(LIMIT)
+_FINE = 2**32
+"""Into so many parts a runtime is divided to see who uses less of theirs."""
+_ENDLESS = LIMIT * _FINE
 _IN_VAIN = -LIMIT
 """Long since: nobody there can go, so there is nothing to wait for."""
 
@@ -64,17 +65,20 @@ class Hierarchy(Policy):
         return min((moment for moment in moments if moment > self._now), default=None)
 
     def turn(self, state: State, claim: Claim) -> object:
-        """Quotas take turns: the one that uses the smaller part of its runtime comes first."""
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
-            return Fraction(0)
-        shares, slot = self._fresh(state), state.tree.slots[claim.quota]
-        parts = [
-            Fraction(used, share) if share else _ENDLESS
-            for row in shares.counted[slot]
-            if (used := _taken(state, row, slot))
-            for share in (shares.runtime.get(row, slot),)
-        ]
-        return max(parts, default=Fraction(0))
+        """Quotas take turns: the one that uses the smaller part of its runtime comes first.
+
+        By the shares as they were when the cycle began.
+        """
+        shares = self._shares
+        if shares is None or claim.quota is None:
+            return 0
+        slot, most = state.tree.slots[claim.quota], 0
+        for row in shares.counted.get(slot, ()):
+            used = _taken(state, row, slot)
+            if used:
+                share = shares.runtime.get(row, slot)
+                most = max(most, used * _FINE // share if share else _ENDLESS)
+        return most
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used, plus what is held, plus the claim, within runtime, all the way up."""
