@@ -186,22 +186,34 @@ class Engine:
         plan = self._search(claim)
         if plan is None:
             self._note_when_ripe()
-            if claim.quota is None:
+            if not self._may_hope(claim, refusal):
                 return refusal
-            message = refusal.message + self._policy.hint(self.state, claim)
+            message = refusal.message + self._policy.hint(self.state, claim, refusal)
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._goes_round(claim, plan):
-            return replace(refusal, message=f"{refusal.message}{_IN_A_CIRCLE}")
+            message = f"{refusal.message}{_IN_A_CIRCLE}"
+            return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims or claim.uid not in self._holds:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
         everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
         return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
 
+    def _may_hope(self, claim: Claim, refusal: Refusal) -> bool:
+        """Could others make way for it some time, if something else changes?"""
+        state = self.state
+        if claim.quota is None or not claim.pods[0].preempts:
+            return False
+        if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED:
+            return True
+        own = state.running.quota == state.tree.slots[claim.quota]
+        return bool((own & (state.running.priority < claim.priority)).any())
+
     def _goes_round(self, claim: Claim, plan: Plan) -> bool:
         """Has the same been done before, with nothing changed from outside since?"""
         circles, victims = self.state.circles, tuple(victim.pod for victim in plan.victims)
-        return circles.was_made(circles.move(self.state.waiting.mark, claim.pods, victims))
+        move = circles.move(self.state.waiting.mark, claim.pods, victims)
+        return circles.was_made(move, self._policy.is_owed(self.state, claim))
 
     def _search(self, claim: Claim) -> Plan | None:
         """Who must go so that the claim can start; class by class where charges depend on it."""
@@ -336,19 +348,22 @@ class Engine:
             for ask in head.asks:
                 if ask not in has_room:
                     has_room[ask] = self.state.placement.has_room(ask, nodes)
-            if any(has_room[ask] for ask in head.asks) or self._could_reclaim(head, nodes):
+            if any(has_room[ask] for ask in head.asks) or self._could_preempt(head, nodes):
                 waiting.wake([lane])
 
-    def _could_reclaim(self, claim: Claim, nodes: set[int]) -> bool:
-        """May what was given back, with what others would give, be enough for it now?"""
+    def _could_preempt(self, claim: Claim, nodes: set[int]) -> bool:
+        """May what was given back be enough now for a claim without a quota, if others go, too?
+
+        Claims with a quota wait for others to give in any case; see `_wake_reclaimers`.
+        """
         state = self.state
-        if not claim.pods[0].preempts:
-            return False
-        if claim.quota is not None and self._policy.is_owed(state, claim):
-            return True
-        return any(
-            state.pods[uid].priority < claim.priority
-            and state.ledger.entries[uid].booking.quota == claim.quota
-            for node in nodes
-            for uid in state.ledger.by_node.get(node, ())
+        return (
+            claim.quota is None
+            and claim.pods[0].preempts
+            and any(
+                state.pods[uid].priority < claim.priority
+                and state.ledger.entries[uid].booking.quota is None
+                for node in nodes
+                for uid in state.ledger.by_node.get(node, ())
+            )
         )

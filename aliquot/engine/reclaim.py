@@ -361,7 +361,9 @@ class _Attempt:
 
     def _victim(self, item: Item) -> Victim:
         pod = self.state.pods[item.uid]
-        return Victim(pod, self.offer.reason, self.offer.explain(pod))
+        outside = self.state.tree.home(pod) is None
+        reason = Reason.PREEMPTED if outside else self.offer.reason
+        return Victim(pod, reason, self.offer.explain(pod))
 
     def _name(self, slot: int) -> str:
         return self.state.nodes.slots.names[slot] or ""

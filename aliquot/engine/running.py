@@ -15,10 +15,13 @@ from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.ledger import Entry
 from aliquot.engine.objects import Pod
 from aliquot.engine.order import Order, OrderKey
+from aliquot.engine.quantity import LIMIT
 from aliquot.engine.tree import Tree
 
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE = range(6)
 _NOBODY = -1
+_WITHOUT_END = Fraction(LIMIT)
+"""What any amount is as a part of nothing."""
 
 Column = NDArray[np.int64]
 
@@ -108,8 +111,10 @@ class Running:
         request = Fraction(0)
         if self._order.by_request:
             low, slot = self._tree.min, entry.path[0]
-            parts = ((amount, low.get(row, slot)) for row, amount in entry.booking.charge)
-            request = max((Fraction(a, least) for a, least in parts if least), default=request)
+            for row, amount in entry.booking.charge:
+                least = low.get(row, slot)
+                if least or self._tree.guaranteed(row) is not None:
+                    request = max(request, Fraction(amount, least) if least else _WITHOUT_END)
         return self._order.key(pod, request)
 
     def reorder(self, quota: int, entries: Mapping[str, Entry]) -> None:

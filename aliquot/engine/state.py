@@ -83,10 +83,8 @@ class State:
                 self._drop_quota(name)
             case BudgetSet(budget):
                 self.budgets.set(budget)
-                self.circles.forget()
             case BudgetGone(path):
                 self.budgets.remove(path)
-                self.circles.forget()
 
     def booking(self, ask: Ask, quota: str | None, node: str) -> Booking:
         """What such a pod takes on a node, and is charged in its quota."""
@@ -122,7 +120,8 @@ class State:
             del self._by_quota_named[old.quota][pod.uid]
         if self._stays(old):
             self.circles.asked -= mark(old)
-        if replace(old, node=pod.node, nominated=pod.nominated) != pod:
+        known = replace(old, node=pod.node, nominated=pod.nominated, started=pod.started)
+        if known != pod:
             self.circles.forget()
 
     def _file(self, pod: Pod) -> None:
@@ -204,9 +203,8 @@ class State:
             self.circles.forget()
         self.leaving.overdue.discard(uid)
         self._unlist(uid)
-        if uid in self.waiting:  # what was asked for is not owed any more
-            self.waiting.remove(uid)
-            self.stirred = True
+        self.waiting.remove(uid)
+        self.stirred = True  # less is used, or asked for: parts, shares and room are different now
         node = self.ledger.entries[uid].booking.node
         self.ledger.release(uid)
         if node is not None:

@@ -93,9 +93,13 @@ def pods(draw: st.DrawFn, number: int) -> Pod:
     )
 
 
-def _part(pod: Pod, low: dict[str, int]) -> Fraction:
+def _part(pod: Pod, low: dict[str, int], managed: set[str]) -> Fraction:
     """The largest part of min that a pod takes in any resource."""
-    parts = [Fraction(amount, low[r]) for r, amount in pod.shape.requests if low.get(r)]
+    parts = [
+        Fraction(amount, min(low[r], LIMIT)) if low.get(r) else Fraction(LIMIT)
+        for r, amount in pod.shape.requests
+        if r in managed
+    ]
     return max(parts, default=Fraction(0))
 
 
@@ -170,7 +174,9 @@ class Oracle:
         pods = [pod for pod, _ in self.running.values() if pod.namespace == namespace]
         total = dict.fromkeys(managed, 0)
         over: set[str] = set()
-        for pod in sorted(pods, key=lambda pod: (pod.created, _part(pod, low), natural(pod.path))):
+        for pod in sorted(
+            pods, key=lambda pod: (pod.created, _part(pod, low, managed), natural(pod.path))
+        ):
             for name, amount in pod.shape.requests:
                 if name in total:
                     total[name] += amount

@@ -321,13 +321,30 @@ class FairRules(Rules):
         return low + (self.idle(resource) * low // whole if whole else 0)
 
     def spare(self, resource: str) -> int:
+        """As if everybody had what they ask for of their min."""
         assert self.team is not None
-        return max(super().spare(resource), self.sure(self.team, resource))
+        low = self.low[self.team].get(resource, 0)
+        whole = sum(each.get(resource, 0) for each in self.low.values())
+        idle = sum(
+            max(
+                each.get(resource, 0)
+                - self.wanted(team, resource)
+                - (self.wants.get(resource, 0) if team == self.team else 0),
+                0,
+            )
+            for team, each in self.low.items()
+        )
+        part = idle * low // whole if whole else 0
+        return max(super().spare(resource), low + part)
 
     def order(self, pod: Pod) -> tuple[object, ...]:
         """The default: age, then the largest part of min that it asks for, then name."""
         low = self.low[pod.namespace]
-        parts = [Fraction(n, low[r]) for r, n in asks(pod).items() if low.get(r)]
+        parts = [
+            Fraction(n, low[r]) if low.get(r) else Fraction(2**62)
+            for r, n in asks(pod).items()
+            if r in self.managed
+        ]
         return (pod.created, max(parts, default=Fraction(0)), pod.path)
 
     def over(self, pod: Pod) -> bool:
@@ -345,7 +362,7 @@ class FairRules(Rules):
         if judged is None:
             return False
         for team in {pod.namespace for pod in gone}:
-            floor, _ = self.walk(team, self.managed)
+            floor, _ = self.walk(team, judged)
             low = self.low[team]
             if team == self.team or not any(self.used(team, r) > low.get(r, 0) for r in judged):
                 return False
@@ -372,7 +389,7 @@ class FairRules(Rules):
             beyond = {r: self.used(team, r) - self.sure(team, r) for r in judged}
             if not any(amount > 0 for amount in beyond.values()):
                 return False
-            floor, _ = self.walk(team, self.managed)
+            floor, _ = self.walk(team, judged)
             for r, amount in beyond.items():
                 sizes = [asks(pod).get(r, 0) for pod in theirs]
                 if amount <= 0:

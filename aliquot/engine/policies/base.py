@@ -47,7 +47,7 @@ class Policy(ABC):
         """What a quota uses, max aside, that it may not use any more: its bounds were lowered."""
         return {}
 
-    def hint(self, state: State, claim: Claim) -> str:
+    def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
         """What else there is to say to a claim that found nobody to make way."""
         return ""
 

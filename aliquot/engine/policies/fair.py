@@ -18,7 +18,7 @@ from aliquot.engine.policies import giving
 from aliquot.engine.policies.borrowing import Borrowing, add_up, soon
 from aliquot.engine.policies.walk import Rows, managed_rows, walk
 from aliquot.engine.quantity import text
-from aliquot.engine.reasons import Reason
+from aliquot.engine.reasons import Reason, Refusal
 from aliquot.engine.state import State
 from aliquot.engine.summary import QuotaSummary
 from aliquot.engine.tree import NO_GROUP, OUTSIDE
@@ -34,21 +34,22 @@ class Fair(Borrowing):
         self.order = Order(*knobs.fair.over_quota_order)
 
     def spare(self, state: State, quota: str, row: int) -> int:
-        """Nobody takes back what a quota is sure of."""
-        return max(super().spare(state, quota, row), Parts(state, row).sure_of(quota))
+        """Nobody takes back what a quota is sure of, once others have what they ask for."""
+        return max(super().spare(state, quota, row), Parts(state, row, asked=True).sure_of(quota))
 
-    def hint(self, state: State, claim: Claim) -> str:
+    def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
         """How much a quota may take back, where that is too little for a claim that borrows."""
+        if refusal.reason is not Reason.BORROWING_EXHAUSTED or refusal.resource is None:
+            return ""
         assert claim.quota is not None
-        slot = state.tree.slots[claim.quota]
-        for row, amount in claim.charge(None):
-            if state.tree.guaranteed(row) is not None:
-                parts, name = Parts(state, row), state.resources.names[row]
-                sure, low = parts.sure_of(claim.quota), state.tree.min.get(row, slot)
-                if low < soon(state, row, slot) + amount > sure:
-                    words = f"min {text(name, low)} and {text(name, sure - low)} of what is idle"
-                    return f"; its quota may take back up to {text(name, sure)} {name} ({words})"
-        return ""
+        name = refusal.resource
+        row, slot = state.resources.row(name), state.tree.slots[claim.quota]
+        sure, low = Parts(state, row).sure_of(claim.quota), state.tree.min.get(row, slot)
+        asks = dict(claim.charge(None)).get(row, 0)
+        if not low < soon(state, row, slot) + asks > sure:
+            return ""
+        words = f"min {text(name, low)} and {text(name, sure - low)} of what is idle"
+        return f"; its quota may take back up to {text(name, sure)} {name} ({words})"
 
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
         """Their share, and the part of what is idle that each is sure of."""
@@ -87,15 +88,19 @@ class Parts:
     """What is idle of a resource, and the part of it that each quota is sure of.
 
     By min, among all who may borrow it: what a lending group leaves idle is for its own quotas.
+    What is `asked` for and not used yet is idle, unless it is to count as used.
     """
 
-    def __init__(self, state: State, row: int) -> None:
+    def __init__(self, state: State, row: int, asked: bool = False) -> None:
         self._tree = state.tree
         self._row = row
         leaves, self._groups = state.tree.leaf_slots, state.tree.leaf_groups
         self._mins = state.tree.min.data[row][leaves]
         used = state.ledger.used.data[row][leaves] - state.leaving.charge.data[row][leaves]
-        self._idle = np.maximum(self._mins - used - state.ledger.held.data[row][leaves], 0)
+        idle = np.maximum(self._mins - used, 0)
+        for more in (state.ledger.held, *([state.ledger.wanted] if asked else [])):
+            idle -= np.minimum(more.data[row][leaves], idle)
+        self._idle = idle
         self._pools: dict[int, tuple[int, int]] = {}
 
     def guaranteed(self, quota: str) -> int:
@@ -158,8 +163,8 @@ class _Borrowers:
         over: Mask = np.zeros_like(asking.may_go)
         limits, last = giving.lent_by_groups(asking, self.rows), set()
         for slot in self.slots:
-            walked = walk(self.state, slot, self._counted)
-            over[walked.over] = True
+            walked = walk(self.state, slot, self.rows)
+            over[walk(self.state, slot, self._counted).over] = True
             for row in self.rows:
                 limits[slot, row] = walked.total[row] - walked.floor[row]
                 if self._beyond(slot, row) > 0:
@@ -171,21 +176,22 @@ class _Borrowers:
         return Offer(may_go, reason, self._explain, nodes, limits, soft=passed)
 
     def _beyond(self, slot: int, row: int) -> int:
-        return walk(self.state, slot, self._counted).total[row] - self._sure[slot, row]
+        return walk(self.state, slot, self.rows).total[row] - self._sure[slot, row]
 
     def _explain(self, victim: Pod) -> str:
         """Who borrows how much of what, against the part that each is sure of."""
         state, asking = self.state, self.asking
         giver = str(state.tree.home(victim))
         slot = state.tree.slots[giver]
-        row = next((row for row in self.rows if self._beyond(slot, row) > 0), self.rows[0])
-        name = state.resources.names[row]
+        names = {state.resources.names[row]: row for row in self.rows}
+        name = next((n for n in sorted(names) if self._beyond(slot, names[n]) > 0), min(names))
+        row = names[name]
         asks = dict(asking.charge).get(row, 0)
         return (
             f"quota {asking.quota} takes its part of what is idle for {asking.claim.pods[0].path}: "
             f"{self._words(asking.quota, row)}, "
             f"used {text(name, soon(state, row, asking.slot))}, pod asks {text(name, asks)}; "
-            f"quota {giver} uses {text(name, walk(state, slot, self._counted).total[row])}, "
+            f"quota {giver} uses {text(name, walk(state, slot, self.rows).total[row])}, "
             f"{self._words(giver, row)}"
         )
 

@@ -92,6 +92,8 @@ class Asking:
 
     def explain(self, victim: Pod) -> str:
         """Who makes way for whom, and the two priorities."""
+        if self.claim.quota is not None and self.state.tree.home(victim) is None:
+            return _GOES_FIRST
         claimant = self.claim.pods[0]
         return (
             f"makes way for {claimant.path}: priority {victim.priority} against {claimant.priority}"
@@ -239,7 +241,7 @@ class _Givers:
         over = np.zeros_like(mask)
         for slot in self.slots:
             walked = self._walk(slot)
-            over[walked.over] = True
+            over[walk(self.state, slot, self._counted).over] = True
             for row in self.rows:
                 keeps = self.state.tree.min.get(row, slot)
                 if down_to_floor or not self._above(slot, row):
@@ -257,16 +259,18 @@ class _Givers:
         return self._walk(slot).total[row] > self.state.tree.min.get(row, slot)
 
     def _walk(self, slot: int) -> Walk:
-        return walk(self.state, slot, self._counted)
+        return walk(self.state, slot, self.rows)
 
     def _explain(self, victim: Pod) -> str:
         """Who takes back what from whom, with the numbers; and the shortfall where there is one."""
-        state, asking, row = self.state, self.asking, self.rows[0]
-        name = state.resources.names[row]
+        state, asking = self.state, self.asking
         giver = state.tree.home(victim)
         if giver is None:
             return _GOES_FIRST
         slot = state.tree.slots[giver]
+        names = {state.resources.names[row]: row for row in self.rows}
+        name = next((n for n in sorted(names) if self._above(slot, names[n])), min(names))
+        row = names[name]
         charge = dict(state.ledger.entries[victim.uid].booking.charge)
         used = self._walk(slot).total[row]
         left, low = used - charge.get(row, 0), state.tree.min.get(row, slot)
