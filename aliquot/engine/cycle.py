@@ -111,10 +111,11 @@ class Engine:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
         claim, ledger = self.state.waiting.claim(uid), self.state.ledger
         held = [uid for uid in claim.uids() if uid in ledger.holding]
+        only = self._holds.node_class(claim)
         lesser = self._holds.lesser(claim)
         with ledger.lifted([*held, *(u for u in lesser if u not in held)]):
             before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.pods}
-            refusal = self._judge(claim)
+            refusal = self._judge(claim, only=only)
             verdict = refusal and self._reclaim(claim, refusal)
             ledger.restore(before)
         return verdict if isinstance(verdict, Refusal) else refusal
@@ -167,13 +168,14 @@ class Engine:
         if not ledger.holding:
             refusal = self._judge(claim)
             return refusal and self._reclaim(claim, refusal)
+        only = self._holds.node_class(claim)
         with ledger.lifted(uid for uid in claim.uids() if uid in ledger.holding):
-            refusal = self._judge(claim)
+            refusal = self._judge(claim, only=only)
             if refusal is None:
                 return None
             lesser = self._holds.lesser(claim)
             with ledger.lifted(lesser):
-                refusal = self._judge(claim) if lesser else refusal
+                refusal = self._judge(claim, only=only) if lesser else refusal
                 verdict = refusal and self._reclaim(claim, refusal)
         if verdict is None:
             self._holds.displace(claim, lesser)
@@ -221,17 +223,23 @@ class Engine:
         classes: list[str | None] = [None]
         if any(ask.by_class for ask in claim.asks):
             classes = list(state.placement.classes(claim.asks[0]))
+        plans = []
         for node_class in classes:
             rights = self._policy.rights(state, claim, node_class)
             offers = self._policy.offers(state, claim, node_class, rights, self._now)
             only = None if node_class is None else [node_class]
             plan = search(state, claim, rights, offers if claim.pods[0].preempts else (), only)
             if plan is not None:
-                return plan
-        return None
+                plans.append(plan)
+        return min(plans, key=lambda plan: plan.key, default=None)
 
-    def _judge(self, claim: Claim, gates: tuple[Gate, ...] | None = None) -> Refusal | None:
-        """Reserve right and room for the claim, or say why not; nobody goes for it."""
+    def _judge(
+        self, claim: Claim, gates: tuple[Gate, ...] | None = None, only: str | None = None
+    ) -> Refusal | None:
+        """Reserve right and room for the claim, or say why not; nobody goes for it.
+
+        Only on nodes of one class, if that is given.
+        """
         gates = gates or self._gates
         first = claim.pods[0]
         if first.gated:
@@ -239,12 +247,14 @@ class Engine:
         if first.terminating:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if any(ask.by_class for ask in claim.asks):
-            return self._judge_by_class(claim, gates)
+            return self._judge_by_class(claim, gates, only)
         return self._gate(claim, None, gates) or self._place(claim, None)
 
-    def _judge_by_class(self, claim: Claim, gates: tuple[Gate, ...]) -> Refusal | None:
+    def _judge_by_class(
+        self, claim: Claim, gates: tuple[Gate, ...], only: str | None
+    ) -> Refusal | None:
         """Where the charge depends on the node's class: only classes that the gates pass."""
-        classes = self.state.placement.classes(claim.asks[0])
+        classes = self.state.placement.classes(claim.asks[0]) if only is None else [only]
         words = {node_class: self._gate(claim, node_class, gates) for node_class in classes}
         refusals = [refusal for refusal in words.values() if refusal is not None]
         allowed = [node_class for node_class in classes if words[node_class] is None]

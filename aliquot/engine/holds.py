@@ -48,6 +48,17 @@ class Holds:
         """When the next one ends."""
         return min(self._until.values(), default=None)
 
+    def node_class(self, claim: Claim) -> str | None:
+        """The class of the node that is held for a claim, where its charge depends on that.
+
+        Others went so that it could start there; elsewhere it might be charged more.
+        """
+        entry = self._state.ledger.entries.get(claim.uid)
+        if entry is None or entry.stage is not Stage.HELD or not claim.asks[0].by_class:
+            return None
+        node = self._state.nodes.at(entry.node)
+        return None if node is None else node.node_class
+
     def lesser(self, claim: Claim) -> list[str]:
         """What is held for less important claims of its quota, if that may give way to it.
 
@@ -76,5 +87,7 @@ class Holds:
 
     def _has_no_right(self, uid: str) -> bool:
         """Would the gates refuse this held claim even after everybody who leaves has left?"""
+        claim = self._state.waiting.claim(uid)
+        node_class = self.node_class(claim)
         with self._state.ledger.lifted([uid]):
-            return bool(self._policy.rights(self._state, self._state.waiting.claim(uid), None))
+            return bool(self._policy.rights(self._state, claim, node_class))

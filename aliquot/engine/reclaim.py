@@ -45,6 +45,13 @@ class Plan:
 
     nodes: tuple[str, ...]
     victims: tuple[Victim, ...]
+    rank: int
+    cost: Cost
+
+    @property
+    def key(self) -> tuple[int, Cost, tuple[str, ...]]:
+        """Of several plans, the one with the smallest is the best."""
+        return self.rank, self.cost, self.nodes
 
 
 def search(
@@ -58,11 +65,11 @@ def search(
     if not state.leaving and not len(state.running):
         return None
     nobody = Offer(np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: "")
-    for rank in _after([nobody] if state.leaving else [], offers):
-        attempts = (_Attempt(state, claim, rights, offer, classes) for offer in rank)
-        found = [plan for attempt in attempts if (plan := attempt.plan()) is not None]
+    for rank, several in enumerate(_after([nobody] if state.leaving else [], offers)):
+        attempts = (_Attempt(state, claim, rights, offer, classes) for offer in several)
+        found = [plan for attempt in attempts if (plan := attempt.plan(rank)) is not None]
         if found:
-            return min(found, key=lambda pair: (pair[0], pair[1].nodes))[1]
+            return min(found, key=lambda plan: plan.key)
     return None
 
 
@@ -120,8 +127,8 @@ class _Attempt:
                 most[slot] = amount
         return most
 
-    def plan(self) -> tuple[Cost, Plan] | None:
-        """The best plan, and what it costs."""
+    def plan(self, rank: int) -> Plan | None:
+        """The best plan."""
         choice = _Choice()
         for ask in self.claim.asks:
             rights = self.rights if not choice.nodes else {}
@@ -134,7 +141,7 @@ class _Attempt:
         choice.items = sorted(self._pruned(choice), key=self._passes_a_limit)
         victims = tuple(self._victim(item) for item in choice.items)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
-        return cost(choice.items, self._budgets(choice.items)), Plan(nodes, victims)
+        return Plan(nodes, victims, rank, cost(choice.items, self._budgets(choice.items)))
 
     def _settle(self, ask: Ask, rights: Rights) -> tuple[int, list[Item]] | None:
         """The best node and victims for one pod.
