@@ -1,7 +1,7 @@
 """How a simulation looks on a terminal: quotas as bars, what happened when, what waits and why."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import click
@@ -12,7 +12,9 @@ from rich.text import Text
 from aliquot.cli.bars import bars
 from aliquot.cli.grid import table as _table
 from aliquot.cluster.outcome import Result, outcome
-from aliquot.cluster.simulation import Simulation
+from aliquot.cluster.simulation import Done, Simulation
+from aliquot.dialects.times import seconds
+from aliquot.engine.decisions import Bind, Evict
 
 _MOST_ROWS = 24
 _PIPE_WIDTH = 160
@@ -32,15 +34,17 @@ def print_tables(simulation: Simulation, why: str) -> None:
 
 def tables(simulation: Simulation, why: str, width: int) -> RenderableType:
     """The tables, to be printed on a console of this width."""
-    return Group(*_parts(outcome(simulation), why, width))
+    return Group(*_parts(simulation, outcome(simulation), why, width))
 
 
-def _parts(result: Result, why: str, width: int) -> Iterator[RenderableType]:
+def _parts(
+    simulation: Simulation, result: Result, why: str, width: int
+) -> Iterator[RenderableType]:
     yield _headline(result, why)
     if result["quotas"]:
         yield _titled("QUOTAS", *bars(result["policy"], result["quotas"], width))
-    if result["bindings"] or result["evictions"]:
-        yield _titled("WHAT HAPPENED", _history(result))
+    if simulation.history:
+        yield _titled("WHAT HAPPENED", _history(simulation.history))
     if result["pending"]:
         yield _titled("WAITING", _waiting(result["pending"]))
 
@@ -63,18 +67,18 @@ def _headline(result: Result, why: str) -> Text:
     return line.append(Text(", ").join(Text(*part) for part in parts))
 
 
-def _history(result: Result) -> RenderableType:
+def _history(history: Sequence[Done]) -> RenderableType:
+    """One line for each decision, in the order they were taken."""
     table = _table("at", "", "pod", "node", "why", right=("at",))
-    started = [(each["at"], 1, each) for each in result["bindings"]]
-    evicted = [(each["at"], 0, each) for each in result["evictions"]]
-    rows = sorted(started + evicted, key=lambda row: row[:2])
-    for at, is_start, each in islice(rows, _MOST_ROWS):
-        if is_start:
-            table.add_row(_time(at), Text("starts", style="green"), each["pod"], each["node"], "")
-        else:
-            why = f"{each['reason']}: {each['message']}"
-            table.add_row(_time(at), Text("evicted", style="red"), each["pod"], each["node"], why)
-    return Padding(Group(table, *_more(len(rows) - _MOST_ROWS)), (0, 0, 0, 2))
+    for done in islice(history, _MOST_ROWS):
+        at, pod = _time(seconds(done.at)), done.decision.pod
+        match done.decision:
+            case Bind(node=node):
+                table.add_row(at, Text("starts", style="green"), pod.path, node, "")
+            case Evict(reason=reason, message=message):
+                why = f"{reason}: {message}"
+                table.add_row(at, Text("evicted", style="red"), pod.path, pod.node, why)
+    return Padding(Group(table, *_more(len(history) - _MOST_ROWS)), (0, 0, 0, 2))
 
 
 def _waiting(pending: list[Result]) -> RenderableType:

@@ -148,17 +148,21 @@ class World:
         """Do what the disruption controller does: say anew what budgets allow, as pods run now."""
         for manifest in self.store.objects.values():
             if manifest.kind == "PodDisruptionBudget" and not budgets.has_status(manifest):
-                self._tell(BudgetSet(budgets.budget(manifest, self._running())))
+                self._state_budget(manifest)
 
-    def _running(self) -> list[Pod]:
-        return [record.pod for record in self.records.values() if record.phase == "Running"]
+    def _state_budget(self, manifest: Manifest) -> None:
+        running, waiting = (
+            [record.pod for record in self.records.values() if record.phase == phase]
+            for phase in ("Running", "Pending")
+        )
+        self._tell(BudgetSet(budgets.budget(manifest, running, waiting)))
 
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
             case "Node":
                 self._tell(NodeSet(nodes.node(manifest, self._cards)))
             case "PodDisruptionBudget":
-                self._tell(BudgetSet(budgets.budget(manifest, self._running())))
+                self._state_budget(manifest)
             case "Pod":
                 self._apply_pod(manifest, now)
         if isinstance(manifest.content, WorkloadWire):

@@ -11,8 +11,8 @@ from aliquot.engine.where import holds
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
 
 
-def budget(manifest: Manifest, running: Sequence[Pod] = ()) -> Budget:
-    """The budget by its status; without one, worked out from the pods that run."""
+def budget(manifest: Manifest, running: Sequence[Pod] = (), waiting: Sequence[Pod] = ()) -> Budget:
+    """The budget by its status; without one, worked out from the pods that run, and should."""
     content = manifest.content
     assert isinstance(content, BudgetWire)
     spec, status = content.spec or BudgetSpec(), content.status or BudgetStatus()
@@ -20,7 +20,8 @@ def budget(manifest: Manifest, running: Sequence[Pod] = ()) -> Budget:
     allowed = status.disruptions_allowed
     if allowed is None:
         healthy = sum(_matches(selector, pod, manifest.namespace) for pod in running)
-        allowed = _allowed(spec, healthy, manifest)
+        missing = sum(_matches(selector, pod, manifest.namespace) for pod in waiting)
+        allowed = _allowed(spec, healthy, healthy + missing, manifest)
     return Budget(
         manifest.namespace,
         manifest.name,
@@ -55,13 +56,14 @@ def _matches(selector: tuple[Requirement, ...], pod: Pod, namespace: str) -> boo
     return mine and all(holds(line, labels) for line in selector)
 
 
-def _allowed(spec: BudgetSpec, healthy: int, manifest: Manifest) -> int:
+def _allowed(spec: BudgetSpec, healthy: int, expected: int, manifest: Manifest) -> int:
+    """What the disruption controller would allow, of so many that should run."""
+    needed = 0
     if spec.max_unavailable is not None:
-        return _count(spec.max_unavailable, healthy, manifest, "spec.maxUnavailable")
-    if spec.min_available is not None:
-        needed = _count(spec.min_available, healthy, manifest, "spec.minAvailable")
-        return max(healthy - needed, 0)
-    return healthy
+        needed = expected - _count(spec.max_unavailable, expected, manifest, "spec.maxUnavailable")
+    elif spec.min_available is not None:
+        needed = _count(spec.min_available, expected, manifest, "spec.minAvailable")
+    return min(max(healthy - needed, 0), healthy)
 
 
 def _count(value: int | str, of: int, manifest: Manifest, field: str) -> int:

@@ -262,7 +262,10 @@ class Engine:
         if refusal is None or not refusals:
             return refusal
         watch = {watch: None for each in (refusal, *refusals) for watch in each.watch}
-        return replace(refusal, watch=tuple(watch))
+        message = refusal.message
+        if allowed:
+            message += f"; of nodes of another class it is too much: {refusals[0].message}"
+        return replace(refusal, message=message, watch=tuple(watch))
 
     def _gate(
         self, claim: Claim, node_class: str | None, gates: tuple[Gate, ...]
