@@ -40,7 +40,7 @@ def bars(policy: str, quotas: list[Result], width: int) -> Iterator[RenderableTy
     words = sum(max(len(cell) for cell in column) + 2 for column in zip(*texts, strict=True))
     words += max((len(_remark(quota, resource)) for quota, resource, _ in lines), default=0)
     length = min(max(width - words - 6, _SHORTEST_BAR), _LONGEST_BAR)
-    drawn = table(*headings, "bar", "", right=headings[2:])
+    drawn = table(width, *headings, "bar", "", right=headings[2:])
     drawn.columns[len(headings)].header = ""
     for quota, resource, (name, *cells) in lines:
         bar = _bar(quota, resource, scale[resource], length)

@@ -44,9 +44,9 @@ def _parts(
     if result["quotas"]:
         yield _titled("QUOTAS", *bars(result["policy"], result["quotas"], width))
     if simulation.history:
-        yield _titled("WHAT HAPPENED", _history(simulation.history))
+        yield _titled("WHAT HAPPENED", _history(simulation.history, width))
     if result["pending"]:
-        yield _titled("WAITING", _waiting(result["pending"]))
+        yield _titled("WAITING", _waiting(result["pending"], width))
 
 
 def _titled(title: str, *parts: RenderableType) -> RenderableType:
@@ -67,9 +67,9 @@ def _headline(result: Result, why: str) -> Text:
     return line.append(Text(", ").join(Text(*part) for part in parts))
 
 
-def _history(history: Sequence[Done]) -> RenderableType:
+def _history(history: Sequence[Done], width: int) -> RenderableType:
     """One line for each decision, in the order they were taken."""
-    table = _table("at", "", "pod", "node", "why", right=("at",))
+    table = _table(width, "at", "", "pod", "node", "why", right=("at",))
     for done in islice(history, _MOST_ROWS):
         at, pod = _time(seconds(done.at)), done.decision.pod
         match done.decision:
@@ -81,8 +81,8 @@ def _history(history: Sequence[Done]) -> RenderableType:
     return Padding(Group(table, *_more(len(history) - _MOST_ROWS)), (0, 0, 0, 2))
 
 
-def _waiting(pending: list[Result]) -> RenderableType:
-    table = _table("pods", "reason", "why")
+def _waiting(pending: list[Result], width: int) -> RenderableType:
+    table = _table(width, "pods", "reason", "why")
     groups: dict[tuple[str, str], list[str]] = {}
     for each in pending:
         groups.setdefault((each["reason"], each["message"]), []).append(each["pod"])

@@ -4,6 +4,7 @@ A rule yields findings; it never raises and never changes anything. It is asked 
 that make sense by themselves.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from aliquot.dialects.cards import Cards
@@ -14,6 +15,7 @@ from aliquot.dialects.koordinator import NAMESPACES, SPECIAL
 from aliquot.dialects.manifest import KEP9_GROUPS, Manifest
 from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import (
+    LENDING_GROUP,
     hard,
     has_koordinator_keys,
     namespaces,
@@ -44,6 +46,7 @@ def check_quotas(
     yield from one_quota_a_namespace(forest)
     yield from within_hard(quotas, objects)
     yield from one_unit_for_gpus(quotas)
+    yield from not_alone_in_its_group(quotas)
     if all_nodes:
         yield from guarantees_within_capacity(quotas, objects, cards)
 
@@ -95,6 +98,17 @@ def _second_quota(manifest: Manifest, namespace: str, other: Manifest) -> Findin
     field = f"spec.namespaces[{namespaces(manifest).index(namespace)}]"
     problem = f"namespace {namespace} has a quota already: {pointer(other)}"
     return manifest.finding("error", field, problem)
+
+
+def not_alone_in_its_group(quotas: Quotas) -> Iterator[Finding]:
+    """A quota alone in its lending group lends to nobody; perhaps the name is a slip."""
+    members = Counter(bounds.group for _, bounds in quotas)
+    for manifest, bounds in quotas:
+        if bounds.group and members[bounds.group] == 1:
+            problem = (
+                f"no other quota is in the group {bounds.group!r}, so this one lends to nobody"
+            )
+            yield manifest.finding("warning", f"metadata.labels[{LENDING_GROUP}]", problem)
 
 
 def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:

@@ -204,6 +204,9 @@ class EngineMachine(RuleBasedStateMachine):
             assert why.message
             assert uid in self.holds
         assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Hold)]
+        for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
+            self.engine.state.waiting.add(claim)
+        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Hold)]
 
     @invariant()
     def books_agree_with_the_oracle(self) -> None:

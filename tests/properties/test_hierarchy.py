@@ -247,6 +247,10 @@ class Play:
                 lent = self.world.knobs.surplus and pod.preemptible
                 assert not (free and may and (lent or self.within(pod)))
                 assert self.engine.why(pod.uid) is not None
+        for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
+            self.engine.state.waiting.add(claim)
+        asked = self.engine.cycle(self.now)
+        assert not [each for each in asked if isinstance(each, Bind | Evict)]
         fresh = Engine("hierarchy", Knobs(hierarchy=self.world.knobs))
         for event in reversed(self.facts()):
             if not isinstance(event, QuotaSet):
