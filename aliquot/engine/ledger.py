@@ -71,6 +71,8 @@ class Ledger:
         """How many times something is left out of account just now."""
         self.asked: dict[int, None] = {}
         """The quotas (by slot) whose own pods ask for more or less than they did; see `shares`."""
+        self.moved: dict[int, None] = {}
+        """The quotas (by slot) that use more or less than they did."""
         self.touched: list[int] = []
         """The nodes whose room has changed, in order; see `room`."""
         self.gains = 0
@@ -110,6 +112,7 @@ class Ledger:
         if entry is None:
             return
         del self.by_quota[entry.booking.quota][uid]
+        self.asked[entry.path[0]] = None
         if entry.node != NOWHERE:
             del self.by_node[entry.node][uid]
             if self.holding.pop(uid, uid) is None:
@@ -129,6 +132,7 @@ class Ledger:
             self.release(uid)
             if entry is not None:
                 self.by_quota.setdefault(entry.booking.quota, {})[uid] = None
+                self.asked[entry.path[0]] = None
                 self._enter(uid, entry)
         self.freed_nodes, self.freed_quotas = freed
 
@@ -177,9 +181,12 @@ class Ledger:
         if old is not None and old.node == NOWHERE and old.booking.quota == booking.quota:
             del self.entries[uid]  # the common case: a waiting pod finds its node
             self._post(old, -1)
+            if old.booking.charge != booking.charge or old.path != path:
+                self.asked[path[0]] = None
         else:
             self.release(uid)
             self.by_quota.setdefault(booking.quota, {})[uid] = None
+            self.asked[path[0]] = None
         self._enter(uid, Entry(booking, stage, node, path))
 
     def _enter(self, uid: str, entry: Entry) -> None:
@@ -194,7 +201,7 @@ class Ledger:
     def _post(self, entry: Entry, sign: int) -> None:
         booking = entry.booking
         charged = self._charged[entry.stage]
-        self.asked[entry.path[0]] = None
+        self.moved[entry.path[0]] = None
         for slot in entry.path:
             if not charged.add(slot, booking.charge, sign):
                 self._refold(charged, slot, booking.charge)

@@ -41,6 +41,8 @@ class Hierarchy(Policy):
         self._knobs: HierarchyKnobs = knobs.hierarchy
         self._shares: Shares | None = None
         self._news: dict[str, None] = {}
+        self._turns: dict[int, int] = {}
+        """The part of its runtime that each quota uses, by slot, as long as that has not moved."""
         self._surplus: set[str] = set()
         """Pods that were started on what would otherwise have been idle."""
         self._over_since: dict[int, int] = {}
@@ -53,6 +55,7 @@ class Hierarchy(Policy):
         entries = state.ledger.entries
         self._surplus = {uid for uid in self._surplus if uid in entries}
         self._fresh(state)
+        self._turns.clear()
         news, self._news = self._news, {}
         self._watch_overuse(state, now)
         return news
@@ -73,11 +76,15 @@ class Hierarchy(Policy):
         if shares is None or claim.quota is None:
             return 0
         slot, most = state.tree.slots[claim.quota], 0
+        if slot in self._turns and slot not in state.ledger.moved:
+            return self._turns[slot]
         for row in shares.counted.get(slot, ()):
             used = _taken(state, row, slot)
             if used:
                 share = shares.runtime.get(row, slot)
                 most = max(most, used * _FINE // share if share else _ENDLESS)
+        state.ledger.moved.pop(slot, None)
+        self._turns[slot] = most
         return most
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:

@@ -49,8 +49,11 @@ class Shares:
         """
         state, ledger = self._state, self._state.ledger
         moment = (state.tree.version, state.placement.version(), state.waiting.changes)
-        if ledger.lifting or (moment == self._moment and not ledger.asked):
+        outside_moved = [slot for slot in self._outside if slot in ledger.moved]
+        if ledger.lifting or not (ledger.asked or outside_moved or moment != self._moment):
             return []
+        for slot in outside_moved:
+            del ledger.moved[slot]
         self._moment = moment
         asked = dict.fromkeys(ledger.asked)
         ledger.asked.clear()
@@ -81,6 +84,7 @@ class Shares:
         named = {quota.name: _named(quota) for quota in sharing}
         everything = frozenset().union(*named.values())
         self._outside = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
+        self._outside.append(tree.slots[OUTSIDE])
         before, self._asking, self.own, self.counted = self._asking, {}, {}, {}
         sharing.sort(key=lambda quota: len(tree.path(quota.name)))
         for quota in sharing:
@@ -137,9 +141,8 @@ class Shares:
     def _measure(self) -> None:
         """What there is to share: what the nodes have, less what is used outside the shares."""
         state = self._state
-        outside = [*self._outside, state.tree.slots[OUTSIDE]]
         for row, name in enumerate(state.resources.names):
-            used = sum(state.ledger.used.get(row, slot) for slot in outside)
+            used = sum(state.ledger.used.get(row, slot) for slot in self._outside)
             self._tree.total(row, state.nodes.total.get(name, 0) - used)
 
 
