@@ -11,7 +11,7 @@ pod is in the set that could be put back.
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from aliquot.engine.order import Reversed, natural
+from aliquot.engine.order import Natural
 
 _BOTTOM = 2**31
 _MOST_STEPS = 4_000
@@ -29,7 +29,7 @@ class Item:
     uid: str
     priority: int
     created: int
-    name: str
+    name: Natural
     helps: Amounts
     draws: Amounts
     budgets: tuple[str, ...] = ()
@@ -114,14 +114,8 @@ def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> 
     There is none if even all together are not enough, or may not go together.
     """
     useful = [item for item in items if _may_help(item, problem)]
-    useful.sort(
-        key=lambda item: (
-            item.priority,
-            -_use(item, problem),
-            -item.created,
-            Reversed(natural(item.name)),
-        )
-    )
+    useful.sort(key=lambda item: item.name, reverse=True)
+    useful.sort(key=lambda item: (item.priority, -_use(item, problem), -item.created))
     start = _greedy(useful, problem)
     if start is None or len(useful) <= _MOST_SEARCHED:
         return _Search(useful[:_MOST_DEEP], problem, bar, start).run()
@@ -155,9 +149,7 @@ def _pruned(chosen: list[Item], problem: Problem) -> list[Item]:
     """Put back whoever is not needed, the most important first."""
     total = {n: sum(item.helps.get(n, 0) for item in chosen) for n in problem.needs}
     kept = dict.fromkeys(range(len(chosen)))
-    order = sorted(
-        kept, key=lambda i: (-chosen[i].priority, chosen[i].created, natural(chosen[i].name))
-    )
+    order = sorted(kept, key=lambda i: (-chosen[i].priority, chosen[i].created, chosen[i].name))
     for index in order:
         less = {n: had - chosen[index].helps.get(n, 0) for n, had in total.items()}
         if all(less[need] >= amount for need, amount in problem.needs.items()):

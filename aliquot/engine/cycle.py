@@ -122,7 +122,7 @@ class Engine:
 
     def _try(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane; if it may not start, neither may those behind it."""
-        verdict = self._book(claim)
+        verdict, lesser = self._book(claim)
         if verdict is None:
             self._started(lane, claim, decisions)
         elif isinstance(verdict, Plan):
@@ -131,6 +131,8 @@ class Engine:
             self.state.waiting.park(lane, verdict)
             for waiting in lane.tell(verdict):
                 decisions.extend(Hold(pod, verdict) for pod in waiting.pods)
+            return
+        self._holds.displace(claim, lesser)
 
     def _started(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         self.state.waiting.start(lane, claim)
@@ -156,30 +158,27 @@ class Engine:
             state.ledger.hold(pod.uid, state.booking(ask, claim.quota, node))
             decisions.append(Nominate(pod, node))
         state.waiting.add(Claim(claim.pods, claim.asks, claim.quota, held=True))
-        self._holds.displace(claim, self._holds.lesser(claim))
 
-    def _book(self, claim: Claim) -> Refusal | Plan | None:
+    def _book(self, claim: Claim) -> tuple[Refusal | Plan | None, list[str]]:
         """Reserve right and room for the whole claim; or say who must go first, or why not.
 
         What is held for the claim itself does not stand in its way; nor, if that is not enough,
-        what is held for lesser claims of its quota.
+        what is held for lesser claims of its quota: those who may have to stand back are named.
         """
         ledger = self.state.ledger
         if not ledger.holding:
             refusal = self._judge(claim)
-            return refusal and self._reclaim(claim, refusal)
+            return refusal and self._reclaim(claim, refusal), []
         only = self._holds.node_class(claim)
         with ledger.lifted(uid for uid in claim.uids() if uid in ledger.holding):
             refusal = self._judge(claim, only=only)
             if refusal is None:
-                return None
+                return None, []
             lesser = self._holds.lesser(claim)
             with ledger.lifted(lesser):
                 refusal = self._judge(claim, only=only) if lesser else refusal
                 verdict = refusal and self._reclaim(claim, refusal)
-        if verdict is None:
-            self._holds.displace(claim, lesser)
-        return verdict
+        return verdict, lesser
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
         """A refused claim may have others make way for it, or wait for those who are leaving."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.ledger import Stage
+from aliquot.engine.order import Key
 from aliquot.engine.policies import Policy
 from aliquot.engine.state import State
 
@@ -21,6 +22,8 @@ class Holds:
         self._policy = policy
         self._hold_for = hold_for
         self._until: dict[str, int] = {}
+        self._keys: dict[str, Key] = {}
+        """How important those are for whom something is held."""
         self._gone_by: dict[str, int] = {}
 
     def __contains__(self, uid: str) -> bool:
@@ -30,6 +33,7 @@ class Holds:
         """Wait for these victims to go, so that the claim can start."""
         deadline = now + self._hold_for
         self._until.update(dict.fromkeys(claim.uids(), deadline))
+        self._keys.update(dict.fromkeys(claim.uids(), claim.key))
         self._gone_by.update(dict.fromkeys(victims, deadline))
 
     def expire(self, now: int) -> None:
@@ -39,7 +43,9 @@ class Holds:
         self._gone_by = {uid: until for uid, until in leaving if uid in state.leaving}
         for uid in [uid for uid, until in self._gone_by.items() if until <= now]:
             state.leaving.give_up_on(uid)
-        self._until = {uid: self._until.get(uid, deadline) for uid in state.ledger.holding}
+        holding = state.ledger.holding
+        self._until = {uid: self._until.get(uid, deadline) for uid in holding}
+        self._keys = {uid: state.waiting.claim(uid).key for uid in holding}
         for uid in [uid for uid, until in self._until.items() if until <= now]:
             state.give_up_hold(uid)
             del self._until[uid]
@@ -69,7 +75,8 @@ class Holds:
         held = state.ledger.holding_in.get(claim.quota, ())
         if not held or not (claim.quota is None or self._policy.is_owed(state, claim)):
             return []
-        return [uid for uid in held if state.waiting.claim(uid).key > claim.key]
+        keys, waiting = self._keys, state.waiting
+        return [uid for uid in held if (keys.get(uid) or waiting.claim(uid).key) > claim.key]
 
     def displace(self, claim: Claim, held: list[str]) -> None:
         """Lesser claims lose what was held for them where there is no room or right any more."""

@@ -28,6 +28,8 @@ _LAST_NODES = 500
 _MOST_ELSEWHERE = 24
 _LAST_ELSEWHERE = 5_000
 _NOWHERE = -1
+_DENSE = 100_000
+"""How many pairs of node and quota are laid out rather than looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,11 @@ class _Attempt:
             return np.bincount(where, room, count).astype(np.float64, copy=False)
         quotas = self.state.running.quota[may_go]
         most = self._most(row, self.offer)
-        pairs, of = np.unique(where * len(most) + quotas, return_inverse=True)
+        keys = where * len(most) + quotas
+        if count * len(most) <= _DENSE:
+            given = np.bincount(keys, room, count * len(most)).reshape(count, len(most))
+            return np.asarray(np.minimum(given, most).sum(axis=1), dtype=np.float64)
+        pairs, of = np.unique(keys, return_inverse=True)
         given = np.minimum(np.bincount(of, room), most[pairs % len(most)])
         return np.bincount(pairs // len(most), given, count).astype(np.float64, copy=False)
 
@@ -326,7 +332,8 @@ class _Attempt:
             if (account, row) in self.limits
         }
         budgets = self.state.budgets.on(pod)
-        return Item(uid, pod.priority, pod.created, pod.path, helps, draws, budgets)
+        name = self.state.running.name(uid)
+        return Item(uid, pod.priority, pod.created, name, helps, draws, budgets)
 
     def _budgets(self, items: Sequence[Item]) -> dict[str, int]:
         return {path: self.state.budgets.left(path) for item in items for path in item.budgets}

@@ -1,10 +1,11 @@
 """The bound pods, in columns: what the victim search looks through.
 
 One look at fifty thousand pods is a handful of numpy calls: who may go, how much that would free on
-each node. Beside the columns stands each quota's list of pods in order of importance, made anew
-when one of them comes or goes.
+each node. Beside the columns stands each quota's list of pods in order of importance, kept up to
+date once somebody has asked for it.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.ledger import Entry
 from aliquot.engine.objects import Pod
-from aliquot.engine.order import Order, OrderKey
+from aliquot.engine.order import Natural, Order, OrderKey
 from aliquot.engine.quantity import LIMIT
 from aliquot.engine.tree import Tree
 
@@ -59,20 +60,24 @@ class Running:
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.place(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
-        self._ranked.pop(quota, None)
+        ranked = self._ranked.get(quota)
+        if ranked is not None:
+            at = bisect_left(ranked, self._keys[pod.uid], key=self._keys.__getitem__)
+            self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
 
     def remove(self, uid: str) -> None:
         """A pod is no longer there, or on its way out."""
         if uid in self.slots:
             slot = self.slots[uid]
             quota = int(self.quota[slot])
+            if quota in self._ranked:
+                self._ranked[quota] = [each for each in self._ranked[quota] if each != uid]
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
-            self._ranked.pop(quota, None)
             self._facts.data[:, slot] = _NOBODY
             self.slots.drop(uid)
 
     def ranked(self, quota: int) -> list[str]:
-        """The pods of a quota (by slot), the most important first."""
+        """The pods of a quota (by slot), the most important first: a new list when one changes."""
         found = self._ranked.get(quota)
         if found is None:
             pods = self._in_quota.get(quota, {})
@@ -105,6 +110,11 @@ class Running:
     def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of importance."""
         return self._keys[uid]
+
+    def name(self, uid: str) -> Natural:
+        """The pod's name, the way people order names: the last part of its place."""
+        name: Natural = self._keys[uid][-1]
+        return name
 
     def place(self, pod: Pod, entry: Entry) -> OrderKey:
         """The place that a pod has, or would have, in the order of its quota."""

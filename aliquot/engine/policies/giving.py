@@ -224,6 +224,7 @@ class _Givers:
         self.rows = rows
         tree = self.state.tree
         self._counted = managed_rows(self.state) if by_label else rows
+        self._walks: dict[int, Walk] = {}
         self.slots = [
             slot
             for slot in self.state.running.quotas()
@@ -241,7 +242,10 @@ class _Givers:
         over = np.zeros_like(mask)
         for slot in self.slots:
             walked = self._walk(slot)
-            over[walk(self.state, slot, self._counted).over] = True
+            counted = (
+                walked if self._counted == self.rows else walk(self.state, slot, self._counted)
+            )
+            over[counted.over] = True
             for row in self.rows:
                 keeps = self.state.tree.min.get(row, slot)
                 if down_to_floor or not self._above(slot, row):
@@ -259,7 +263,10 @@ class _Givers:
         return self._walk(slot).total[row] > self.state.tree.min.get(row, slot)
 
     def _walk(self, slot: int) -> Walk:
-        return walk(self.state, slot, self.rows)
+        found = self._walks.get(slot)
+        if found is None:
+            found = self._walks[slot] = walk(self.state, slot, self.rows)
+        return found
 
     def _explain(self, victim: Pod) -> str:
         """Who takes back what from whom, with the numbers; and the shortfall where there is one."""

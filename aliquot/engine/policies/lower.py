@@ -41,7 +41,8 @@ def _choose(state: State, items: list[Item], needs: dict[object, int]) -> list[I
 def _item(state: State, uid: str, excess: Rights) -> Item:
     pod, charge = state.pods[uid], dict(state.ledger.entries[uid].booking.charge)
     helps: dict[object, int] = {right: charge.get(right.row, 0) for right in excess}
-    return Item(uid, pod.priority, pod.created, pod.path, helps, {}, state.budgets.on(pod))
+    name = state.running.name(uid)
+    return Item(uid, pod.priority, pod.created, name, helps, {}, state.budgets.on(pod))
 
 
 def _words(state: State, quota: str, item: Item, excess: Rights) -> str:
