@@ -22,6 +22,7 @@ from aliquot.engine.config import Knobs
 from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
 from aliquot.engine.events import Event
 from aliquot.engine.holds import Holds
+from aliquot.engine.lane import Lane
 from aliquot.engine.ledger import Entry
 from aliquot.engine.order import importance
 from aliquot.engine.placement import Ask
@@ -32,7 +33,6 @@ from aliquot.engine.reclaim import Plan, search
 from aliquot.engine.state import State
 from aliquot.engine.summary import QuotaSummary, summarise
 from aliquot.engine.tree import OUTSIDE, ROOT
-from aliquot.engine.waiting import Lane
 
 Gate = Callable[[State, Claim, str | None], Refusal | None]
 """A check that a claim passes or not, on nodes of a class."""
@@ -56,7 +56,7 @@ class Engine:
         self._policy = POLICIES[policy](knobs)
         self.state = State(knobs, self._policy.order)
         if type(self._policy).turn is not Policy.turn:
-            self.state.waiting.turn = partial(self._policy.turn, self.state)
+            self.state.waiting.take_turns(partial(self._policy.turn, self.state))
         self._gates = (max_gate, self._policy.gate)
         self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
         self._now = 0

@@ -6,64 +6,13 @@ room in a quota, or on the nodes. It comes back when that has changed, and meanw
 So a full cluster with very many waiting pods costs a few lanes, not a pass over all pods.
 """
 
-import heapq
-from bisect import insort
-from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any
+from collections.abc import Container, Iterable, Iterator
 
 from aliquot.engine.circles import mark
 from aliquot.engine.claim import Claim
-from aliquot.engine.order import Natural
+from aliquot.engine.lane import Lane
+from aliquot.engine.line import Line, Turn, Turns
 from aliquot.engine.reasons import Reason, Refusal, Watch
-
-
-class Lane:
-    """Claims of one kind, in order of importance, and why they wait if they do."""
-
-    def __init__(self, kind: tuple[object, ...]) -> None:
-        self.kind = kind
-        self.claims: dict[str, Claim] = {}
-        self.refusal: Refusal | None = None
-        self.due: Claim | None = None
-        """The head with which the lane stands in the queue of this cycle, if it does."""
-        self._told: tuple[object, ...] = ()
-        self._untold: list[Claim] = []
-        self._queue: list[Claim] = []
-        self._gone = 0
-
-    def add(self, claim: Claim) -> None:
-        """Join the lane."""
-        self.claims[claim.uid] = claim
-        self._untold.append(claim)
-        queue = self._queue
-        if not queue or queue[-1].key < claim.key:
-            queue.append(claim)
-        else:
-            insort(queue, claim, lo=self._gone, key=lambda each: each.key)
-
-    def tell(self, refusal: Refusal) -> list[Claim]:
-        """The claims that do not know this reason yet: newcomers, or all if it is a new one."""
-        news = (refusal.reason, refusal.quota, refusal.resource)
-        told = self._untold if news == self._told else list(self.claims.values())
-        self._told, self._untold = news, []
-        return [claim for claim in told if self.claims.get(claim.uid) is claim]
-
-    @property
-    def head(self) -> Claim | None:
-        """The most important claim; claims that have left are skipped."""
-        queue, claims = self._queue, self.claims
-        while self._gone < len(queue):
-            claim = queue[self._gone]
-            if claims.get(claim.uid) is claim:
-                return claim
-            self._gone += 1
-        queue.clear()
-        self._gone = 0
-        return None
-
-
-Turn = tuple[Any, int, int, Natural, int, Lane, Claim]
-"""A place in the queue: what the policy puts first, the claim's key, then as they came."""
 
 
 class Waiting:
@@ -73,11 +22,8 @@ class Waiting:
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self._of: dict[str, tuple[Lane, Claim]] = {}
         """By the uid of each pod that waits, its lane and claim."""
-        self._due: list[Turn] = []
+        self._line = Line()
         self._parked: dict[Watch, dict[Lane, None]] = {}
-        self._pushed = 0
-        self.turn: Callable[[Claim], Any] | None = None
-        """What comes before importance in the order of claims, if a policy says so."""
         self.changes = 0
         """How often claims have come, or gone without being started."""
         self.mark = 0
@@ -103,7 +49,7 @@ class Waiting:
     def refused(self, reasons: Container[Reason]) -> list[Lane]:
         """The lanes that wait for one of these reasons, the most important first."""
         heads = [
-            (self._place(head), lane)
+            (self._line.place(head), lane)
             for lane in self._lanes.values()
             if lane.refusal is not None and lane.refusal.reason in reasons
             for head in (lane.head,)
@@ -139,26 +85,24 @@ class Waiting:
             if not lane.claims:
                 self._close(lane)
 
+    def take_turns(self, turn: Turn) -> None:
+        """Let quotas take turns; nobody waits yet."""
+        self._line = Turns(turn)
+
     def line_up(self) -> None:
-        """Put those who are due in line anew: a policy's turns have changed."""
-        if self.turn is not None:
-            due = [(lane, claim) for *_, lane, claim in self._due if lane.due is claim]
-            self._due = [self._turn(lane, claim) for lane, claim in due]
-            heapq.heapify(self._due)
+        """Put those who are due in line anew: turns have changed."""
+        self._line.line_up()
 
     def next(self) -> tuple[Lane, Claim] | None:
-        """The most important claim still to be tried, and its lane."""
-        while self._due:
-            turn, *_, lane, claim = self._due[0]
+        """The claim to be tried next, and its lane."""
+        while (first := self._line.first()) is not None:
+            lane, claim = first
             if lane.due is claim:
                 if lane.head is claim:
-                    if self.turn is None or self.turn(claim) <= turn:
-                        return lane, claim
-                    heapq.heapreplace(self._due, self._turn(lane, claim))
-                    continue  # others have got less since it was put in line
+                    return first
                 lane.due = None
                 self.wake([lane])
-            heapq.heappop(self._due)
+            self._line.drop()
         return None
 
     def start(self, lane: Lane, claim: Claim) -> None:
@@ -168,7 +112,7 @@ class Waiting:
         if lane.due is None:
             self._close(lane)
         else:
-            heapq.heapreplace(self._due, self._turn(lane, lane.due))
+            self._line.replace(lane, lane.due)
 
     def park(self, lane: Lane, refusal: Refusal) -> None:
         """Let a lane wait for what the refusal watches."""
@@ -188,15 +132,7 @@ class Waiting:
             if head is not None and head is not lane.due:
                 self._unpark(lane)
                 lane.due = head
-                heapq.heappush(self._due, self._turn(lane, head))
-
-    def _turn(self, lane: Lane, claim: Claim) -> Turn:
-        """A place in the queue: the claim's key, laid flat because flat tuples compare faster."""
-        self._pushed += 1
-        return (*self._place(claim), self._pushed, lane, claim)
-
-    def _place(self, claim: Claim) -> tuple[Any, int, int, Natural]:
-        return (0 if self.turn is None else self.turn(claim), *claim.key)
+                self._line.push(lane, head)
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]
