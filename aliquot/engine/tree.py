@@ -64,7 +64,9 @@ class Tree:
 
     def _account_for(self, group: str) -> None:
         """Make the account of a lending group agree with its quotas."""
-        members = [quota for quota in self.quotas.values() if quota.group == group and group]
+        if not group:
+            return
+        members = [quota for quota in self.quotas.values() if quota.group == group]
         if members:
             slot = self.groups[group] = self.slots.take(f"<group {group}>")
             total = self._resources.vector(plus(*(quota.min for quota in members)))

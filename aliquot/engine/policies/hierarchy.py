@@ -95,11 +95,15 @@ class Hierarchy(Policy):
         refusal = self._kind_gate(state, claim, charge)
         if refusal is not None:
             return refusal
+        used, share = state.ledger.used.get, shares.runtime.get
+        held = state.ledger.held.get if state.ledger.holding else None
         for slot in shares.accounts(claim.quota):
+            counted = shares.counted[slot]
             for row, amount in charge:
-                share = shares.runtime.get(row, slot)
-                if row in shares.counted[slot] and _taken(state, row, slot) + amount > share:
-                    return self._refusal(state, claim, slot, row, amount)
+                if row in counted:
+                    taken = used(row, slot) + (held(row, slot) if held is not None else 0)
+                    if taken + amount > share(row, slot):
+                        return self._refusal(state, claim, slot, row, amount)
         return None
 
     def beyond(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:

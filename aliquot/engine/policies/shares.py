@@ -5,8 +5,6 @@ resources, what their pods ask for, and what there is to share. The quota of the
 outside: what it uses is not there for the others.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,12 +68,11 @@ class Shares:
         self._measure()
         return self._tree.refresh()
 
-    def accounts(self, quota: str) -> Iterator[int]:
+    def accounts(self, quota: str) -> tuple[int, ...]:
         """Whose runtime bounds a quota's pods: its own first, then its ancestors'."""
         path = self._state.tree.path(quota)[:-1]
-        if path[0] in self.own:
-            yield self.own[path[0]]
-        yield from path
+        own = self.own.get(path[0])
+        return path if own is None else (own, *path)
 
     def _lay_out(self) -> None:
         """Make the tree of shares agree with the quotas: parents first, leftovers last."""
