@@ -17,8 +17,10 @@ class Nodes:
         self.slots = Slots()
         self.known: dict[str, Node] = {}
         self.allocatable = Columns(resources, self.slots)
-        self.changed: list[int] = []
-        """Slots in the order in which their nodes came, changed or went."""
+        self.version = 0
+        """Grows with every change of a node."""
+        self._changed_at: dict[int, int] = {}
+        """For each slot the version with which its node came, changed or went."""
         self.total: dict[str, int] = {}
         """What all nodes together have, by resource."""
         self._rank: NDArray[np.int64] | None = None
@@ -32,7 +34,7 @@ class Nodes:
         self.known[node.name] = node
         slot = self.slots.take(node.name)
         self.allocatable.fill(slot, self._resources.vector(node.allocatable, most=LIMIT - 1))
-        self.changed.append(slot)
+        self._note(slot)
         return slot
 
     def remove(self, name: str) -> None:
@@ -43,7 +45,15 @@ class Nodes:
             self._rank = None
             slot = self.slots[name]
             self.allocatable.fill(slot, ())
-            self.changed.append(slot)
+            self._note(slot)
+
+    def changed_since(self, version: int) -> list[int]:
+        """The slots whose nodes have changed since then."""
+        return [slot for slot, at in self._changed_at.items() if at > version]
+
+    def _note(self, slot: int) -> None:
+        self.version += 1
+        self._changed_at[slot] = self.version
 
     def at(self, slot: int) -> Node | None:
         """The node in this slot, if there is one now."""

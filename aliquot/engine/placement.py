@@ -204,10 +204,7 @@ class Placement:
         """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
         nodes = self._nodes
         return (
-            len(nodes.changed)
-            + len(nodes.slots.names)
-            + len(self._resources.names)
-            + self._room.epoch
+            nodes.version + len(nodes.slots.names) + len(self._resources.names) + self._room.epoch
         )
 
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:

@@ -27,13 +27,13 @@ class Standings:
     def of(self, where: Where) -> NDArray[np.int64]:
         """The column, up to date."""
         read, column = self._kept.get(where, (0, np.empty(0, dtype=np.int64)))
-        changed = self._nodes.changed
         if len(column) < len(self._nodes.slots):
             more = len(self._nodes.slots) - len(column)
             column = np.append(column, np.full(more, Barred.GONE, dtype=np.int64))
-        for slot in set(changed[read:]):
-            column[slot] = self._points(where, slot)
-        self._kept[where] = (len(changed), column)
+        if read != self._nodes.version:
+            for slot in self._nodes.changed_since(read):
+                column[slot] = self._points(where, slot)
+        self._kept[where] = (self._nodes.version, column)
         return column
 
     def _points(self, where: Where, slot: int) -> int:
