@@ -44,6 +44,11 @@ _OTHERS_COULD_HELP = (
     Reason.ANCESTOR_EXCEEDED,
     Reason.NO_NODE_FITS,
 )
+_MOST_HOPEFUL = 200
+"""How many claims are tried again in one cycle because something has changed somewhere.
+
+Each costs a search for victims; those who were longest without one come first.
+"""
 _IN_A_CIRCLE = "; those who could make way did so before, and to ask them again goes in a circle"
 
 
@@ -60,6 +65,8 @@ class Engine:
         self._gates = (max_gate, self._policy.gate)
         self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
         self._now = 0
+        self._hopeful = 0
+        """How many claims that found nobody to take back from are still to be tried again."""
         self._ripe: int | None = None
         """When the next pod will have run for `minRuntime`, if a claim waits for that."""
 
@@ -88,19 +95,26 @@ class Engine:
 
     def _use_what_is_idle(self) -> Iterator[Bind]:
         """Nothing has started: let claims go beyond their share, where the policy lets them."""
-        waiting = self.state.waiting
-        for lane in waiting.refused((Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED)):
-            while (claim := lane.head) is not None:
-                gates = (max_gate, self._policy.beyond)
-                if self._judge(claim, gates) is not None:
-                    break
-                waiting.remove(claim.uid)
-                self._policy.lent(claim)
-                yield from self._binds(claim)
+        waiting, gates = self.state.waiting, (max_gate, self._policy.beyond)
+        line = waiting.refused((Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED))
+        while (first := line.first()) is not None:
+            lane, claim = first
+            if self._judge(claim, gates) is not None:
+                line.drop()
+                continue
+            waiting.remove(claim.uid)
+            self._policy.lent(claim)
+            yield from self._binds(claim)
+            head = lane.head
+            if head is None:
+                line.drop()
+            else:
+                line.replace(lane, head)
 
     def next_deadline(self) -> int | None:
         """When a cycle is due even if nothing happens before: a hold ends, a pod may be asked."""
-        moments = (self._holds.deadline(), self._ripe, self._policy.deadline(self.state))
+        now = self._now if self._hopeful else None
+        moments = (now, self._holds.deadline(), self._ripe, self._policy.deadline(self.state))
         return min((moment for moment in moments if moment is not None), default=None)
 
     def summarise(self) -> list[QuotaSummary]:
@@ -205,8 +219,9 @@ class Engine:
         state = self.state
         if claim.quota is None or not claim.pods[0].preempts:
             return False
-        if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED:
-            return True
+        shared = state.tree.quotas[claim.quota].is_parent or refusal.quota != claim.quota
+        if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED or shared:
+            return True  # others than its own quota's pods could give
         own = state.running.quota == state.tree.slots[claim.quota]
         return bool((own & (state.running.priority < claim.priority)).any())
 
@@ -301,11 +316,13 @@ class Engine:
         """Try claims again that found nobody to take back from, if that may have changed."""
         waiting, ripe = self.state.waiting, self._ripe is not None and self._now >= self._ripe
         if self.state.stirred or ripe:
-            waiting.wake(waiting.parked(BORROWERS))
+            self._hopeful = len(waiting.parked(BORROWERS))
             if ripe:
                 waiting.wake(waiting.parked(ROOM))
                 self._ripe = None
             self.state.stirred = False
+        waiting.wake(waiting.parked(BORROWERS)[: min(self._hopeful, _MOST_HOPEFUL)])
+        self._hopeful = max(self._hopeful - _MOST_HOPEFUL, 0)
 
     def _lower(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, a quota above a lowered bound gives back at once.

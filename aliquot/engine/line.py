@@ -49,9 +49,9 @@ class Line:
     def line_up(self) -> None:
         """Turns have changed; here nobody takes any."""
 
-    def place(self, claim: Claim) -> tuple[Any, ...]:
-        """Where a claim would stand."""
-        return claim.key
+    def another(self) -> "Line":
+        """An empty line of the same order."""
+        return Line()
 
     def _place(self, lane: Lane, claim: Claim) -> Place:
         self._pushed += 1
@@ -83,7 +83,7 @@ class Turns(Line):
                 heapq.heappop(self._order)
                 continue
             *_, lane, claim = line[0]
-            if self.place(claim) <= stood:
+            if self._standing(claim) <= stood:
                 return lane, claim
             heapq.heapreplace(self._order, self._entry(claim))
         return None
@@ -109,10 +109,14 @@ class Turns(Line):
         self._order = [self._entry(line[0][-1]) for line in self._quotas.values() if line]
         heapq.heapify(self._order)
 
-    def place(self, claim: Claim) -> tuple[Any, ...]:
+    def another(self) -> Line:
+        """An empty line of the same order."""
+        return Turns(self._turn)
+
+    def _standing(self, claim: Claim) -> tuple[Any, ...]:
         """The turn of its quota, then its importance."""
         return (self._turn(claim), *claim.key)
 
     def _entry(self, claim: Claim) -> tuple[tuple[Any, ...], int, str | None]:
         self._pushed += 1
-        return self.place(claim), self._pushed, claim.quota
+        return self._standing(claim), self._pushed, claim.quota

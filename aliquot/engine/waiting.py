@@ -46,16 +46,15 @@ class Waiting:
             if head is not None:
                 yield head, len(lane.claims)
 
-    def refused(self, reasons: Container[Reason]) -> list[Lane]:
-        """The lanes that wait for one of these reasons, the most important first."""
-        heads = [
-            (self._line.place(head), lane)
-            for lane in self._lanes.values()
-            if lane.refusal is not None and lane.refusal.reason in reasons
-            for head in (lane.head,)
-            if head is not None
-        ]
-        return [lane for _, lane in sorted(heads, key=lambda pair: pair[0])]
+    def refused(self, reasons: Container[Reason]) -> Line:
+        """The lanes that wait for one of these reasons, in a line of their own."""
+        line = self._line.another()
+        for lane in self._lanes.values():
+            if lane.refusal is not None and lane.refusal.reason in reasons:
+                head = lane.head
+                if head is not None:
+                    line.push(lane, head)
+        return line
 
     def claims(self) -> Iterator[Claim]:
         """All waiting claims."""

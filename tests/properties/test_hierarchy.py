@@ -16,7 +16,7 @@ from aliquot.engine.decisions import Bind, Decision, Evict
 from aliquot.engine.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.objects import Amounts, Node, Pod, Quota, Shape
 from tests.properties.clusters import GPU
-from tests.properties.runtime_rules import TOP, Team, by_the_rules
+from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
 
 MOST_ROUNDS = 150
 RESOURCES = ("cpu", GPU)
@@ -31,6 +31,9 @@ class World:
     waves: tuple[tuple[Pod, ...], ...]
     knobs: HierarchyKnobs
     lose: bool
+    late: int
+    edit: Quota
+    """A quota as it is changed to half-way."""
 
 
 def amounts(**named: int) -> Amounts:
@@ -39,7 +42,8 @@ def amounts(**named: int) -> Amounts:
 
 @st.composite
 def quotas(draw: st.DrawFn, name: str, parent: str | None, is_parent: bool) -> Quota:
-    low = {"cpu": draw(st.integers(0, 6)), "gpu": draw(st.integers(0, 6))}
+    named = draw(st.sampled_from((("cpu", "gpu"), ("cpu", "gpu"), ("gpu",), ("cpu",))))
+    low = {each: draw(st.integers(0, 6)) for each in named}
     high = {each: value + draw(st.integers(0, 8)) for each, value in low.items()}
     return Quota(
         name,
@@ -85,7 +89,11 @@ def worlds(draw: st.DrawFn) -> World:
     knobs = HierarchyKnobs(
         recycle=draw(st.sampled_from(("demand", "always"))), surplus=draw(st.booleans())
     )
-    return World(nodes, tuple(tree), tuple(map(tuple, waves)), knobs, draw(st.booleans()))
+    old = draw(st.sampled_from([quota for quota in tree if not quota.fallback]))
+    edit = draw(quotas(old.name, old.parent, old.is_parent))
+    late = draw(st.sampled_from((0, 1, 10**10)))
+    lose = draw(st.booleans())
+    return World(nodes, tuple(tree), tuple(map(tuple, waves)), knobs, lose, late, edit)
 
 
 class Play:
@@ -128,7 +136,41 @@ class Play:
             for node in self.nodes.values()
         )
 
+    def shared(self) -> set[str]:
+        """The resources that any quota names."""
+        return {name for quota in self.quotas.values() for name, _ in (*quota.min, *quota.max)}
+
+    def kept_back(self, pod: Pod, resource: str) -> int:
+        """What quotas that never lend have left of their min, for others than this pod's."""
+        path = self.path(self.quota(pod))
+        kept = 0
+        for quota in self.quotas.values():
+            above = [each for each in self.path(quota)[1:] if each not in path]
+            if not quota.lend and quota not in path and all(each.lend for each in above):
+                floor = self.figures(resource)[quota.name].scaled_min
+                kept += max(floor - self.used(quota, resource), 0)
+        return kept
+
+    def lends(self, pod: Pod) -> bool:
+        """May it use what is idle, beyond its quota's runtime?"""
+        tops = [quota for quota in self.quotas.values() if quota.parent is None]
+        return (
+            self.world.knobs.surplus
+            and pod.preemptible
+            and all(
+                sum(self.used(quota, resource) for quota in tops)
+                + amount
+                + self.kept_back(pod, resource)
+                <= sum(dict(node.allocatable)[resource] for node in self.nodes.values())
+                for resource, amount in pod.shape.requests
+                if resource in self.shared()
+            )
+        )
+
     def runtime(self, quota: Quota, resource: str) -> int:
+        return self.figures(resource)[quota.name].runtime
+
+    def figures(self, resource: str) -> dict[str, Result]:
         """By the plain rules, from what pods ask for that run or could."""
         row, own = RESOURCES.index(resource), dict.fromkeys(self.quotas, 0)
         for pod in self.pods.values():
@@ -147,7 +189,7 @@ class Play:
         ]
         total = sum(dict(node.allocatable)[resource] for node in self.nodes.values())
         one = 1000 if resource == "cpu" else 1
-        return by_the_rules(teams, row, total, one)[quota.name].runtime
+        return by_the_rules(teams, row, total, one)
 
     def within(self, pod: Pod) -> bool:
         """Would its quota, and those above it, stay within their runtime?"""
@@ -155,7 +197,7 @@ class Play:
             self.used(quota, resource) + amount <= self.runtime(quota, resource)
             for quota in self.path(self.quota(pod))
             for resource, amount in pod.shape.requests
-            if resource in RESOURCES
+            if resource in self.shared()
         )
 
     def fits(self, pod: Pod, node: Node) -> bool:
@@ -185,7 +227,7 @@ class Play:
         return all(
             sum(dict(each.shape.requests).get(r, 0) for each in like) + n <= low.get(r, 0)
             for r, n in pod.shape.requests
-            if r in RESOURCES
+            if r in self.shared()
         )
 
     def rest(self) -> None:
@@ -199,7 +241,7 @@ class Play:
             deadline = self.engine.next_deadline()
             if deadline is None:
                 return self.at_rest()
-            self.now = max(self.now, deadline)
+            self.now = max(self.now, deadline + self.world.late)
         raise AssertionError("it never comes to rest")
 
     def carry_out(self, decision: Decision) -> None:
@@ -208,7 +250,7 @@ class Play:
                 assert self.fits(pod, self.nodes[host])
                 assert self.below_max(pod)
                 assert self.unmovable_within_min(pod)
-                assert self.within(pod) or (self.world.knobs.surplus and pod.preemptible)
+                assert self.within(pod) or self.lends(pod)
                 self.set(replace(pod, node=host, started=self.now))
             case Evict(pod, claimant, reason):
                 self.check_victim(pod, claimant, reason)
@@ -229,7 +271,7 @@ class Play:
             assert any(
                 self.used(quota, resource) > self.runtime(quota, resource)
                 for resource in dict(pod.shape.requests)
-                if resource in RESOURCES
+                if resource in self.shared()
             )
         else:
             assert reason == "NodeLost"
@@ -244,8 +286,7 @@ class Play:
             if pod.node is None:
                 free = any(self.fits(pod, node) for node in self.nodes.values())
                 may = self.below_max(pod) and self.unmovable_within_min(pod)
-                lent = self.world.knobs.surplus and pod.preemptible
-                assert not (free and may and (lent or self.within(pod)))
+                assert not (free and may and (self.lends(pod) or self.within(pod)))
                 assert self.engine.why(pod.uid) is not None
         for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
             self.engine.state.waiting.add(claim)
@@ -268,6 +309,9 @@ def test_quota_trees_come_to_rest_by_the_rules(world: World) -> None:
         for pod in wave:
             play.set(pod)
         play.rest()
+    play.quotas[world.edit.name] = world.edit
+    play.engine.apply(QuotaSet(world.edit))
+    play.rest()
     if world.lose and len(play.nodes) > 1:
         del play.nodes["n0"]
         play.engine.apply(NodeGone("n0"))

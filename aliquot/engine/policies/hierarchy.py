@@ -12,26 +12,24 @@ import numpy as np
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Vector
-from aliquot.engine.config import HierarchyKnobs, Knobs
+from aliquot.engine.config import SECOND, HierarchyKnobs, Knobs
 from aliquot.engine.decisions import Evict
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import Pod
 from aliquot.engine.offer import Limits, Mask, Offer, Right, Rights
 from aliquot.engine.policies import giving, recycling
 from aliquot.engine.policies.base import Policy
-from aliquot.engine.policies.borrowing import soon
 from aliquot.engine.policies.shares import Shares
 from aliquot.engine.policies.walk import Rows
 from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
 from aliquot.engine.summary import QuotaSummary
+from aliquot.engine.tree import ROOT
 
 _FINE = 2**32
 """Into so many parts a runtime is divided to see who uses less of theirs."""
 _ENDLESS = LIMIT * _FINE
-_IN_VAIN = -LIMIT
-"""Long since: nobody there can go, so there is nothing to wait for."""
 
 
 class Hierarchy(Policy):
@@ -47,6 +45,9 @@ class Hierarchy(Policy):
         """Pods that were started on what would otherwise have been idle."""
         self._over_since: dict[int, int] = {}
         """Since when a quota has used more than its runtime, surplus aside, by slot."""
+        self._in_vain: dict[int, list[str]] = {}
+        """Quotas of whose pods, these, nobody can go: there is nothing to wait for."""
+        self._was_ripe: set[int] = set()
         self._now = 0
 
     def begin(self, state: State, now: int) -> Iterable[str]:
@@ -64,7 +65,11 @@ class Hierarchy(Policy):
         """When a quota will have been above its runtime for long enough, and it matters."""
         if self._knobs.recycle == "demand" and not len(state.waiting):
             return None
-        moments = [since + self._knobs.revoke_after for since in self._over_since.values()]
+        moments = [
+            since + self._knobs.revoke_after
+            for slot, since in self._over_since.items()
+            if slot not in self._in_vain
+        ]
         return min((moment for moment in moments if moment > self._now), default=None)
 
     def turn(self, state: State, claim: Claim) -> object:
@@ -76,12 +81,15 @@ class Hierarchy(Policy):
         if shares is None or claim.quota is None:
             return 0
         slot, most = state.tree.slots[claim.quota], 0
+        if slot not in shares.sharing:
+            return 0
         if slot in self._turns and slot not in state.ledger.moved:
             return self._turns[slot]
-        for row in shares.counted.get(slot, ()):
-            used = _taken(state, row, slot)
+        account = shares.account(slot)
+        for row in shares.rows:
+            used = shares.taken(row, account)
             if used:
-                share = shares.runtime.get(row, slot)
+                share = shares.runtime.get(row, account)
                 most = max(most, used * _FINE // share if share else _ENDLESS)
         state.ledger.moved.pop(slot, None)
         self._turns[slot] = most
@@ -95,22 +103,30 @@ class Hierarchy(Policy):
         refusal = self._kind_gate(state, claim, charge)
         if refusal is not None:
             return refusal
-        used, share = state.ledger.used.get, shares.runtime.get
-        held = state.ledger.held.get if state.ledger.holding else None
+        rows, share = shares.rows, shares.runtime.get
         for slot in shares.accounts(claim.quota):
-            counted = shares.counted[slot]
             for row, amount in charge:
-                if row in counted:
-                    taken = used(row, slot) + (held(row, slot) if held is not None else 0)
-                    if taken + amount > share(row, slot):
-                        return self._refusal(state, claim, slot, row, amount)
+                if row in rows and shares.taken(row, slot) + amount > share(row, slot):
+                    return self._refusal(state, claim, slot, row, amount)
         return None
 
     def beyond(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
-        """What is idle may be used beyond runtime; not by pods that nobody could take it from."""
+        """What is idle may be used beyond runtime; not by pods that nobody could take it from.
+
+        Nor what belongs to a quota that never lends.
+        """
         if not self._knobs.surplus or not all(pod.preemptible for pod in claim.pods):
             return self.gate(state, claim, node_class)
-        return self._kind_gate(state, claim, claim.charge(node_class))
+        assert claim.quota is not None
+        shares, root = self._fresh(state), state.tree.slots[ROOT]
+        path, charge = state.tree.path(claim.quota), claim.charge(node_class)
+        for row, amount in charge:
+            used = sum(shares.taken(row, slot) for slot in shares.first_level)
+            if row in shares.rows and (
+                used + amount + shares.kept_back(row, path) > shares.runtime.get(row, root)
+            ):
+                return self.gate(state, claim, node_class)
+        return self._kind_gate(state, claim, charge)
 
     def lent(self, claim: Claim) -> None:
         """These are the first to go when a claim within its runtime asks."""
@@ -126,9 +142,9 @@ class Hierarchy(Policy):
             account = slot if slot in path else path[0]
             for row, amount in claim.charge(node_class):
                 most = state.tree.max.get(row, slot)
-                if row in shares.counted[slot]:
+                if row in shares.rows:
                     most = min(most, shares.runtime.get(row, slot))
-                short = soon(state, row, slot) + amount - most
+                short = shares.soon(row, slot) + amount - most
                 if most < LIMIT and short > rights.get(Right(account, row), 0):
                     rights[Right(account, row)] = short
         return rights
@@ -144,23 +160,46 @@ class Hierarchy(Policy):
             yield settled
             return
         yield from giving.from_those_who_go_first(asking)
-        quota = state.tree.quotas[asking.quota]
-        if self._kind_gate(state, claim, claim.charge(node_class)) is not None:
+        quota, charge = state.tree.quotas[asking.quota], claim.charge(node_class)
+        if self._kind_gate(state, claim, charge) is not None:
             return
-        if not any(right.slot == asking.slot for right in rights):
+        if self._within_own(state, claim, charge):
             yield from self._from_overuse(asking, node_class)
         if not quota.fallback:
             yield from giving.from_own(asking)
+
+    def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
+        """Who is above runtime and will have to give back, and when."""
+        if not self._over_since or not self._within_own(state, claim, claim.charge(None)):
+            return ""
+        slot, since = min(self._over_since.items(), key=lambda pair: (pair[1], pair[0]))
+        left = since + self._knobs.revoke_after - self._now
+        if left <= 0 or self._knobs.recycle == "always":
+            return ""
+        name = state.tree.slots.names[slot]
+        return f"; quota {name} uses more than its runtime, and gives back in {left // SECOND} s"
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is it within its quota's runtime, whatever is held?"""
         if claim.quota is None or state.tree.quotas[claim.quota].outside:
             return claim.quota is not None
-        shares, slot = self._fresh(state), state.tree.slots[claim.quota]
+        shares = self._fresh(state)
+        account = shares.account(state.tree.slots[claim.quota])
         return all(
-            state.ledger.used.get(row, slot) + amount <= shares.runtime.get(row, slot)
-            for row, amount in claim.charge(None)
-            if row in shares.counted[slot]
+            shares.part(state.ledger.used, row, account) + n <= shares.runtime.get(row, account)
+            for row, n in claim.charge(None)
+            if row in shares.rows
+        )
+
+    def _within_own(self, state: State, claim: Claim, charge: Vector) -> bool:
+        """Would its quota's own pods stay within their runtime, and within max?"""
+        shares, slot = self._fresh(state), state.tree.slots[str(claim.quota)]
+        account = shares.account(slot)
+        return all(
+            shares.soon(row, account) + amount
+            <= min(shares.runtime.get(row, account), state.tree.max.get(row, slot))
+            for row, amount in charge
+            if row in shares.rows
         )
 
     def recycle(self, state: State, now: int) -> list[Evict]:
@@ -169,11 +208,11 @@ class Hierarchy(Policy):
             return []
         gone: list[Evict] = []
         for slot, since in sorted(self._over_since.items()):
-            if since + self._knobs.revoke_after <= now:
-                shares = self._fresh(state)
-                bounds = {row: shares.runtime.get(row, slot) for row in shares.counted[slot]}
-                evictions = recycling.evictions(state, slot, bounds, self._surplus, now)
-                self._over_since[slot] = now if evictions else _IN_VAIN
+            if since + self._knobs.revoke_after <= now and slot not in self._in_vain:
+                evictions = recycling.evictions(state, self._fresh(state), slot, self._surplus, now)
+                self._over_since[slot] = now
+                if not evictions and not state.knobs.eviction.min_runtime:
+                    self._in_vain[slot] = state.running.ranked(slot)
                 gone += evictions
         return gone
 
@@ -183,7 +222,9 @@ class Hierarchy(Policy):
         completed = []
         for each in summaries:
             slot = state.tree.slots[each.name]
-            rows = {names[row]: row for row in shares.counted.get(slot, ())}
+            named = {*each.min, *each.max} or {names[row] for row in shares.rows}
+            counted = shares.rows if slot in shares.sharing else ()
+            rows = {names[row]: row for row in sorted(counted) if names[row] in named}
             runtime = {name: shares.runtime.get(row, slot) for name, row in rows.items()}
             low = {name: shares.scaled_min.get(row, slot) for name, row in rows.items()}
             request = each.request
@@ -209,6 +250,8 @@ class Hierarchy(Policy):
         name = claim.quota
         assert name is not None
         quota, slot = state.tree.quotas[name], state.tree.slots[name]
+        if quota.outside:
+            return None
         if quota.is_parent and self._knobs.parent_pods == "refuse":
             words = f"quota {name} is a parent: pods belong to the quotas below it"
             return Refusal(Reason.PARENT_QUOTA, words, name, watch=(Watch(quota=name),))
@@ -217,7 +260,7 @@ class Hierarchy(Policy):
         used = self._unmovable(state, name)
         for row, amount in charge:
             low = state.tree.min.get(row, slot)
-            if row in self._fresh(state).counted[slot] and used.get(row, 0) + amount > low:
+            if row in self._fresh(state).rows and used.get(row, 0) + amount > low:
                 resource = state.resources.names[row]
                 return Refusal(
                     Reason.NON_PREEMPTIBLE_ABOVE_MIN,
@@ -245,12 +288,12 @@ class Hierarchy(Policy):
         own = slot not in path[1:]
         name = str(claim.quota) if own else str(state.tree.slots.names[slot])
         resource = state.resources.names[row]
-        share, held = shares.runtime.get(row, slot), state.ledger.held.get(row, slot)
+        share, held = shares.runtime.get(row, slot), shares.part(state.ledger.held, row, slot)
         above = "" if own else f", above {claim.quota}"
         return Refusal(
             Reason.RUNTIME_EXCEEDED if own else Reason.ANCESTOR_EXCEEDED,
             f"quota {name}{above}: runtime {text(resource, share)} {resource}, "
-            f"used {text(resource, state.ledger.used.get(row, slot))}{kept(resource, held)}, "
+            f"used {text(resource, shares.taken(row, slot) - held)}{kept(resource, held)}, "
             f"{asked(claim.size, resource, amount)}",
             quota=name,
             resource=resource,
@@ -261,12 +304,17 @@ class Hierarchy(Policy):
         """Note who is above runtime, and since when; wake those who wait for that to be long."""
         shares = self._fresh(state)
         over = recycling.overused(state, shares, self._surplus)
-        ripe = self._ripe(now)
         self._over_since = {slot: self._over_since.get(slot, now) for slot in over}
-        if self._ripe(now) - ripe or any(
-            since + self._knobs.revoke_after == now for since in self._over_since.values()
-        ):
+        ranked = state.running.ranked
+        self._in_vain = {
+            slot: pods
+            for slot, pods in self._in_vain.items()
+            if slot in self._over_since and pods is ranked(slot)
+        }
+        ripe = self._ripe(now)
+        if ripe - self._was_ripe:
             state.stirred = True
+        self._was_ripe = ripe
 
     def _ripe(self, now: int) -> set[int]:
         after = self._knobs.revoke_after
@@ -303,24 +351,22 @@ class Hierarchy(Policy):
         for slot in {int(slot) for slot in state.running.quota[may_go]}:
             for row in rows:
                 over = 0
-                if row in shares.counted.get(slot, ()):
-                    over = soon(state, row, slot) - shares.runtime.get(row, slot)
+                if row in shares.rows and slot in shares.sharing:
+                    account = shares.account(slot)
+                    over = shares.soon(row, account) - shares.runtime.get(row, account)
                 limits[slot, row] = max(over, 0)
         soft = frozenset(key for key, over in limits.items() if over)
 
         def explain(victim: Pod) -> str:
             name = str(state.tree.home(victim))
             slot = state.tree.slots[name]
+            account = shares.account(slot)
             row = next((row for row in rows if limits.get((slot, row))), rows[0])
             resource = state.resources.names[row]
             return (
-                f"quota {name} uses {text(resource, soon(state, row, slot))} {resource}, runtime "
-                f"{text(resource, shares.runtime.get(row, slot))}; "
+                f"quota {name} uses {text(resource, shares.soon(row, account))} {resource}, "
+                f"runtime {text(resource, shares.runtime.get(row, account))}; "
                 f"{asking.claim.pods[0].path} starts within the runtime of quota {asking.quota}"
             )
 
         return Offer(may_go, reason, explain, nodes, limits, soft)
-
-
-def _taken(state: State, row: int, slot: int) -> int:
-    return state.ledger.used.get(row, slot) + state.ledger.held.get(row, slot)

@@ -5,16 +5,15 @@ resources, what their pods ask for, and what there is to share. The quota of the
 outside: what it uses is not there for the others.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable
 
+from aliquot.engine.claim import Claim
+from aliquot.engine.columns import Columns
 from aliquot.engine.config import HierarchyKnobs
 from aliquot.engine.objects import Quota
 from aliquot.engine.runtime import RuntimeTree
 from aliquot.engine.state import State
 from aliquot.engine.tree import OUTSIDE, ROOT
-
-Masks = NDArray[np.bool_]
 
 
 class Shares:
@@ -34,11 +33,15 @@ class Shares:
         self._hopeless: dict[int, dict[int, int]] = {}
         self.own: dict[int, int] = {}
         """The slot that stands for a parent's own pods among its children, by its slot."""
+        self._parents: dict[int, int] = {}
+        """The parents of those slots."""
         self.runtime = self._tree.runtime
         self.scaled_min = self._tree.scaled_min
         self.request = self._tree.request
-        self.counted: dict[int, frozenset[int]] = {}
-        """The resources in which a quota is bound, by slot: those it names; if none, all named."""
+        self.sharing: dict[int, Quota] = {}
+        """The quotas that share, by slot."""
+        self.rows: frozenset[int] = frozenset()
+        """The resources that are shared: those that any of these quotas names."""
 
     def refresh(self) -> list[int]:
         """Bring everything up to date; the slots of quotas whose runtime has changed.
@@ -61,12 +64,20 @@ class Shares:
             asked.update(self._asking)
         if self._find_hopeless():
             asked.update(self._asking)
-        standing_in = set(self.own.values())
         for slot in asked:
-            if slot in self._asking and slot not in standing_in:
+            if slot in self.sharing:
                 self._ask(slot)
         self._measure()
         return self._tree.refresh()
+
+    @property
+    def first_level(self) -> Iterable[int]:
+        """The quotas at the top."""
+        return self._tree.children(self._state.tree.slots[ROOT])
+
+    def account(self, slot: int) -> int:
+        """Whose runtime bounds a quota's own pods in the first place."""
+        return self.own.get(slot, slot)
 
     def accounts(self, quota: str) -> tuple[int, ...]:
         """Whose runtime bounds a quota's pods: its own first, then its ancestors'."""
@@ -74,26 +85,57 @@ class Shares:
         own = self.own.get(path[0])
         return path if own is None else (own, *path)
 
+    def part(self, columns: Columns, row: int, account: int) -> int:
+        """An amount of an account; a parent's own pods have what is not its children's."""
+        parent = self._parents.get(account)
+        if parent is None:
+            return columns.get(row, account)
+        below = sum(columns.get(row, each) for each in self._tree.children(parent))
+        return columns.get(row, parent) - below
+
+    def taken(self, row: int, account: int) -> int:
+        """What is used or held in an account."""
+        ledger = self._state.ledger
+        return self.part(ledger.used, row, account) + self.part(ledger.held, row, account)
+
+    def soon(self, row: int, account: int) -> int:
+        """The same once those who are leaving have left."""
+        return self.taken(row, account) - self.part(self._state.leaving.charge, row, account)
+
+    def kept_back(self, row: int, path: tuple[int, ...]) -> int:
+        """What quotas that never lend have not used yet of their min, for others than these."""
+        kept = 0
+        for slot, quota in self.sharing.items():
+            if not quota.lend and slot not in path:
+                fenced = any(
+                    not self.sharing[above].lend
+                    for above in self._state.tree.path(quota.name)[1:-1]
+                    if above not in path
+                )
+                if not fenced:
+                    kept += max(self.scaled_min.get(row, slot) - self.taken(row, slot), 0)
+        return kept
+
     def _lay_out(self) -> None:
         """Make the tree of shares agree with the quotas: parents first, leftovers last."""
         tree, resources = self._state.tree, self._state.resources
         sharing = [quota for quota in tree.quotas.values() if not quota.outside]
-        named = {quota.name: _named(quota) for quota in sharing}
-        everything = frozenset().union(*named.values())
+        named = {name for quota in sharing for name, _ in (*quota.min, *quota.max)}
+        self.rows = frozenset(resources.row(name) for name in sorted(named))
         self._outside = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
         self._outside.append(tree.slots[OUTSIDE])
-        before, self._asking, self.own, self.counted = self._asking, {}, {}, {}
+        before, self._asking = self._asking, {}
+        self.own, self._parents, self.sharing = {}, {}, {}
         sharing.sort(key=lambda quota: len(tree.path(quota.name)))
         for quota in sharing:
             slot, parent = tree.path(quota.name)[:2]
-            rows = frozenset(resources.row(each) for each in named[quota.name] or everything)
             self._set(slot, parent, quota, quota.min)
-            self.counted[slot] = rows
+            self.sharing[slot] = quota
             self._asking[slot] = None
             if quota.is_parent and self._knobs.parent_pods == "implicitChild":
                 own = self.own[slot] = tree.slots.take(f"<own pods of {quota.name}>")
                 self._set(own, slot, quota, _left_over(quota, sharing))
-                self.counted[own] = rows
+                self._parents[own] = slot
                 self._asking[own] = None
         gone = [slot for slot in before if slot not in self._asking]
         for slot in sorted(gone, key=self._tree.depth, reverse=True):
@@ -106,18 +148,18 @@ class Shares:
         self._tree.set(slot, parent, name, *bounds, lend=quota.lend, scale=scale)
 
     def _ask(self, slot: int) -> None:
-        """What the quota's own pods ask for, in what it is bound in."""
-        ledger, own = self._state.ledger, self.own.get(slot)
+        """What the quota's own pods ask for of what is shared."""
+        ledger, account = self._state.ledger, self.account(slot)
         below = self._tree.children(slot)
         hopeless = self._hopeless.get(slot, {})
-        for row in self.counted[slot]:
+        for row in range(len(self._state.resources)):
             total = 0
-            for column in (ledger.used, ledger.held, ledger.wanted):
+            for column in (ledger.used, ledger.held, ledger.wanted) if row in self.rows else ():
                 total += column.get(row, slot) - sum(column.get(row, each) for each in below)
-            self._tree.ask(slot if own is None else own, row, total - hopeless.get(row, 0))
+            self._tree.ask(account, row, max(total - hopeless.get(row, 0), 0))
 
     def _find_hopeless(self) -> bool:
-        """What waiting pods ask for that no node could hold even if it were empty.
+        """What waiting pods ask for that could not start, even if they had a share.
 
         They ask in vain, so nobody's share is kept for them. True if that may have changed.
         """
@@ -128,12 +170,20 @@ class Shares:
         self._hopeless_at = moment
         before, self._hopeless = self._hopeless, {}
         for claim, number in state.waiting.kinds():
-            if claim.quota is None or all(state.placement.could_hold(ask) for ask in claim.asks):
+            if claim.quota is None or not self._is_hopeless(claim):
                 continue
             sums = self._hopeless.setdefault(state.tree.slots[claim.quota], {})
             for row, amount in claim.charge(None):
                 sums[row] = sums.get(row, 0) + amount * number
         return before != self._hopeless
+
+    def _is_hopeless(self, claim: Claim) -> bool:
+        """Can it not start, whatever the shares are?"""
+        state, first = self._state, claim.pods[0]
+        quota = state.tree.quotas[str(claim.quota)]
+        astray = quota.is_parent and self._knobs.parent_pods == "refuse"
+        holds = state.placement.could_hold
+        return first.gated or first.terminating or astray or not all(map(holds, claim.asks))
 
     def _measure(self) -> None:
         """What there is to share: what the nodes have, less what is used outside the shares."""
@@ -141,10 +191,6 @@ class Shares:
         for row, name in enumerate(state.resources.names):
             used = sum(state.ledger.used.get(row, slot) for slot in self._outside)
             self._tree.total(row, state.nodes.total.get(name, 0) - used)
-
-
-def _named(quota: Quota) -> frozenset[str]:
-    return frozenset(name for name, _ in (*quota.min, *quota.max))
 
 
 def _left_over(quota: Quota, quotas: list[Quota]) -> tuple[tuple[str, int], ...]:
