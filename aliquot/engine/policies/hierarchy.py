@@ -78,7 +78,7 @@ class Hierarchy(Policy):
         By the shares as they were when the cycle began.
         """
         shares = self._shares
-        if shares is None or claim.quota is None:
+        if shares is None or claim.quota not in state.tree.quotas:
             return 0
         slot, most = state.tree.slots[claim.quota], 0
         if slot not in shares.sharing:
