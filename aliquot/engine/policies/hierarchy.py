@@ -209,9 +209,10 @@ class Hierarchy(Policy):
         gone: list[Evict] = []
         for slot, since in sorted(self._over_since.items()):
             if since + self._knobs.revoke_after <= now and slot not in self._in_vain:
-                evictions = recycling.evictions(state, self._fresh(state), slot, self._surplus, now)
+                shares, surplus = self._fresh(state), self._surplus
+                evictions = recycling.evictions(state, shares, slot, surplus, now)
                 self._over_since[slot] = now
-                if not evictions and not state.knobs.eviction.min_runtime:
+                if not evictions and not recycling.evictions(state, shares, slot, surplus, LIMIT):
                     self._in_vain[slot] = state.running.ranked(slot)
                 gone += evictions
         return gone

@@ -156,6 +156,8 @@ class Shares:
             total = 0
             for column in (ledger.used, ledger.held, ledger.wanted) if row in self.rows else ():
                 total += column.get(row, slot) - sum(column.get(row, each) for each in below)
+            if account != slot:
+                self._tree.ask(slot, row, 0)
             self._tree.ask(account, row, max(total - hopeless.get(row, 0), 0))
 
     def _find_hopeless(self) -> bool:
