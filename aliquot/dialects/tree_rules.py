@@ -10,7 +10,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from aliquot.dialects import amounts, koordinator
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
-from aliquot.dialects.koordinator import IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
+from aliquot.dialects.koordinator import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
 from aliquot.dialects.manifest import KEP9_GROUPS, Key, Manifest
 from aliquot.dialects.quota_rules import bound_field, pointer
 from aliquot.dialects.quotas import has_koordinator_keys, quota, quota_name, spec
@@ -38,6 +38,7 @@ def check_tree(forest: Forest, coming: Container[str] = ()) -> Iterator[Finding]
     yield from no_circles(members, forest)
     yield from children_within_min(members)
     yield from known_to_the_parent(members)
+    yield from special_ones_stand_alone(members)
     yield from one_tree(members, forest)
 
 
@@ -198,6 +199,19 @@ def _second_tree(manifest: Manifest, tree: str, other: str, first: Manifest) -> 
     here = f"{tree!r} is another tree" if tree else "without an id it is in another tree"
     problem = f"{here} than {there} of {pointer(first)}; several trees are not supported yet"
     return manifest.finding("error", f"metadata.labels[{TREE}]", problem)
+
+
+def special_ones_stand_alone(members: Iterable[Member]) -> Iterator[Finding]:
+    """They take pods from everywhere: at the first level, and without quotas below them."""
+    for manifest, _, keys in members:
+        if not _is_special(manifest, (SYSTEM, DEFAULT)):
+            continue
+        if keys.parent:
+            problem = "belongs at the first level: it takes pods from everywhere"
+            yield manifest.finding("error", _parent_field(manifest), problem)
+        if keys.is_parent:
+            problem = "cannot be a parent: it takes pods from everywhere"
+            yield manifest.finding("error", f"metadata.labels[{IS_PARENT}]", problem)
 
 
 def special_ones_stay(

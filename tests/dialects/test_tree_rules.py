@@ -300,3 +300,13 @@ def test_what_cannot_be_read_is_a_warning() -> None:
     body = tree_quota("a/x")
     body["metadata"]["annotations"] = {f"{KOORDINATOR}admission": "{}"}
     assert [problem for _, _, problem in alone(body)] == ["is not considered yet"]
+
+
+def test_quotas_that_take_pods_from_everywhere_stand_alone() -> None:
+    default = "koordinator-system/koordinator-default-quota"
+    (below,) = problems(parent("a/top"), tree_quota(default, parent="top"))
+    assert below == (PARENT, "belongs at the first level: it takes pods from everywhere")
+    (above,) = problems(parent(default))
+    assert above[0] == f"metadata.labels[{KOORDINATOR}is-parent]"
+    assert above[1].startswith("cannot be a parent")
+    assert problems(tree_quota(default, {"cpu": 1}, {"cpu": 9})) == []
