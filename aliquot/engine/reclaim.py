@@ -28,8 +28,6 @@ _LAST_NODES = 500
 _MOST_ELSEWHERE = 24
 _LAST_ELSEWHERE = 5_000
 _NOWHERE = -1
-_DENSE = 100_000
-"""How many pairs of node and quota are laid out rather than looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +223,7 @@ class _Attempt:
         where = self.state.running.node[may_go]
         for row, amount in ask.room:
             free = self._free(row)[:count]
-            possible &= free + self._freed(row, may_go, where, count) >= amount
+            possible &= free + self._freed(row, may_go, where, count, most) >= amount
             shortage += np.maximum(amount - free, 0) / amount
         found = np.flatnonzero(possible)
         order = np.lexsort((self.state.nodes.rank[found], shortage[found]))
@@ -233,26 +231,23 @@ class _Attempt:
         return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
 
     def _freed(
-        self, row: int, may_go: Mask, where: NDArray[np.int64], count: int
+        self, row: int, may_go: Mask, where: NDArray[np.int64], count: int, most: int
     ) -> NDArray[np.float64]:
-        """What would come free on every node if all of these went; no quota gives beyond its limit.
+        """What would come free on every node if all of these went.
 
         As floats: large enough for any sum, and only to see which nodes are worth a closer look.
+        That no quota gives beyond its limit is looked at when very many nodes are.
         """
         if not len(where):
             return np.zeros(count)
         room = self.state.running.room.data[row][may_go].astype(np.float64)
-        if not any(limited == row for _, limited in self.offer.limits):
+        if most < _LAST_NODES or not any(limited == row for _, limited in self.offer.limits):
             return np.bincount(where, room, count).astype(np.float64, copy=False)
-        quotas = self.state.running.quota[may_go]
-        most = self._most(row, self.offer)
-        keys = where * len(most) + quotas
-        if count * len(most) <= _DENSE:
-            given = np.bincount(keys, room, count * len(most)).reshape(count, len(most))
-            return np.asarray(np.minimum(given, most).sum(axis=1), dtype=np.float64)
+        limit = self._most(row, self.offer)
+        keys = where * len(limit) + self.state.running.quota[may_go]
         pairs, of = np.unique(keys, return_inverse=True)
-        given = np.minimum(np.bincount(of, room), most[pairs % len(most)])
-        return np.bincount(pairs // len(most), given, count).astype(np.float64, copy=False)
+        given = np.minimum(np.bincount(of, room), limit[pairs % len(limit)])
+        return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
 
     def _promising(self, nodes: list[int], may_go: Mask, most: int) -> list[int]:
         """Of very many nodes, the least short, and those where the least important pods run."""
