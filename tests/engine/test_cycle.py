@@ -47,13 +47,14 @@ class Tries:
 
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[str] = []
-        judge = engine._judge
+        trial = engine._trial
+        judge = trial.judge
 
         def counted(claim: Claim) -> Refusal | None:
             self.seen.append(claim.uid)
             return judge(claim)
 
-        monkeypatch.setattr(engine, "_judge", counted)
+        monkeypatch.setattr(trial, "judge", counted)
 
     def take(self) -> list[str]:
         seen, self.seen = self.seen, []

@@ -1,0 +1,187 @@
+"""Trying a claim: may it start, and where; if not, who could make way for it, or why nobody can.
+
+First the gates (may it start, as far as the quotas go), then placement (which node has room). What
+passes both is reserved. A claim that does not may have others make way, as its policy offers them;
+what comes of the trial is a verdict, and carrying it out is for the cycle.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.holds import Holds
+from aliquot.engine.ledger import Entry
+from aliquot.engine.policies import Policy
+from aliquot.engine.policies.limits import max_gate
+from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
+from aliquot.engine.reclaim import Plan, search
+from aliquot.engine.state import State
+from aliquot.engine.tree import OUTSIDE, ROOT
+
+Gate = Callable[[State, Claim, str | None], Refusal | None]
+"""A check that a claim passes or not, on nodes of a class."""
+
+Verdict = Refusal | Plan | None
+"""Why not; or who must go first; or nothing: it may start, and what it takes is reserved."""
+
+_OTHERS_COULD_HELP = (
+    Reason.QUOTA_MAX_EXCEEDED,
+    Reason.BORROWING_EXHAUSTED,
+    Reason.RUNTIME_EXCEEDED,
+    Reason.ANCESTOR_EXCEEDED,
+    Reason.NO_NODE_FITS,
+)
+_IN_A_CIRCLE = "; those who could make way did so before, and to ask them again goes in a circle"
+
+
+class Trial:
+    """Tries claims against the gates, the nodes, and those who could make way."""
+
+    def __init__(self, state: State, policy: Policy, holds: Holds) -> None:
+        self.state = state
+        self._policy = policy
+        self._holds = holds
+        self._gates = (max_gate, policy.gate)
+        self.now = 0
+
+    def why(self, claim: Claim) -> Refusal | None:
+        """Why a waiting claim cannot start now, with the numbers of now; None if it can."""
+        ledger = self.state.ledger
+        held = [uid for uid in claim.uids() if uid in ledger.holding]
+        only = self._holds.node_class(claim)
+        lesser = self._holds.lesser(claim)
+        with ledger.lifted([*held, *(u for u in lesser if u not in held)]):
+            before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.pods}
+            refusal = self.judge(claim, only=only)
+            verdict = refusal and self._reclaim(claim, refusal)
+            ledger.restore(before)
+        return verdict if isinstance(verdict, Refusal) else refusal
+
+    def book(self, claim: Claim) -> tuple[Verdict, list[str]]:
+        """Reserve right and room for the whole claim; or say who must go first, or why not.
+
+        What is held for the claim itself does not stand in its way; nor, if that is not enough,
+        what is held for lesser claims of its quota: those who may have to stand back are named.
+        """
+        ledger = self.state.ledger
+        if not ledger.holding:
+            refusal = self.judge(claim)
+            return refusal and self._reclaim(claim, refusal), []
+        only = self._holds.node_class(claim)
+        with ledger.lifted(uid for uid in claim.uids() if uid in ledger.holding):
+            refusal = self.judge(claim, only=only)
+            if refusal is None:
+                return None, []
+            lesser = self._holds.lesser(claim)
+            with ledger.lifted(lesser):
+                refusal = self.judge(claim, only=only) if lesser else refusal
+                verdict = refusal and self._reclaim(claim, refusal)
+        return verdict, lesser
+
+    def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
+        """A refused claim may have others make way for it, or wait for those who are leaving."""
+        if refusal.reason not in _OTHERS_COULD_HELP:
+            return refusal
+        plan = self._search(claim)
+        if plan is None:
+            if not self._may_hope(claim, refusal):
+                return refusal
+            message = refusal.message + self._policy.hint(self.state, claim, refusal)
+            return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
+        if plan.victims and self._goes_round(claim, plan):
+            message = f"{refusal.message}{_IN_A_CIRCLE}"
+            return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
+        if plan.victims or claim.uid not in self._holds:
+            return plan
+        words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
+        everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
+        return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
+
+    def _may_hope(self, claim: Claim, refusal: Refusal) -> bool:
+        """Could others make way for it some time, if something else changes?"""
+        state = self.state
+        if claim.quota is None or not claim.pods[0].preempts:
+            return False
+        shared = state.tree.quotas[claim.quota].is_parent or refusal.quota != claim.quota
+        if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED or shared:
+            return True  # others than its own quota's pods could give
+        own = state.running.quota == state.tree.slots[claim.quota]
+        return bool((own & (state.running.priority < claim.priority)).any())
+
+    def _goes_round(self, claim: Claim, plan: Plan) -> bool:
+        """Has the same been done before, with nothing changed from outside since?"""
+        circles, victims = self.state.circles, tuple(victim.pod for victim in plan.victims)
+        move = circles.move(self.state.waiting.mark, claim.pods, victims)
+        return circles.was_made(move, self._policy.is_owed(self.state, claim))
+
+    def _search(self, claim: Claim) -> Plan | None:
+        """Who must go so that the claim can start; class by class where charges depend on it."""
+        state = self.state
+        classes: list[str | None] = [None]
+        if any(ask.by_class for ask in claim.asks):
+            classes = list(state.placement.classes(claim.asks[0]))
+        plans = []
+        for node_class in classes:
+            rights = self._policy.rights(state, claim, node_class)
+            offers = self._policy.offers(state, claim, node_class, rights, self.now)
+            only = None if node_class is None else [node_class]
+            plan = search(state, claim, rights, offers if claim.pods[0].preempts else (), only)
+            if plan is not None:
+                plans.append(plan)
+        return min(plans, key=lambda plan: plan.key, default=None)
+
+    def judge(
+        self, claim: Claim, gates: tuple[Gate, ...] | None = None, only: str | None = None
+    ) -> Refusal | None:
+        """Reserve right and room for the claim, or say why not; nobody goes for it.
+
+        Only on nodes of one class, if that is given.
+        """
+        gates = gates or self._gates
+        first = claim.pods[0]
+        if first.gated:
+            return Refusal(Reason.SCHEDULING_GATED, "the pod has scheduling gates to be removed")
+        if first.terminating:
+            return Refusal(Reason.TERMINATING, "the pod is being deleted")
+        if any(ask.by_class for ask in claim.asks):
+            return self._judge_by_class(claim, gates, only)
+        return self._gate(claim, None, gates) or self._place(claim, None)
+
+    def _judge_by_class(
+        self, claim: Claim, gates: tuple[Gate, ...], only: str | None
+    ) -> Refusal | None:
+        """Where the charge depends on the node's class: only classes that the gates pass."""
+        classes = self.state.placement.classes(claim.asks[0]) if only is None else [only]
+        words = {node_class: self._gate(claim, node_class, gates) for node_class in classes}
+        refusals = [refusal for refusal in words.values() if refusal is not None]
+        allowed = [node_class for node_class in classes if words[node_class] is None]
+        refusal = refusals[0] if refusals and not allowed else self._place(claim, allowed)
+        if refusal is None or not refusals:
+            return refusal
+        watch = {watch: None for each in (refusal, *refusals) for watch in each.watch}
+        message = refusal.message
+        if allowed:
+            message += f"; of nodes of another class it is too much: {refusals[0].message}"
+        return replace(refusal, message=message, watch=tuple(watch))
+
+    def _gate(
+        self, claim: Claim, node_class: str | None, gates: tuple[Gate, ...]
+    ) -> Refusal | None:
+        for gate in gates:
+            refusal = gate(self.state, claim, node_class)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
+        """Reserve a node for each pod, or for none."""
+        state = self.state
+        before: dict[str, Entry | None] = {}
+        for pod, ask in zip(claim.pods, claim.asks, strict=True):
+            node = state.placement.find(ask, classes)
+            if isinstance(node, Refusal):
+                state.ledger.restore(before)
+                return node
+            before[pod.uid] = state.ledger.entries.get(pod.uid)
+            state.ledger.reserve(pod.uid, state.booking(ask, claim.quota, node))
+        return None
