@@ -15,6 +15,7 @@ from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.forest import Special
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.quotas import KINDS
 from aliquot.errors import InputError
@@ -35,8 +36,8 @@ class Inputs:
     """What the GPUs of the nodes come to in GB."""
     objections: list[Finding] = field(default_factory=list)
     """What a cluster would refuse because of pods; a simulation shows what becomes of them."""
-    special: bool = False
-    """Are quotas expected to be there that nobody wrote?"""
+    special: Special = ""
+    """Whose quotas are expected to be there that nobody wrote?"""
 
     def manifests(self) -> Iterator[Manifest]:
         """Every object that ever comes."""
@@ -68,7 +69,7 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
         read.take(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.stand_ins)
     inputs.cards = cards(settings.gpu, inputs.manifests())
-    inputs.special = policy.has_special_quotas(policy.expected(settings, inputs.manifests()))
+    inputs.special = policy.special_quotas(policy.expected(settings, inputs.manifests()))
     _check(inputs, settings)
     return inputs
 

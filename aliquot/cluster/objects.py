@@ -15,7 +15,7 @@ from aliquot.dialects import amounts, quotas
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_memory import as_written
 from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Manifest
-from aliquot.dialects.policy import has_special_quotas
+from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.quota_status import status_annotations
 from aliquot.engine.summary import QuotaSummary
 
@@ -28,7 +28,7 @@ def objects(simulation: Simulation) -> Iterator[Body]:
     state, given = simulation.engine.state, simulation.world.store.objects
     summaries = {each.name: each for each in simulation.engine.summarise()}
     figures = status_annotations(state, summaries)
-    trees = has_special_quotas(simulation.engine.policy)
+    trees = special_quotas(simulation.engine.policy) == "koordinator"
     built_in = (each for each, _ in simulation.world.forest.pairs if each.key not in given)
     for manifest in (*given.values(), *built_in):
         name = quotas.quota_name(manifest)

@@ -7,6 +7,7 @@ that make sense by themselves.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from aliquot.dialects import queues
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
@@ -28,7 +29,7 @@ from aliquot.engine.quantity import parse, text
 Quotas = Sequence[tuple[Manifest, Quota]]
 """Each as it was written, and as it was read."""
 
-_SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
+SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 """Suffixes of bytes, which a number of GB does not have."""
 
 
@@ -40,15 +41,15 @@ def check_quotas(
     What has to do with parents and children is in `tree_rules`. Without `all_nodes`, nothing is
     said about what the nodes have: some of them are not known.
     """
-    quotas = forest.pairs
+    quotas, everybody = forest.pairs, (*forest.pairs, *forest.queues)
     yield from min_within_max(quotas)
     yield from one_quota_a_name(quotas)
     yield from one_quota_a_namespace(forest)
     yield from within_hard(quotas, objects)
-    yield from one_unit_for_gpus(quotas)
+    yield from one_unit_for_gpus(everybody)
     yield from not_alone_in_its_group(quotas)
     if all_nodes:
-        yield from guarantees_within_capacity(quotas, objects, cards)
+        yield from guarantees_within_capacity(everybody, objects, cards)
 
 
 def check_quota(manifest: Manifest) -> Iterator[Finding]:
@@ -128,7 +129,7 @@ def gpu_memory_in_gigabytes(manifest: Manifest) -> Iterator[Finding]:
     for word, written in (("min", spec(manifest).min), ("max", spec(manifest).max)):
         for name in SPELLINGS:
             value = str((written or {}).get(name, 0))
-            if value.endswith(_SLIPS):
+            if value.endswith(SLIPS):
                 count = parse(value).nanos // 10**9
                 problem = f"{value} is {count} GB: GPU memory is a number of GB, such as 40"
                 yield manifest.finding("warning", f"spec.{word}[{name}]", problem)
@@ -214,6 +215,9 @@ def guarantees_within_capacity(
 
 def bound_field(manifest: Manifest, word: str, resource: str) -> str:
     """Where a bound stands, in the spelling of its author."""
+    if manifest.kind == queues.KIND:
+        where = {"min": "spec.guarantee.resource", "max": "spec.capability"}[word]
+        return f"{where}[{as_written(resource, queues.bounds(manifest)[where])}]"
     bounds: Mapping[str, object] | None = getattr(spec(manifest), word)
     return f"spec.{word}[{as_written(resource, bounds)}]"
 

@@ -161,7 +161,7 @@ def test_configuration_is_checked_to_the_last_key(
 def test_policies_and_kinds_that_are_not_there_yet(aliquot: Run) -> None:
     assert "queues" in refused(aliquot, [node()], "--policy", "queues")
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
-    assert "not supported yet" in refused(aliquot, [{**queue, "metadata": {"name": "q"}}])
+    assert "which is not available yet" in refused(aliquot, [{**queue, "metadata": {"name": "q"}}])
 
 
 def test_usage(aliquot: Run) -> None:

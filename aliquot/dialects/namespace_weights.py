@@ -1,0 +1,49 @@
+"""Volcano's weights of namespaces, which it keeps among the limits of ResourceQuotas.
+
+A weight is a whole number of at least 1; whatever else is written counts as 1, and so does nothing.
+Of several ResourceQuotas in a namespace, the highest counts.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from aliquot.dialects.findings import Finding
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.wire import ResourceQuotaSpec, ResourceQuotaWire
+from aliquot.engine.quantity import LIMIT, parse
+from aliquot.errors import QuantityError
+
+KEY = "volcano.sh/namespace.weight"
+
+_ONE = 10**9
+
+
+def weights(objects: Iterable[Manifest]) -> Mapping[str, int]:
+    """The weight of every namespace, as these objects have it; of those not listed, 1."""
+    found: defaultdict[str, int] = defaultdict(lambda: 1)
+    for each in objects:
+        if isinstance(each.content, ResourceQuotaWire):
+            found[each.namespace] = max(found[each.namespace], _written(each.content) or 1)
+    return found
+
+
+def weight_that_counts(manifest: Manifest) -> Iterator[Finding]:
+    """Whoever writes 0 or 1.5 does not mean 1."""
+    content = manifest.content
+    assert isinstance(content, ResourceQuotaWire)
+    hard = (content.spec or ResourceQuotaSpec()).hard or {}
+    if KEY in hard and _written(content) is None:
+        problem = f"{hard[KEY]!r} is no whole number of at least 1, and counts as 1"
+        yield manifest.finding("warning", f"spec.hard[{KEY}]", problem)
+
+
+def _written(content: ResourceQuotaWire) -> int | None:
+    """The weight that a ResourceQuota gives; None if it gives none that makes sense."""
+    value = ((content.spec or ResourceQuotaSpec()).hard or {}).get(KEY)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        nanos = parse(str(value)).nanos
+    except QuantityError:
+        return None
+    return min(nanos // _ONE, LIMIT) if nanos >= _ONE and nanos % _ONE == 0 else None
