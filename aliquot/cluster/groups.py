@@ -23,13 +23,18 @@ class Groups:
 
     def __init__(self, store: Store, tell: Callable[[Event], None]) -> None:
         self.gangs: dict[str, Gang] = {}
-        self.of: dict[Key, str] = {}
-        """The name of the group of each of Volcano's Jobs."""
+        self._names: dict[Key, str] = {}
+        """The names of groups, by their owners."""
         self._store = store
         self._tell = tell
         self._made: dict[Key, Key] = {}
         """The groups that nobody wrote: whose they are."""
         self._dropped: set[Key] = set()
+
+    def of_job(self, manifest: Manifest) -> str:
+        """The name of the group of one of Volcano's Jobs; other owners of pods have none."""
+        is_job = isinstance(manifest.content, GangJobWire)
+        return self._names[manifest.key] if is_job else ""
 
     def make(self, change: Change) -> set[Key]:
         """Make the groups of the Jobs that come; returns their keys, and those of dropped ones."""
@@ -38,16 +43,16 @@ class Groups:
                 self._made.pop(each.key, None)
                 owner = owner_of(each)
                 if owner is not None:
-                    self.of[owner] = each.name
+                    self._names[owner] = each.name
         arrived = [each for each in change.apply if isinstance(each.content, GangJobWire)]
         dropped, self._dropped = self._dropped, set()
         return dropped | {self._make(each) for each in arrived}
 
     def _make(self, job: Manifest) -> Key:
-        name = self.of.setdefault(job.key, job.name)
+        name = self._names.setdefault(job.key, job.name)
         group = key(gangs.KIND, job.namespace, name)
         if group not in self._store.objects or group in self._made:
-            self.of[job.key] = job.name
+            self._names[job.key] = job.name
             made = jobs.pod_group(job)
             self._store.put(made)
             self._made[made.key] = job.key
@@ -56,7 +61,7 @@ class Groups:
 
     def drop(self, job: Key) -> None:
         """A Job is no longer there, nor the group that was made for it."""
-        self.of.pop(job, None)
+        self._names.pop(job, None)
         for group, owner in list(self._made.items()):
             if owner == job:
                 del self._made[group]

@@ -8,16 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from aliquot.cluster import files, members, states
+from aliquot.cluster import files, members, queue_members, states
 from aliquot.cluster.changes import Change, Changes
-from aliquot.dialects import configuration, policy
+from aliquot.dialects import configuration, gangs, policy
 from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Special
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.manifest import Key, Manifest, key
 from aliquot.dialects.quotas import KINDS
+from aliquot.dialects.wire import GangJobWire
 from aliquot.errors import InputError
 
 
@@ -77,6 +78,7 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
 def _check(inputs: Inputs, settings: Configuration) -> None:
     """Note what is to be said of every state: each thing once, with the time it first comes up."""
     ever = {each.name for each in inputs.manifests() if each.kind in KINDS}
+    keys = {key for each in inputs.manifests() for key in _keys(each)}
     parents_hold_pods = settings.hierarchy.parent_pods == "implicitChild"
     seen: set[Finding] = set()
 
@@ -90,7 +92,15 @@ def _check(inputs: Inputs, settings: Configuration) -> None:
         at = state.change.at
         note(states.found(state), at, inputs.findings)
         note(members.strangers(state, ever), at, inputs.findings)
+        note(queue_members.queue_strangers(state, keys), at, inputs.findings)
         note(members.objections(state, parents_hold_pods), at, inputs.objections)
+        note(queue_members.queue_objections(state), at, inputs.objections)
+
+
+def _keys(manifest: Manifest) -> list[Key]:
+    """What an object is known by; a Job of Volcano has a group under its own name."""
+    group = key(gangs.KIND, manifest.namespace, manifest.name)
+    return [manifest.key, *([group] if isinstance(manifest.content, GangJobWire) else [])]
 
 
 def load_configuration(file: str | None) -> Configuration:

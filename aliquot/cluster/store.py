@@ -93,7 +93,8 @@ class Store:
             case QueueWire():
                 queues.queue(manifest)
             case PodGroupWire():
-                self.gang(manifest)
+                gangs.gang(manifest)
+                self._gang_priority(manifest)
             case PriorityClassWire(value=None):
                 raise manifest.error("value", "is missing")
             case PriorityClassWire(value=value):
@@ -162,12 +163,15 @@ class Store:
 
         Without `queues`, there are none that it could be in.
         """
+        queue = namespace_queue(manifest.namespace, self.objects)
+        read = gangs.gang(manifest, queue, self._gang_priority(manifest), created)
+        return read if queues else replace(read, quota=None)
+
+    def _gang_priority(self, manifest: Manifest) -> int | None:
+        """The priority of a whole gang, if it has one apart from its pods'."""
         name = gangs.spec(manifest).priority_class_name
         spec = PodSpec(priority_class_name=name)
-        priority = self.priority(spec, manifest, "spec")[0] if name else None
-        queue = namespace_queue(manifest.namespace, self.objects)
-        read = gangs.gang(manifest, queue, priority, created)
-        return read if queues else replace(read, quota=None)
+        return self.priority(spec, manifest, "spec")[0] if name else None
 
     def _check_node(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str

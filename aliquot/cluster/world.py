@@ -321,7 +321,7 @@ class World:
         return now + (len(ranks) if moment is None else ranks.get(moment, len(ranks)))
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
-        group = self._groups.of.get(manifest.key, "")
+        group = self._groups.of_job(manifest)
         workload = Workload(manifest, self._manners(manifest), now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:

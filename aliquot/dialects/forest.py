@@ -147,7 +147,8 @@ def _queues(manifests: Iterable[Manifest], special: bool) -> Iterator[tuple[Mani
         found.append(default_queue())
     alone = [(each, queues.queue(each)) for each in found]
     if not special:
-        alone = [(m, q) for m, q in alone if not q.fallback or q.min or q.max]
+        counts = {queues.parent(each) for each in found}
+        alone = [(m, q) for m, q in alone if not q.fallback or q.min or q.max or q.name in counts]
     names = {each.name for each, _ in alone}
     written = ((each.name, queues.parent(each)) for each, _ in alone)
     parents = without_circles({name: up for name, up in written if up in names and up is not None})

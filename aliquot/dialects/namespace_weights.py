@@ -4,8 +4,7 @@ A weight is a whole number of at least 1; whatever else is written counts as 1, 
 Of several ResourceQuotas in a namespace, the highest counts.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import Manifest
@@ -18,12 +17,14 @@ KEY = "volcano.sh/namespace.weight"
 _ONE = 10**9
 
 
-def weights(objects: Iterable[Manifest]) -> Mapping[str, int]:
-    """The weight of every namespace, as these objects have it; of those not listed, 1."""
-    found: defaultdict[str, int] = defaultdict(lambda: 1)
+def weights(objects: Iterable[Manifest]) -> dict[str, int]:
+    """The weight of every namespace that has another than 1, as these objects have it."""
+    found: dict[str, int] = {}
     for each in objects:
         if isinstance(each.content, ResourceQuotaWire):
-            found[each.namespace] = max(found[each.namespace], _written(each.content) or 1)
+            weight = _written(each.content) or 1
+            if weight > found.get(each.namespace, 1):
+                found[each.namespace] = weight
     return found
 
 
