@@ -109,7 +109,7 @@ def staying(state: State) -> Iterator[Manifest]:
 
 def _home(manifest: Manifest, forest: Forest) -> str | None:
     named = koordinator.quota_named(manifest)
-    known = forest.names.get(named, named) if named is not None else None
+    known = forest.meaning(named) if named is not None else None
     return forest.homes.of(known, manifest.namespace)
 
 

@@ -38,7 +38,7 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("batch", "Job"): wire.WorkloadWire,
     (VOLCANO_GROUP, "Queue"): wire.QueueWire,
     (VOLCANO_GROUP, "PodGroup"): wire.PodGroupWire,
-    ("scheduling.x-k8s.io", "PodGroup"): wire.PodGroupWire,
+    **{(group, "PodGroup"): wire.PodGroupWire for group in KEP9_GROUPS},
     (VOLCANO_JOBS, "Job"): wire.GangJobWire,
     (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
     **{(group, "ElasticQuota"): wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},

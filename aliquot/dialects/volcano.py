@@ -43,6 +43,8 @@ NO_TIES = Ties()
 
 def ties(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Ties:
     """What the metadata of a pod say; two words that differ are refused."""
+    if not metadata.annotations and not metadata.labels:
+        return NO_TIES
     gang, gang_field = _word(
         [
             *((metadata.annotations, f"{field}.annotations", key) for key in GROUP_ANNOTATIONS),

@@ -16,6 +16,7 @@ from tests.cli.volcano import pod_group as group
 from tests.dialects.manifests import read
 
 PLUGINS = "scheduling.x-k8s.io/v1alpha1"
+OLDER = "scheduling.sigs.k8s.io/v1alpha1"
 
 
 def with_labels(body: Body, **labels: Any) -> Body:
@@ -44,6 +45,7 @@ def test_what_a_group_does_not_say() -> None:
 def test_a_group_of_the_scheduler_plugins() -> None:
     body = group("a/g", PLUGINS, minMember=2, minResources={"cpu": 2}, scheduleTimeoutSeconds=10)
     assert gang(read(body)) == Gang("a/g", 2, (), (("cpu", 2000),))
+    assert gang(read(group("a/g", OLDER, minMember=2))) == Gang("a/g", 2)
     fields = [each.field for each in check_gang(read(body)) if each.severity == "warning"]
     assert fields == ["spec.scheduleTimeoutSeconds"]
 

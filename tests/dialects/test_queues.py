@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from aliquot.dialects import configuration
+from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest, Special, plant
 from aliquot.dialects.queue_rules import check_queue, check_queue_change, check_queues
@@ -197,3 +199,10 @@ def test_who_cannot_be_deleted() -> None:
         assert (found.place, found.problem) == ("there", "cannot be deleted")
     (found,) = deleted("top", queue("a", parent="top"))
     assert found.problem == "cannot be deleted: it is the parent of a"
+
+
+def test_the_knob_of_the_policy_reaches_the_engine() -> None:
+    head = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
+    for given, expected in (({}, False), ({"queues": {"priorityBands": True}}, True)):
+        settings = configuration.read(Document("test", {**head, **given}))
+        assert configuration.knobs(settings).queues.priority_bands is expected
