@@ -195,6 +195,19 @@ def without_circles(parents: Mapping[str, str]) -> dict[str, str]:
     return {name: parent for name, parent in parents.items() if name not in round_and_round}
 
 
+def circle(name: str, parents: Mapping[str, str | None]) -> str | None:
+    """In words, the way up from a quota that leads back to it; None if there is an end."""
+    trail = {name: None}
+    at = parents.get(name)
+    while at is not None and at not in trail:
+        trail[at] = None
+        at = parents.get(at)
+    if at != name:
+        return None
+    words = " is below ".join([*trail, at])
+    return "is its own parent" if len(trail) == 1 else f"a circle: {words}"
+
+
 def _above(name: str, parents: Mapping[str, str]) -> set[str]:
     """All that comes above a quota; in a circle, the quota itself too."""
     seen: set[str] = set()

@@ -7,14 +7,13 @@ findings; it never raises and never changes anything.
 from collections.abc import Collection, Container, Iterator, Mapping
 
 from aliquot.dialects import queues
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import Forest
-from aliquot.dialects.gpu_memory import SPELLINGS, as_written
+from aliquot.dialects.findings import Finding, few
+from aliquot.dialects.forest import Forest, circle
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.queues import KIND, ROOT, SPECIAL
-from aliquot.dialects.quota_rules import SLIPS
+from aliquot.dialects.quota_rules import gpu_memory_in_gigabytes
 from aliquot.engine.objects import Amounts
-from aliquot.engine.quantity import parse, text
+from aliquot.engine.quantity import text
 
 _HIERARCHY = ("volcano.sh/hierarchy", "volcano.sh/hierarchy-weights")
 _GUARANTEE, _DESERVED, _CAPABILITY = (
@@ -26,7 +25,7 @@ def check_queue(manifest: Manifest) -> Iterator[Finding]:
     """What is wrong with one queue by itself, or worth a word."""
     yield from bounds_in_order(manifest)
     yield from bounds_that_count(manifest)
-    yield from gpu_memory_in_gigabytes(manifest)
+    yield from gpu_memory_in_gigabytes(manifest, queues.bounds(manifest))
     yield from only_what_is_considered(manifest)
 
 
@@ -79,7 +78,7 @@ def _within(
         high = ceiling.get(resource, low)
         if low > high:
             numbers = f"{words[0]} {text(resource, low)} is above {words[1]}"
-            where = field(manifest, lower[0], resource)
+            where = queues.field(manifest, lower[0], resource)
             yield manifest.finding("error", where, f"{numbers} {text(resource, high)}")
 
 
@@ -91,17 +90,6 @@ def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
                 yield manifest.finding("warning", where, "has no effect on this queue")
         if queues.spec(manifest).parent:
             yield manifest.finding("error", "spec.parent", "the root has no parent")
-
-
-def gpu_memory_in_gigabytes(manifest: Manifest) -> Iterator[Finding]:
-    """`40Gi` is forty billion GB."""
-    for where, written in queues.bounds(manifest).items():
-        for name in SPELLINGS:
-            value = str(written.get(name, 0))
-            if value.endswith(SLIPS):
-                count = parse(value).nanos // 10**9
-                problem = f"{value} is {count} GB: GPU memory is a number of GB, such as 40"
-                yield manifest.finding("warning", f"{where}[{name}]", problem)
 
 
 def only_what_is_considered(manifest: Manifest) -> Iterator[Finding]:
@@ -139,28 +127,11 @@ def no_circles(forest: Forest) -> Iterator[Finding]:
     """Up from any queue, there is an end."""
     parents = {manifest.name: queues.parent(manifest) for manifest, _ in forest.queues}
     for manifest, _ in forest.queues:
-        trail = [manifest.name]
-        at = parents[manifest.name]
-        while at is not None and at not in trail:
-            trail.append(at)
-            at = parents.get(at)
-        if at == manifest.name:
-            words = " is below ".join([*trail, at])
-            problem = "is its own parent" if len(trail) == 1 else f"a circle: {words}"
+        problem = circle(manifest.name, parents)
+        if problem is not None:
             yield manifest.finding("error", "spec.parent", problem)
 
 
 def children_named(forest: Forest, name: str) -> Collection[str]:
     """The queues right below one."""
     return [each.name for _, each in forest.queues if each.parent == name]
-
-
-def field(manifest: Manifest, where: str, resource: str) -> str:
-    """Where an amount stands, in the spelling of its author."""
-    return f"{where}[{as_written(resource, queues.bounds(manifest)[where])}]"
-
-
-def few(names: list[str]) -> str:
-    """Names as a person would list them."""
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -4,6 +4,7 @@ A queue goes by its bare name, which no other quota has: those have a slash in t
 """
 
 from aliquot.dialects import amounts
+from aliquot.dialects.gpu_memory import as_written
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import Guarantee, Quantities, QueueSpec, QueueStatus, QueueWire
 from aliquot.engine.objects import Amounts, Quota
@@ -62,6 +63,11 @@ def bounds(manifest: Manifest) -> dict[str, Quantities]:
         "spec.deserved": said.deserved or {},
         "spec.capability": said.capability or {},
     }
+
+
+def field(manifest: Manifest, where: str, resource: str) -> str:
+    """Where an amount stands, in the spelling of its author."""
+    return f"{where}[{as_written(resource, bounds(manifest)[where])}]"
 
 
 def _amounts(quantities: Quantities | None, manifest: Manifest, field: str) -> Amounts:

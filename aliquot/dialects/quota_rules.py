@@ -23,13 +23,14 @@ from aliquot.dialects.quotas import (
     quota_name,
     spec,
 )
+from aliquot.dialects.wire import Quantities
 from aliquot.engine.objects import GPU_MEMORY, Quota, plus
 from aliquot.engine.quantity import parse, text
 
 Quotas = Sequence[tuple[Manifest, Quota]]
 """Each as it was written, and as it was read."""
 
-SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
+_SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 """Suffixes of bytes, which a number of GB does not have."""
 
 
@@ -55,7 +56,8 @@ def check_quotas(
 def check_quota(manifest: Manifest) -> Iterator[Finding]:
     """What is worth a word about one quota by itself."""
     yield from each_namespace_once(manifest)
-    yield from gpu_memory_in_gigabytes(manifest)
+    bounds = {"spec.min": spec(manifest).min, "spec.max": spec(manifest).max}
+    yield from gpu_memory_in_gigabytes(manifest, bounds)
 
 
 def min_within_max(quotas: Quotas) -> Iterator[Finding]:
@@ -124,15 +126,17 @@ def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
             yield manifest.finding("warning", where, f"{name} stands here already")
 
 
-def gpu_memory_in_gigabytes(manifest: Manifest) -> Iterator[Finding]:
-    """`40Gi` is forty billion GB."""
-    for word, written in (("min", spec(manifest).min), ("max", spec(manifest).max)):
+def gpu_memory_in_gigabytes(
+    manifest: Manifest, bounds: Mapping[str, Quantities | None]
+) -> Iterator[Finding]:
+    """`40Gi` is forty billion GB. The bounds are given by where they stand."""
+    for where, written in bounds.items():
         for name in SPELLINGS:
             value = str((written or {}).get(name, 0))
-            if value.endswith(SLIPS):
+            if value.endswith(_SLIPS):
                 count = parse(value).nanos // 10**9
                 problem = f"{value} is {count} GB: GPU memory is a number of GB, such as 40"
-                yield manifest.finding("warning", f"spec.{word}[{name}]", problem)
+                yield manifest.finding("warning", f"{where}[{name}]", problem)
 
 
 def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding]:
@@ -217,7 +221,7 @@ def bound_field(manifest: Manifest, word: str, resource: str) -> str:
     """Where a bound stands, in the spelling of its author."""
     if manifest.kind == queues.KIND:
         where = {"min": "spec.guarantee.resource", "max": "spec.capability"}[word]
-        return f"{where}[{as_written(resource, queues.bounds(manifest)[where])}]"
+        return queues.field(manifest, where, resource)
     bounds: Mapping[str, object] | None = getattr(spec(manifest), word)
     return f"spec.{word}[{as_written(resource, bounds)}]"
 
