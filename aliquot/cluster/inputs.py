@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from aliquot.cluster import files, members, states
+from aliquot.cluster import files, members, queue_members, states
 from aliquot.cluster.changes import Change, Changes
-from aliquot.dialects import configuration, policy
+from aliquot.dialects import configuration, gangs, policy
 from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.forest import Special
+from aliquot.dialects.manifest import Key, Manifest, key
 from aliquot.dialects.quotas import KINDS
+from aliquot.dialects.wire import GangJobWire
 from aliquot.errors import InputError
 
 
@@ -35,8 +37,8 @@ class Inputs:
     """What the GPUs of the nodes come to in GB."""
     objections: list[Finding] = field(default_factory=list)
     """What a cluster would refuse because of pods; a simulation shows what becomes of them."""
-    special: bool = False
-    """Are quotas expected to be there that nobody wrote?"""
+    special: Special = ""
+    """Whose quotas are expected to be there that nobody wrote?"""
 
     def manifests(self) -> Iterator[Manifest]:
         """Every object that ever comes."""
@@ -68,7 +70,7 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
         read.take(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.stand_ins)
     inputs.cards = cards(settings.gpu, inputs.manifests())
-    inputs.special = policy.has_special_quotas(policy.expected(settings, inputs.manifests()))
+    inputs.special = policy.special_quotas(policy.expected(settings, inputs.manifests()))
     _check(inputs, settings)
     return inputs
 
@@ -76,6 +78,7 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
 def _check(inputs: Inputs, settings: Configuration) -> None:
     """Note what is to be said of every state: each thing once, with the time it first comes up."""
     ever = {each.name for each in inputs.manifests() if each.kind in KINDS}
+    keys = {key for each in inputs.manifests() for key in _keys(each)}
     parents_hold_pods = settings.hierarchy.parent_pods == "implicitChild"
     seen: set[Finding] = set()
 
@@ -89,7 +92,15 @@ def _check(inputs: Inputs, settings: Configuration) -> None:
         at = state.change.at
         note(states.found(state), at, inputs.findings)
         note(members.strangers(state, ever), at, inputs.findings)
+        note(queue_members.queue_strangers(state, keys), at, inputs.findings)
         note(members.objections(state, parents_hold_pods), at, inputs.objections)
+        note(queue_members.queue_objections(state), at, inputs.objections)
+
+
+def _keys(manifest: Manifest) -> list[Key]:
+    """What an object is known by; a Job of Volcano has a group under its own name."""
+    group = key(gangs.KIND, manifest.namespace, manifest.name)
+    return [manifest.key, *([group] if isinstance(manifest.content, GangJobWire) else [])]
 
 
 def load_configuration(file: str | None) -> Configuration:

@@ -11,19 +11,20 @@ from collections.abc import Container, Iterator
 
 from aliquot.cluster import annotations
 from aliquot.cluster.states import State
-from aliquot.dialects import koordinator, pods
+from aliquot.dialects import jobs, koordinator, pods
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
 from aliquot.dialects.koordinator import PREEMPTIBLE, SPECIAL
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.quotas import KINDS
-from aliquot.dialects.wire import PodWire, WorkloadWire
+from aliquot.dialects.templates import MAKERS
+from aliquot.dialects.wire import GangJobWire, PodWire, WorkloadWire
 
 
 def objections(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
     """What a cluster would refuse in a change, because of pods."""
     for each in state.applied:
-        if isinstance(each.content, PodWire | WorkloadWire):
+        if isinstance(each.content, PodWire | MAKERS):
             yield from preemptible_as_before(each, state)
             if not parents_hold_pods:
                 yield from no_pods_in_parents(each, state.forest)
@@ -70,10 +71,10 @@ def no_parent_made_of_a_home(state: State) -> Iterator[Finding]:
         before = state.before.quotas.get(quota.name)
         if before is None or before.is_parent or not quota.is_parent:
             continue
-        inside = [each for each in _staying(state) if _home(each, state.before) == quota.name]
+        inside = [each for each in staying(state) if _home(each, state.before) == quota.name]
         if inside:
             where = f"metadata.labels[{koordinator.IS_PARENT}]"
-            problem = f"cannot become a parent: it is the quota of {_few(inside)}"
+            problem = f"cannot become a parent: it is the quota of {few(inside)}"
             yield manifest.finding("error", where, problem)
 
 
@@ -84,13 +85,13 @@ def no_home_deleted(state: State) -> Iterator[Finding]:
         old = state.replaced.get(key)
         if kind not in KINDS or old is None or name in state.forest.names:
             continue
-        asking = [each for each in _staying(state) if koordinator.quota_named(each) == name]
+        asking = [each for each in staying(state) if koordinator.quota_named(each) == name]
         if asking:
-            problem = f"cannot be deleted: it is the quota of {_few(asking)}"
+            problem = f"cannot be deleted: it is the quota of {few(asking)}"
             yield Finding("error", place, old.title, "", problem)
 
 
-def _staying(state: State) -> Iterator[Manifest]:
+def staying(state: State) -> Iterator[Manifest]:
     """The pods and workloads of which nothing says that they have ended, or will."""
     for each in state.sound.values():
         match each.content:
@@ -98,6 +99,8 @@ def _staying(state: State) -> Iterator[Manifest]:
                 stays = not pods.finished(status)
             case WorkloadWire(spec=spec):
                 stays = spec is not None and spec.replicas != 0 and spec.parallelism != 0
+            case GangJobWire():
+                stays = any(task.replicas for task in jobs.tasks(each))
             case _:
                 stays = False
         if stays and annotations.lasts(each) is None:
@@ -106,11 +109,11 @@ def _staying(state: State) -> Iterator[Manifest]:
 
 def _home(manifest: Manifest, forest: Forest) -> str | None:
     named = koordinator.quota_named(manifest)
-    known = forest.names.get(named, named) if named is not None else None
+    known = forest.meaning(named) if named is not None else None
     return forest.homes.of(known, manifest.namespace)
 
 
-def _few(inside: list[Manifest]) -> str:
+def few(inside: list[Manifest]) -> str:
     """`Pod a/p`, `Pod a/p and 2 more`."""
     others = len(inside) - 1
     return f"{inside[0].title} and {others} more" if others else inside[0].title

@@ -1,8 +1,9 @@
 """The objects as they stand at the end, with what each design writes into them.
 
-Quotas: `status.used`, and in Koordinator's trees annotations with the other figures. Pod: node,
-phase, while it runs in a quota the label that says whether it is in-quota or over-quota, and while
-it waits the `PodScheduled` condition with the reason. Evicted and deleted pods are gone.
+Quotas: `status.used`, and in Koordinator's trees annotations with the other figures; queues:
+`status.allocated`. Pod: node, phase, while it runs in a quota the label that says whether it is
+in-quota or over-quota, and while it waits the `PodScheduled` condition with the reason. Evicted and
+deleted pods are gone.
 """
 
 from collections.abc import Iterator
@@ -11,11 +12,11 @@ from copy import deepcopy
 from aliquot.cluster.outcome import capacities
 from aliquot.cluster.record import PodRecord
 from aliquot.cluster.simulation import Simulation
-from aliquot.dialects import amounts, quotas
+from aliquot.dialects import amounts, queues, quotas
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_memory import as_written
 from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Manifest
-from aliquot.dialects.policy import has_special_quotas
+from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.quota_status import status_annotations
 from aliquot.engine.summary import QuotaSummary
 
@@ -28,8 +29,9 @@ def objects(simulation: Simulation) -> Iterator[Body]:
     state, given = simulation.engine.state, simulation.world.store.objects
     summaries = {each.name: each for each in simulation.engine.summarise()}
     figures = status_annotations(state, summaries)
-    trees = has_special_quotas(simulation.engine.policy)
-    built_in = (each for each, _ in simulation.world.forest.pairs if each.key not in given)
+    trees = special_quotas(simulation.engine.policy) == "koordinator"
+    forest = simulation.world.forest
+    built_in = (each for each, _ in (*forest.pairs, *forest.queues) if each.key not in given)
     for manifest in (*given.values(), *built_in):
         name = quotas.quota_name(manifest)
         if manifest.kind in quotas.KINDS and name in summaries:
@@ -37,6 +39,8 @@ def objects(simulation: Simulation) -> Iterator[Body]:
                 trees or quotas.has_koordinator_keys(manifest)
             )
             yield _quota(manifest, summaries[name], figures[name] if in_a_tree else {})
+        elif manifest.kind == queues.KIND and manifest.name in summaries:
+            yield _queue(manifest, summaries[manifest.name])
         elif manifest.kind != "Pod":
             yield manifest.body
     labels = _capacity_labels(simulation)
@@ -53,6 +57,14 @@ def _quota(manifest: Manifest, summary: QuotaSummary, figures: dict[str, str]) -
         written = body["metadata"].get("annotations") or {}
         body["metadata"] = {**body["metadata"], "annotations": {**written, **figures}}
     return body
+
+
+def _queue(manifest: Manifest, summary: QuotaSummary) -> Body:
+    """A queue says what its pods hold, and that it is open unless somebody closed it."""
+    held = {name: amount for name, amount in summary.used.items() if amount}
+    written = manifest.body.get("status") or {}
+    status = {"state": "Open", **written, "allocated": amounts.write(held)}
+    return {**manifest.body, "status": status}
 
 
 def _used(manifest: Manifest, summary: QuotaSummary) -> dict[str, str]:

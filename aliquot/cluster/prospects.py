@@ -9,14 +9,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from aliquot.cluster.states import State
-from aliquot.dialects import pods, rules
+from aliquot.dialects import gangs, pods, queues, rules
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import KINDS
-from aliquot.dialects.wire import PodSpec, PodWire, WorkloadWire
+from aliquot.dialects.templates import Face, faces
+from aliquot.dialects.wire import PodWire
 from aliquot.engine.objects import Node, Shape
+
+_BEAR_ON_PROSPECTS = {"Node", "Namespace", *KINDS, queues.KIND, gangs.KIND}
 
 
 @dataclass(slots=True)
@@ -24,8 +27,7 @@ class Prospect:
     """A pod, or the pods of a workload, that could start in no state so far."""
 
     manifest: Manifest
-    field: str
-    spec: PodSpec
+    face: Face
     shape: Shape
     came: int
     why_not: str | None = None
@@ -35,21 +37,25 @@ class Prospect:
 class Prospects:
     """All of those, and what they depend on, as it stands now."""
 
-    open: dict[Key, Prospect] = field(default_factory=dict)
+    open: dict[tuple[Key, str], Prospect] = field(default_factory=dict)
     _nodes: list[Node] = field(default_factory=list)
     _forest: Forest = field(default_factory=Forest)
     _answers: dict[tuple[str | None, Shape], str | None] = field(default_factory=dict)
 
     def look_at(self, state: State) -> None:
         """Take in what came, and let go of what could start."""
-        came = {each.key: found for each in state.applied if (found := _prospect(each, state))}
+        came = {
+            (each.key, found.face.at): found
+            for each in state.applied
+            for found in _prospects(each, state)
+        }
         self.open.update(came)
-        changed = state.changed_kinds & {"Node", *KINDS}
+        changed = state.changed_kinds & _BEAR_ON_PROSPECTS
         if changed:
             self._take_over(state)
         for key, each in list((self.open if changed else came).items()):
-            if state.sound.get(key) is each.manifest:
-                named = state.named_by(each.manifest, each.spec, each.field)
+            if state.sound.get(key[0]) is each.manifest:
+                named = state.named_by(each.manifest, each.face)
                 home = self._forest.homes.of(named, each.manifest.namespace)
                 each.why_not = self._why_not(home, each.shape)
                 if each.why_not is None and self._nodes:
@@ -81,20 +87,16 @@ def findings(states: Iterable[State]) -> Iterator[Finding]:
         prospects.look_at(state)
     for each in prospects.open.values():
         if each.why_not is not None:
-            warning = rules.can_never_start(each.manifest, each.field, each.why_not)
+            warning = rules.can_never_start(each.manifest, each.face.spec_field, each.why_not)
             yield replace(warning, at=each.came)
 
 
-def _prospect(manifest: Manifest, state: State) -> Prospect | None:
-    """What waits to start; None for what runs already, has ended, or is no pod."""
-    match manifest.content:
-        case PodWire(spec=spec, status=status) if not pods.finished(status):
-            at = "spec"
-        case WorkloadWire(spec=owner) if owner is not None and owner.template is not None:
-            spec, status, at = owner.template.spec, None, "spec.template.spec"
-        case _:
-            return None
-    if spec is None or spec.node_name:
-        return None
-    shape = pods.shape(spec, status, manifest, state.cards, at)
-    return Prospect(manifest, at, spec, shape, state.change.at)
+def _prospects(manifest: Manifest, state: State) -> Iterator[Prospect]:
+    """What waits to start; nothing for what runs already, has ended, or makes no pods."""
+    content = manifest.content
+    status = content.status if isinstance(content, PodWire) else None
+    for face in faces(manifest):
+        if face.spec is None or face.spec.node_name or pods.finished(status):
+            continue
+        shape = pods.shape(face.spec, status, manifest, state.cards, face.spec_field)
+        yield Prospect(manifest, face, shape, state.change.at)

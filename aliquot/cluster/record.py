@@ -5,6 +5,7 @@ from typing import Literal
 
 from aliquot.dialects.documents import Body
 from aliquot.dialects.manifest import Key
+from aliquot.dialects.volcano import NO_TIES, Ties
 from aliquot.engine.objects import Pod
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
@@ -20,6 +21,8 @@ class PodRecord:
     owner: Key | None = None
     asks_for: str | None = None
     """What it calls its quota, if it names one."""
+    ties: Ties = NO_TIES
+    """What it says about its gang and its queue."""
     duration: int | None = None
     started: int = 0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from aliquot.cluster.inputs import Inputs
 from aliquot.cluster.world import World
-from aliquot.dialects.policy import has_special_quotas
+from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.times import seconds, timestamp
 from aliquot.engine.config import Knobs
 from aliquot.engine.cycle import Engine
@@ -32,7 +32,7 @@ class Simulation:
 
     def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
         self.engine = Engine(policy, knobs)
-        special = has_special_quotas(policy)
+        special = special_quotas(policy)
         self.world = World(self.engine.apply, inputs.cards, _timestamps(inputs), special)
         self.history: list[Done] = []
         self.now = 0

@@ -7,17 +7,19 @@ that makes no sense is kept from the rules, and the walk goes on.
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from aliquot.cluster.belonging import queue_of, ties
 from aliquot.cluster.changes import Change
 from aliquot.cluster.store import Store
-from aliquot.dialects import quota_rules, quotas, rules, tree_rules
+from aliquot.dialects import queue_rules, queues, quota_rules, quotas, rules, tree_rules
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding, refused
-from aliquot.dialects.forest import Forest, plant
+from aliquot.dialects.forest import Forest, Special, plant
 from aliquot.dialects.manifest import Key, Manifest
-from aliquot.dialects.wire import PodSpec
+from aliquot.dialects.templates import Face
 from aliquot.errors import InputError
 
-_BEARS_ON_QUOTAS = {*quotas.KINDS, "ResourceQuota", "Node"}
+_QUOTAS = {*quotas.KINDS, queues.KIND}
+_BEARS_ON_QUOTAS = {*_QUOTAS, "ResourceQuota", "Node"}
 
 
 @dataclass(slots=True)
@@ -27,10 +29,12 @@ class State:
     stand_ins: Container[str] = ()
     """The places of objects that could not be read and are known only by name."""
     cards: Cards = field(default_factory=Cards)
-    special: bool = False
-    """Are there quotas for the system and by default, although nobody wrote them?"""
+    special: Special = ""
+    """Whose quotas are there although nobody wrote them?"""
     coming: frozenset[str] = frozenset()
     """The names of quotas that later changes bring."""
+    coming_queues: frozenset[str] = frozenset()
+    """The same of queues."""
     change: Change = field(default_factory=lambda: Change(0))
     refusals: list[Finding] = field(default_factory=list)
     """What of the last change could not be done, or read."""
@@ -82,12 +86,13 @@ class State:
     def quotas_changed(self) -> bool:
         """Did the last change bring or take any quota?"""
         touched = (*(each.key for each in self.change.apply), *self.gone)
-        return any(kind in quotas.KINDS for kind, _, _ in touched)
+        return any(kind in _QUOTAS for kind, _, _ in touched)
 
-    def named_by(self, manifest: Manifest, spec: PodSpec | None, field: str) -> str | None:
-        """The quota that a pod asks for, if it does; `field` is where its spec stands."""
-        priority, _ = self._store.priority(spec, manifest, field)
-        return self.forest.named_by(manifest, priority)
+    def named_by(self, manifest: Manifest, face: Face) -> str | None:
+        """The quota that a pod asks for, if it does."""
+        priority, _ = self._store.priority(face.spec, manifest, face.spec_field)
+        queue = queue_of(ties(face, manifest), manifest.namespace, self.sound)
+        return self.forest.named_by(manifest, priority, queue)
 
     def _delete(self, key: Key, place: str) -> None:
         try:
@@ -120,26 +125,33 @@ class State:
 
 
 def walk(
-    changes: Sequence[Change], stand_ins: Container[str], cards: Cards, special: bool = False
+    changes: Sequence[Change], stand_ins: Container[str], cards: Cards, special: Special = ""
 ) -> Iterator[State]:
     """The state after each change."""
     state = State(stand_ins, cards, special)
-    last = _last_coming(changes)
+    last = _last_coming(changes, quotas.KINDS)
+    last_queues = _last_coming(changes, (queues.KIND,))
     for number, change in enumerate(changes):
         if any(each.kind in quotas.KINDS for each in change.apply):
-            state.coming = frozenset(name for name, when in last.items() if when > number)
+            state.coming = _after(number, last)
+        if last_queues:
+            state.coming_queues = _after(number, last_queues)
         state.move_on(change)
         yield state
 
 
-def _last_coming(changes: Iterable[Change]) -> Mapping[str, int]:
-    """The number of the last change that brings a quota of each name."""
+def _last_coming(changes: Iterable[Change], kinds: Container[str]) -> Mapping[str, int]:
+    """The number of the last change that brings a quota of these kinds, by its name."""
     return {
         each.name: number
         for number, change in enumerate(changes)
         for each in change.apply
-        if each.kind in quotas.KINDS
+        if each.kind in kinds
     }
+
+
+def _after(number: int, last: Mapping[str, int]) -> frozenset[str]:
+    return frozenset(name for name, when in last.items() if when > number)
 
 
 def found(state: State) -> Iterator[Finding]:
@@ -154,3 +166,5 @@ def found(state: State) -> Iterator[Finding]:
         yield from tree_rules.check_tree(state.forest, state.coming)
         changed = (state.applied, state.replaced, state.gone)
         yield from tree_rules.check_change(state.before, state.forest, *changed)
+        yield from queue_rules.check_queues(state.forest, state.coming_queues)
+        yield from queue_rules.check_queue_change(state.forest, state.replaced, state.gone)

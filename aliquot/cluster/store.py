@@ -1,25 +1,44 @@
 """The objects of the embedded cluster, as they stand now."""
 
+from dataclasses import replace
+
 from aliquot.cluster import annotations
-from aliquot.dialects import budgets, koordinator, nodes, pods, quotas
+from aliquot.cluster.belonging import namespace_queue
+from aliquot.dialects import (
+    budgets,
+    gangs,
+    jobs,
+    koordinator,
+    nodes,
+    pods,
+    queues,
+    quotas,
+    volcano,
+)
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, is_read
+from aliquot.dialects.templates import faces
 from aliquot.dialects.times import timestamp
 from aliquot.dialects.wire import (
     BudgetWire,
     CompositeQuotaWire,
+    GangJobWire,
     Metadata,
     NodeWire,
+    PlainWire,
+    PodGroupWire,
     PodSpec,
     PodStatus,
     PodWire,
     PriorityClassWire,
+    QueueWire,
     QuotaWire,
     ResourceQuotaWire,
     WorkloadSpec,
     WorkloadWire,
 )
+from aliquot.engine.objects import Gang
 from aliquot.errors import InputError
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -66,8 +85,16 @@ class Store:
             case PodWire(spec=spec, status=status, metadata=metadata):
                 self._check_pod(spec, status, manifest, "spec")
                 _check_labels(metadata, manifest, "metadata")
+                volcano.ties(metadata, manifest)
             case WorkloadWire(spec=spec):
                 self._check_workload(spec or WorkloadSpec(), manifest)
+            case GangJobWire():
+                self._check_gang_job(manifest)
+            case QueueWire():
+                queues.queue(manifest)
+            case PodGroupWire():
+                gangs.gang(manifest)
+                self._gang_priority(manifest)
             case PriorityClassWire(value=None):
                 raise manifest.error("value", "is missing")
             case PriorityClassWire(value=value):
@@ -80,6 +107,8 @@ class Store:
                 quotas.quota(manifest)
             case ResourceQuotaWire():
                 quotas.hard(manifest)
+            case PlainWire():
+                volcano.queue_named(manifest.metadata, manifest)
         _check_timestamp(manifest.metadata, manifest, "metadata")
         annotations.lasts(manifest)
 
@@ -95,15 +124,28 @@ class Store:
     def _check_workload(self, spec: WorkloadSpec, manifest: Manifest) -> None:
         if spec.template is None:
             raise manifest.error("spec.template", "is missing")
-        self._check_pod(spec.template.spec, None, manifest, "spec.template.spec")
-        metadata = spec.template.metadata or Metadata()
-        _check_labels(metadata, manifest, "spec.template.metadata")
-        _check_timestamp(metadata, manifest, "spec.template.metadata")
+        self._check_templates(manifest)
         for field in ("replicas", "parallelism", "completions"):
             value = getattr(spec, field) or 0
             if not 0 <= value <= _MOST_PODS:
                 problem = f"{value} is not between 0 and {_MOST_PODS}"
                 raise manifest.error(f"spec.{field}", problem)
+
+    def _check_gang_job(self, manifest: Manifest) -> None:
+        said = jobs.spec(manifest)
+        jobs.pod_group(manifest)
+        self.priority(PodSpec(priority_class_name=said.priority_class_name), manifest, "spec")
+        self._check_templates(manifest)
+        for face in faces(manifest):
+            _check_ties(volcano.ties(face.metadata, manifest, face.metadata_field), manifest)
+
+    def _check_templates(self, manifest: Manifest) -> None:
+        """What pods will look like, and whether they can be named after their owner."""
+        for face in faces(manifest):
+            self._check_pod(face.spec, None, manifest, face.spec_field)
+            _check_labels(face.metadata, manifest, face.metadata_field)
+            _check_timestamp(face.metadata, manifest, face.metadata_field)
+            volcano.ties(face.metadata, manifest, face.metadata_field)
         if len(manifest.name) > _LONGEST_OWNER:
             problem = f"is too long for the names of its pods: {_LONGEST_OWNER} characters at most"
             raise manifest.error("metadata.name", problem)
@@ -115,6 +157,21 @@ class Store:
         value = named.value if named is not None else 0
         policy = spec.preemption_policy or (named.preemption_policy if named is not None else None)
         return spec.priority if spec.priority is not None else value or 0, policy != "Never"
+
+    def gang(self, manifest: Manifest, created: int = 0, queues: bool = True) -> Gang:
+        """A group of pods: in its queue, or that of its namespace; with the value of its class.
+
+        Without `queues`, there are none that it could be in.
+        """
+        queue = namespace_queue(manifest.namespace, self.objects)
+        read = gangs.gang(manifest, queue, self._gang_priority(manifest), created)
+        return read if queues else replace(read, quota=None)
+
+    def _gang_priority(self, manifest: Manifest) -> int | None:
+        """The priority of a whole gang, if it has one apart from its pods'."""
+        name = gangs.spec(manifest).priority_class_name
+        spec = PodSpec(priority_class_name=name)
+        return self.priority(spec, manifest, "spec")[0] if name else None
 
     def _check_node(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
@@ -149,6 +206,15 @@ def _check_priority(value: int | None, manifest: Manifest, field: str) -> None:
     if value is not None and not -_PRIORITIES <= value < _PRIORITIES:
         problem = f"{value} is not between {-_PRIORITIES} and {_PRIORITIES - 1}"
         raise manifest.error(field, problem)
+
+
+def _check_ties(said: volcano.Ties, manifest: Manifest) -> None:
+    """The pods of a Volcano Job are in its gang and in its queue, and in no other."""
+    if said.gang is not None:
+        raise manifest.error(said.gang_field, "the pods of this Job are in a gang of their own")
+    if said.queue not in (None, jobs.queue(manifest)):
+        problem = f"is {said.queue!r}, but the queue of the Job is {jobs.queue(manifest)!r}"
+        raise manifest.error(said.queue_field, problem)
 
 
 def _check_labels(metadata: Metadata, manifest: Manifest, field: str) -> None:

@@ -1,74 +1,118 @@
 """Workloads: how many pods an owner wants now, and what the next one is called.
 
 Deployments, ReplicaSets, StatefulSets and Jobs all come down to this: so many pods in all, so many
-at once, and a lost one is replaced under the next index. A pod that has ended counts as done.
+at once, and a lost one is replaced under the next index. A pod that has ended counts as done. Jobs
+of Volcano want that for each of their tasks, and number their pods over all of them.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
+from aliquot.dialects import jobs
 from aliquot.dialects.documents import Body
 from aliquot.dialects.manifest import Key, Manifest
-from aliquot.dialects.wire import WorkloadSpec, WorkloadWire
+from aliquot.dialects.volcano import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
+from aliquot.dialects.wire import GangJobWire, WorkloadSpec, WorkloadWire
+
+Manners = tuple[int, bool]
+"""A priority, and whether its pods may preempt."""
 
 
 @dataclass(slots=True)
 class Workload:
-    """An owner of pods, and where it stands."""
+    """An owner of pods, and where it stands. One without tasks has a single one without a name."""
 
     manifest: Manifest
-    priority: int
-    preempts: bool
+    manners: dict[str, Manners]
+    """How its pods behave, by task."""
     applied: int
-    pods: dict[str, None] = field(default_factory=dict)
-    """The uids of its pods that are still there."""
-    done: int = 0
-    """How many have ended."""
+    group: str = ""
+    """The name of the group that its pods are in."""
+    pods: dict[str, dict[str, None]] = field(default_factory=dict)
+    """The uids of its pods that are still there, by task."""
+    done: Counter[str] = field(default_factory=Counter)
+    """How many have ended, by task."""
     next_index: int = 0
 
     @property
-    def spec(self) -> WorkloadSpec:
-        """What it asks for."""
-        assert isinstance(self.manifest.content, WorkloadWire)
-        return self.manifest.content.spec or WorkloadSpec()
+    def wanted(self) -> dict[str, int]:
+        """How many pods of each task should be there now."""
+        if isinstance(self.manifest.content, GangJobWire):
+            found = jobs.tasks(self.manifest)
+            return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}
+        return {"": self._wanted_of_all()}
 
-    @property
-    def wanted(self) -> int:
-        """How many pods should be there now."""
-        spec = self.spec
+    def _wanted_of_all(self) -> int:
+        assert isinstance(self.manifest.content, WorkloadWire)
+        spec, done = self.manifest.content.spec or WorkloadSpec(), self.done[""]
         if self.manifest.kind != "Job":
             replicas = 1 if spec.replicas is None else spec.replicas
-            return max(replicas - self.done, 0)
+            return max(replicas - done, 0)
         if spec.suspend:
             return 0
         at_once = 1 if spec.parallelism is None else spec.parallelism
         in_all = at_once if spec.completions is None else spec.completions
-        return max(min(at_once, in_all - self.done), 0)
+        return max(min(at_once, in_all - done), 0)
+
+    def task_of(self, said: str) -> str:
+        """The task of a pod that says this; the first where there is none of that name."""
+        return said if said in self.manners else next(iter(self.manners))
+
+    def all_pods(self) -> list[str]:
+        """The uids of its pods that are still there."""
+        return [uid for of_task in self.pods.values() for uid in of_task]
+
+    def add(self, uid: str, said: str) -> None:
+        """A pod is there that says it is of this task."""
+        self.remove(uid)
+        self.pods.setdefault(self.task_of(said), {})[uid] = None
+
+    def remove(self, uid: str) -> None:
+        """A pod is no longer there."""
+        for of_task in self.pods.values():
+            of_task.pop(uid, None)
 
     def differs(self, manifest: Manifest) -> bool:
         """Would pods of this manifest look different?"""
-        return bool(self.manifest.body["spec"]["template"] != manifest.body["spec"]["template"])
+        before, after = _templates(self.manifest), _templates(manifest)
+        return any(before[task] != after[task] for task in before if task in after)
+
+    def node_name(self, task: str) -> str | None:
+        """The node that a template pins its pods to, if it does."""
+        spec = _templates(self.manifest)[task].get("spec") or {}
+        return spec.get("nodeName") or None
 
     def new_name(self) -> str:
         """The name of the next pod: `<owner>-<index>`."""
         self.next_index += 1
         return f"{self.manifest.name}-{self.next_index - 1}"
 
-    def pod_body(self, name: str) -> Body:
-        """The next pod, as an object."""
-        template = self.manifest.body["spec"]["template"]
-        owner = {
-            "apiVersion": self.manifest.body["apiVersion"],
-            "kind": self.manifest.kind,
-            "name": self.manifest.name,
-            "controller": True,
-        }
+    def pod_body(self, name: str, task: str) -> Body:
+        """The next pod of a task, as an object."""
+        template = _templates(self.manifest)[task]
         metadata = {
             **(template.get("metadata") or {}),
             "name": name,
             "namespace": self.manifest.namespace,
-            "ownerReferences": [owner],
+            "ownerReferences": [jobs.owner_reference(self.manifest)],
         }
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        return self._in_its_gang(body, task) if self.group else body
+
+    def _in_its_gang(self, body: Body, task: str) -> Body:
+        """The same, with what Volcano adds to the pods of its Jobs."""
+        job, queue, metadata = self.manifest.name, jobs.queue(self.manifest), body["metadata"]
+        annotations = {GROUP_ANNOTATIONS[0]: self.group, QUEUE: queue, TASK: task, JOB: job}
+        for word, ours in (
+            ("annotations", annotations),
+            ("labels", {JOB: job, JOB_QUEUE: queue, TASK: task}),
+        ):
+            metadata[word] = {**(metadata.get(word) or {}), **ours}
+        named = jobs.spec(self.manifest).priority_class_name
+        spec = body["spec"]
+        if named and not spec.get("priorityClassName") and spec.get("priority") is None:
+            body["spec"] = {**spec, "priorityClassName": named}
+        return body
 
 
 def owner_of(manifest: Manifest) -> Key | None:
@@ -77,3 +121,12 @@ def owner_of(manifest: Manifest) -> Key | None:
         if reference.controller:
             return (reference.kind, manifest.namespace, reference.name)
     return None
+
+
+def _templates(manifest: Manifest) -> dict[str, Body]:
+    """The templates of an owner, as they are written, by task."""
+    spec = manifest.body["spec"]
+    if not isinstance(manifest.content, GangJobWire):
+        return {"": spec["template"]}
+    named = zip(jobs.tasks(manifest), spec["tasks"], strict=True)
+    return {task.name: written["template"] for task, written in named}

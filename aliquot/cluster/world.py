@@ -9,18 +9,31 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from aliquot.cluster import annotations
+from aliquot.cluster.belonging import group_key, group_of, queue_of
 from aliquot.cluster.changes import Change
+from aliquot.cluster.groups import Groups
 from aliquot.cluster.record import Phase, PodRecord
 from aliquot.cluster.store import Store
-from aliquot.cluster.workloads import Workload, owner_of
-from aliquot.dialects import budgets, koordinator, nodes, pods, quotas
+from aliquot.cluster.workloads import Manners, Workload, owner_of
+from aliquot.dialects import (
+    budgets,
+    gangs,
+    jobs,
+    koordinator,
+    nodes,
+    pods,
+    queues,
+    quotas,
+    volcano,
+)
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.documents import Document
-from aliquot.dialects.forest import Forest, plant
+from aliquot.dialects.forest import Forest, Special, plant
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, read
+from aliquot.dialects.templates import MAKERS, faces
 from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import PodSpec, PodStatus, PodWire, WorkloadWire
+from aliquot.dialects.wire import GangJobWire, PodSpec, PodStatus, PodWire
 from aliquot.engine.events import (
     BudgetGone,
     BudgetSet,
@@ -47,7 +60,7 @@ class World:
         tell: Callable[[Event], None],
         cards: Cards,
         timestamps: Iterable[int] = (),
-        special: bool = False,
+        special: Special = "",
     ) -> None:
         self.store = Store()
         self.forest = Forest()
@@ -64,6 +77,9 @@ class World:
         self._special = special
         self._asking: dict[str, dict[str, None]] = {}
         """The pods that ask for a quota, by the name they call it."""
+        self._tied: dict[Key, dict[str, None]] = {}
+        """The pods whose gang or queue depends on an object: their group, or their namespace."""
+        self._groups = Groups(self.store, tell)
         self._restate_quotas()
 
     def next_end(self) -> int | None:
@@ -100,8 +116,8 @@ class World:
         self._tell(PodGone(uid))
         workload = self._owner(record)
         if workload is not None:
-            workload.pods.pop(uid, None)
-            workload.done += phase == "Succeeded"
+            workload.remove(uid)
+            workload.done[workload.task_of(record.pod.task)] += phase == "Succeeded"
             self._reconcile(workload, now)
 
     def _owner(self, record: PodRecord) -> Workload | None:
@@ -114,11 +130,12 @@ class World:
         for manifest in change.apply:
             self.store.put(manifest)
             owner = owner_of(manifest)
-            if owner is not None and isinstance(manifest.content, WorkloadWire):
+            if owner is not None and isinstance(manifest.content, MAKERS):
                 self._owners_of_owners.add(owner)
-        kinds = {each.kind for each in change.apply} | {key[0] for key, _ in change.delete}
-        if kinds & {*quotas.KINDS, "Namespace"}:
+        touched = {each.key for each in change.apply} | {key for key, _ in change.delete}
+        if {kind for kind, _, _ in touched} & {*quotas.KINDS, queues.KIND, "Namespace"}:
             self._restate_quotas()
+        self._restate_gangs(change, touched)
         rank = {kind: place for place, kind in enumerate(_ORDER)}
         for manifest in sorted(change.apply, key=lambda each: rank.get(each.kind, len(_ORDER))):
             self._apply(manifest, change.at)
@@ -134,15 +151,38 @@ class World:
                 self._tell(QuotaGone(name))
         for name, uids in self._asking.items():
             if before.names.get(name) != self.forest.names.get(name):
-                self._rename_quota(uids, self.forest.names.get(name, name))
+                self._restate_pods(uids)
+        if bool(before.queues) != bool(self.forest.queues):
+            self._restate_pods(self.records)
 
-    def _rename_quota(self, uids: Iterable[str], quota: str) -> None:
-        """What these pods call their quota means another one now, or none."""
-        for uid in uids:
+    def _restate_gangs(self, change: Change, touched: set[Key]) -> None:
+        """Tell what has become of the gangs, and of the pods whose gang or queue that changes."""
+        touched = touched | self._groups.make(change)
+        age = self._created
+        self._groups.restate(touched, bool(self.forest.queues), lambda m: age(m, None, change.at))
+        tied = (uid for each in touched for uid in self._tied.get(each, ()))
+        self._restate_pods(dict.fromkeys(tied))
+
+    def _restate_pods(self, uids: Iterable[str]) -> None:
+        """Where these pods belong may be another quota now, or another gang."""
+        for uid in list(uids):
             record = self.records[uid]
-            record.pod = replace(record.pod, quota=quota)
-            if record.alive:
-                self._tell(PodSet(record.pod))
+            pod = replace(record.pod, quota=self._quota(record), gang=self._gang(record))
+            if pod != record.pod:
+                record.pod = pod
+                if record.alive:
+                    self._tell(PodSet(pod))
+
+    def _quota(self, record: PodRecord) -> str | None:
+        """What a pod asks for, as things are."""
+        pod = record.pod
+        queue = queue_of(record.ties, pod.namespace, self.store.objects)
+        return self.forest.asked_for(record.asks_for, pod.namespace, pod.priority, queue)
+
+    def _gang(self, record: PodRecord) -> str | None:
+        """The gang that a pod names, if it is there."""
+        group = group_of(record.ties, record.pod.namespace, self.store.objects)
+        return gangs.gang_name(group) if group is not None else None
 
     def restate_budgets(self) -> None:
         """Do what the disruption controller does: say anew what budgets allow, as pods run now."""
@@ -165,7 +205,7 @@ class World:
                 self._state_budget(manifest)
             case "Pod":
                 self._apply_pod(manifest, now)
-        if isinstance(manifest.content, WorkloadWire):
+        if isinstance(manifest.content, MAKERS):
             self._apply_workload(manifest, now)
 
     def _delete(self, key: Key, place: str, now: int) -> None:
@@ -176,8 +216,9 @@ class World:
                     self._tell(NodeGone(manifest.name))
                 case "PodDisruptionBudget":
                     self._tell(BudgetGone(f"{manifest.namespace}/{manifest.name}"))
-                case _ if isinstance(manifest.content, WorkloadWire):
+                case _ if isinstance(manifest.content, MAKERS):
                     self._drop_workload(manifest.key, now)
+                    self._groups.drop(manifest.key)
         if kind == "Pod":
             self._delete_pods(f"{namespace}/{name}", now)
         if kind == "Namespace":
@@ -198,6 +239,10 @@ class World:
         record = PodRecord(self._pod(manifest, content, status, now), manifest.body)
         record.owner = owner_of(manifest)
         record.asks_for = koordinator.quota_named(manifest)
+        record.ties = volcano.ties(manifest.metadata, manifest)
+        record.pod = replace(
+            record.pod, quota=self._quota(record), gang=self._gang(record), task=record.ties.task
+        )
         record.duration = annotations.lasts(manifest)
         workload = self._owner(record)
         if workload is not None:
@@ -206,10 +251,11 @@ class World:
         if old is not None and old.alive:
             _carry_over(old, record)
         self._note_quota(record)
+        self._note_ties(record)
         self.records[record.pod.uid] = record
         self._uids[path] = record.pod.uid
         if workload is not None:
-            workload.pods[record.pod.uid] = None
+            workload.add(record.pod.uid, record.pod.task)
         if pods.finished(status):
             phase: Phase = "Succeeded" if status.phase == "Succeeded" else "Failed"
             self.end(record.pod.uid, phase, now)
@@ -228,11 +274,19 @@ class World:
         if record.asks_for is not None:
             self._asking.setdefault(record.asks_for, {})[uid] = None
 
+    def _note_ties(self, record: PodRecord) -> None:
+        """Remember what else decides where this pod belongs. It never hurts to remember more."""
+        group = group_key(record.ties, record.pod.namespace)
+        for each in (group, ("Namespace", "", record.pod.namespace)):
+            if each is not None:
+                self._tied.setdefault(each, {})[record.pod.uid] = None
+
     def _pod(self, manifest: Manifest, content: PodWire, status: PodStatus, now: int) -> Pod:
         spec = content.spec or PodSpec()
         workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
         if workload is not None:
-            priority, preempts = workload.priority, workload.preempts
+            task = volcano.ties(manifest.metadata, manifest).task
+            priority, preempts = workload.manners[workload.task_of(task)]
         else:
             priority, preempts = self.store.priority(spec, manifest, "spec")
         path = f"{manifest.namespace}/{manifest.name}"
@@ -245,12 +299,12 @@ class World:
             priority=priority,
             created=self._created(manifest, workload, now),
             node=spec.node_name or None,
-            quota=self.forest.named_by(manifest, priority),
             nominated=status.nominated_node_name or None,
             gated=bool(spec.scheduling_gates),
             terminating=content.metadata.deletion_timestamp is not None,
             preempts=preempts,
-            preemptible=koordinator.is_preemptible(labels),
+            preemptible=koordinator.is_preemptible(labels)
+            and volcano.is_preemptable(manifest.metadata),
             labels=tuple(sorted(labels.items())),
         )
 
@@ -267,12 +321,8 @@ class World:
         return now + (len(ranks) if moment is None else ranks.get(moment, len(ranks)))
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
-        content = manifest.content
-        assert isinstance(content, WorkloadWire)
-        template = content.spec.template if content.spec is not None else None
-        assert template is not None
-        field = "spec.template.spec"
-        workload = Workload(manifest, *self.store.priority(template.spec, manifest, field), now)
+        group = self._groups.of_job(manifest)
+        workload = Workload(manifest, self._manners(manifest), now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
@@ -281,19 +331,34 @@ class World:
         if old is None:
             self._adopt(workload)
         elif old.differs(manifest):
-            self._end_all(list(workload.pods), now)
+            self._end_all(workload.all_pods(), now)
         self._reconcile(workload, now)
+
+    def _manners(self, manifest: Manifest) -> dict[str, Manners]:
+        """How the pods of a workload behave, by task; a Job's class is that of all its tasks."""
+        found = faces(manifest)
+        if not isinstance(manifest.content, GangJobWire):
+            (face,) = found
+            return {"": self.store.priority(face.spec, manifest, face.spec_field)}
+        named = jobs.spec(manifest).priority_class_name
+        manners = {}
+        for task, face in zip(jobs.tasks(manifest), found, strict=True):
+            spec = face.spec or PodSpec()
+            if named and not spec.priority_class_name and spec.priority is None:
+                spec = PodSpec(priority_class_name=named, preemption_policy=spec.preemption_policy)
+            manners[task.name] = self.store.priority(spec, manifest, face.spec_field)
+        return manners
 
     def _adopt(self, workload: Workload) -> None:
         """Pods that were there first, and name this owner."""
         for uid, record in self.records.items():
             if record.owner == workload.manifest.key:
-                workload.done += record.phase == "Succeeded"
+                workload.done[workload.task_of(record.pod.task)] += record.phase == "Succeeded"
                 if record.alive:
-                    workload.pods[uid] = None
+                    workload.add(uid, record.pod.task)
 
     def _drop_workload(self, key: Key, now: int) -> None:
-        self._end_all(list(self._workloads.pop(key).pods), now)
+        self._end_all(self._workloads.pop(key).all_pods(), now)
 
     def _end_all(self, uids: list[str], now: int) -> None:
         """Delete pods without their owner replacing them one by one."""
@@ -303,29 +368,31 @@ class World:
             self.end(uid, "Deleted", now)
             record.owner = owner
             if owner in self._workloads:
-                self._workloads[owner].pods.pop(uid, None)
+                self._workloads[owner].remove(uid)
 
     def _reconcile(self, workload: Workload, now: int) -> None:
         """Make the pods that are missing; of too many, end the waiting and the newest first."""
         if workload.manifest.key in self._owners_of_owners:
             return
-        wanted = workload.wanted if self._node_is_there(workload) else 0
-        while len(workload.pods) < wanted:
+        wanted = dict.fromkeys(workload.pods, 0) | workload.wanted
+        for task, count in wanted.items():
+            self._reconcile_task(workload, task, count, now)
+
+    def _reconcile_task(self, workload: Workload, task: str, wanted: int, now: int) -> None:
+        """The same, for one task; a template may pin its pods to a node, and needs it there."""
+        node = workload.node_name(task) if wanted else None
+        if node is not None and ("Node", "", node) not in self.store.objects:
+            wanted = 0
+        there = workload.pods.setdefault(task, {})
+        while len(there) < wanted:
             name = workload.new_name()
             if f"{workload.manifest.namespace}/{name}" not in self._uids:
-                manifest = read(Document(workload.manifest.place, workload.pod_body(name)))
+                manifest = read(Document(workload.manifest.place, workload.pod_body(name, task)))
                 assert manifest is not None
                 self._apply_pod(manifest, now)
-        surplus = len(workload.pods) - wanted
-        if surplus > 0:
-            by_worth = sorted(workload.pods, key=lambda uid: _worth(self.records[uid]))
-            self._end_all(by_worth[-surplus:], now)
-
-    def _node_is_there(self, workload: Workload) -> bool:
-        """A template may pin its pods to a node; without that node there are none."""
-        template = workload.spec.template
-        name = template.spec.node_name if template is not None and template.spec else None
-        return not name or ("Node", "", name) in self.store.objects
+        if len(there) > wanted:
+            by_worth = sorted(there, key=lambda uid: _worth(self.records[uid]))
+            self._end_all(by_worth[wanted:], now)
 
 
 def _carry_over(old: PodRecord, new: PodRecord) -> None:

@@ -12,7 +12,8 @@ from aliquot.dialects.configuration import Gpu
 from aliquot.dialects.gpu_memory import SPELLINGS, gigabytes, is_gpu, peak
 from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.wire import CompositeQuotaWire, NodeWire, QuotaWire
+from aliquot.dialects.queues import bounds
+from aliquot.dialects.wire import CompositeQuotaWire, NodeWire, Quantities, QueueWire, QuotaWire
 from aliquot.engine.objects import GPU_MEMORY, Amounts, plus
 
 MODEL_LABEL = "nvidia.com/gpu.product"
@@ -90,11 +91,12 @@ def _labels_of_nodes(manifests: Iterable[Manifest]) -> Iterator[Labels]:
 
 def _names_gpu_memory(manifest: Manifest) -> bool:
     content = manifest.content
-    if not isinstance(content, QuotaWire | CompositeQuotaWire) or content.spec is None:
-        return False
-    return any(
-        name in (content.spec.min or {}) or name in (content.spec.max or {}) for name in SPELLINGS
-    )
+    written: Iterable[Quantities | None] = ()
+    if isinstance(content, QueueWire):
+        written = bounds(manifest).values()
+    elif isinstance(content, QuotaWire | CompositeQuotaWire) and content.spec is not None:
+        written = (content.spec.min, content.spec.max)
+    return any(name in (each or {}) for each in written for name in SPELLINGS)
 
 
 def _labelled(labels: Labels) -> int | None:

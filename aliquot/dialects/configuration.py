@@ -15,6 +15,7 @@ from aliquot.engine.config import (
     HierarchyKnobs,
     Knobs,
     PlacementKnobs,
+    QueuesKnobs,
 )
 from aliquot.errors import InputError
 
@@ -169,6 +170,7 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             surplus=configuration.hierarchy.surplus,
             parent_pods=configuration.hierarchy.parent_pods,
         ),
+        queues=QueuesKnobs(priority_bands=configuration.queues.priority_bands),
         eviction=EvictionKnobs(
             min_runtime=duration(configuration.eviction.min_runtime, place, "eviction.minRuntime"),
             quotaless=configuration.eviction.quotaless,

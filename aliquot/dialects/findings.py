@@ -5,6 +5,7 @@ looks for them goes on after each one; only those who need sound input raise the
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,3 +44,9 @@ def refused(error: InputError, place: str, file: str = "") -> Finding:
     """An error met while reading the document at a place."""
     title = error.place.removeprefix(place).removeprefix(": ")
     return Finding("error", place, title, error.field, error.problem, file)
+
+
+def few(names: Sequence[str]) -> str:
+    """Names as a person would list them."""
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

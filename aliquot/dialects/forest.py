@@ -1,24 +1,29 @@
 """All quotas together: names written in one object, found in the others.
 
 Koordinator's quotas are known by their bare name, cluster-wide, and refer to each other by it; the
-engine knows `namespace/name`. What a name means depends on which objects there are, so the whole is
+engine knows `namespace/name`. Volcano's queues have no namespace and go by their bare name in the
+engine, too. What a name means depends on which objects there are, so the whole is
 read anew when they change, and the order in which they were written does not matter. It never
 raises on what does not fit together: a parent that is not there, or a circle, is left out, and
-`tree_rules` says so.
+`tree_rules` and `queue_rules` say so.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Literal
 
-from aliquot.dialects import koordinator
+from aliquot.dialects import koordinator, queues
 from aliquot.dialects.documents import Document
 from aliquot.dialects.koordinator import DEFAULT, NAMESPACE, ROOT, SYSTEM
-from aliquot.dialects.manifest import KEP9_GROUPS, Manifest, read
+from aliquot.dialects.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest, read
 from aliquot.dialects.quotas import KINDS, has_koordinator_keys, quota, quota_name
 from aliquot.engine.homes import Homes
 from aliquot.engine.objects import Quota
+
+Special = Literal["", "koordinator", "volcano"]
+"""Whose quotas are there although nobody wrote them."""
 
 _API_VERSION = "scheduling.sigs.k8s.io/v1alpha1"
 
@@ -28,7 +33,9 @@ class Forest:
     """Every quota, with its parent and its namespaces found."""
 
     pairs: tuple[tuple[Manifest, Quota], ...] = ()
-    """Each as it was written, and as the engine sees it."""
+    """Each as it was written, and as the engine sees it; but for the queues."""
+    queues: tuple[tuple[Manifest, Quota], ...] = ()
+    """The same of the queues."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What the bare names of quotas stand for."""
     quotas: dict[str, Quota] = field(default_factory=dict)
@@ -37,17 +44,29 @@ class Forest:
     has_trees: bool = False
     """Is it Koordinator that reads them? One key makes all of them its."""
 
-    def named_by(self, manifest: Manifest, priority: int) -> str | None:
+    def named_by(self, manifest: Manifest, priority: int, queue: str | None = None) -> str | None:
         """The quota that a pod asks for: by its label, or as one that keeps the cluster going.
 
-        A quota that is not there is given by its bare name, which no quota has in the engine.
+        Else it is the queue that was found for it, where there are queues at all.
         """
-        named = koordinator.quota_named(manifest)
+        return self.asked_for(
+            koordinator.quota_named(manifest), manifest.namespace, priority, queue
+        )
+
+    def asked_for(
+        self, named: str | None, namespace: str, priority: int, queue: str | None = None
+    ) -> str | None:
+        """The same, for a pod that names this quota, or none, and stands in this namespace."""
         if named is not None:
-            return self.names.get(named, named)
-        if koordinator.is_of_the_system(manifest.namespace, priority):
-            return self.names.get(SYSTEM)
-        return None
+            return self.meaning(named)
+        system = self.names.get(SYSTEM)
+        if system is not None and koordinator.is_of_the_system(namespace, priority):
+            return system
+        return queue if self.queues else None
+
+    def meaning(self, name: str) -> str:
+        """What the engine calls the quota of this bare name; no quota's name, if there is none."""
+        return self.names.get(name, f"{name}/")
 
     def ancestry(self, name: str) -> Iterator[Quota]:
         """The quota itself, then its parent, and so on to the top."""
@@ -57,15 +76,17 @@ class Forest:
             found = self.quotas[found].parent
 
 
-def plant(manifests: Iterable[Manifest], special: bool = False) -> Forest:
+def plant(manifests: Iterable[Manifest], special: Special = "") -> Forest:
     """The quotas among these objects.
 
-    With `special`, there are a quota for what keeps the cluster going and one for the pods that
-    belong nowhere else, whether or not anybody wrote them down. Without it, the first is no quota
-    at all: no other policy lets pods be without bounds.
+    With those of Koordinator, there are a quota for what keeps the cluster going and one for the
+    pods that belong nowhere else, whether or not anybody wrote them down. Without them, the first
+    is no quota at all: no other policy lets pods be without bounds. With those of Volcano, there is
+    a queue for the pods that belong nowhere else.
     """
+    manifests = list(manifests)
     found = [each for each in manifests if each.kind in KINDS and not _is_named(each, ROOT)]
-    if special:
+    if special == "koordinator":
         found += [each for each in built_in() if not any(_is_named(e, each.name) for e in found)]
     else:
         found = [each for each in found if not _is_named(each, SYSTEM)]
@@ -76,12 +97,13 @@ def plant(manifests: Iterable[Manifest], special: bool = False) -> Forest:
     parents = _parents(found, names)
     owners = _owners(found)
     pairs = tuple((each, _quota(each, parents, owners)) for each in found)
-    quotas = {each.name: each for _, each in pairs}
+    lines = tuple(_queues(manifests, special == "volcano"))
+    quotas = {each.name: each for _, each in (*pairs, *lines)}
     homes = Homes()
     for one in quotas.values():
         homes.add(one)
-    has_trees = special or any(has_koordinator_keys(each) for each in found)
-    return Forest(pairs, names, _from_the_top(quotas), homes, has_trees)
+    has_trees = special == "koordinator" or any(has_koordinator_keys(each) for each in found)
+    return Forest(pairs, lines, names, _from_the_top(quotas), homes, has_trees)
 
 
 @cache
@@ -98,6 +120,42 @@ def built_in() -> tuple[Manifest, ...]:
     )
     manifests = (read(Document("built in", body)) for body in bodies)
     return tuple(each for each in manifests if each is not None)
+
+
+@cache
+def default_queue() -> Manifest:
+    """The queue that every cluster of Volcano has."""
+    body = {
+        "apiVersion": f"{VOLCANO_GROUP}/v1beta1",
+        "kind": queues.KIND,
+        "metadata": {"name": queues.DEFAULT},
+        "spec": {"weight": 1},
+    }
+    manifest = read(Document("built in", body))
+    assert manifest is not None
+    return manifest
+
+
+def _queues(manifests: Iterable[Manifest], special: bool) -> Iterator[tuple[Manifest, Quota]]:
+    """The queues, with their parents found. The root is the cluster, which needs no quota.
+
+    A cluster of Volcano has a default queue, which says nothing as a rule. Where others share the
+    cluster out, that is no quota for all those pods that have none, unless somebody bounded it.
+    """
+    found = [each for each in manifests if each.kind == queues.KIND and each.name != queues.ROOT]
+    if special and all(each.name != queues.DEFAULT for each in found):
+        found.append(default_queue())
+    alone = [(each, queues.queue(each)) for each in found]
+    if not special:
+        counts = {queues.parent(each) for each in found}
+        alone = [(m, q) for m, q in alone if not q.fallback or q.min or q.max or q.name in counts]
+    names = {each.name for each, _ in alone}
+    written = ((each.name, queues.parent(each)) for each, _ in alone)
+    parents = without_circles({name: up for name, up in written if up in names and up is not None})
+    above = set(parents.values())
+    for manifest, one in alone:
+        up = parents.get(one.name)
+        yield manifest, replace(one, parent=up, is_parent=one.name in above)
 
 
 def _is_named(manifest: Manifest, name: str) -> bool:
@@ -128,9 +186,26 @@ def _parents(found: Iterable[Manifest], names: Mapping[str, str]) -> dict[str, s
         for each in found
         if each.group in KEP9_GROUPS
     )
-    parents = {name: parent for name, parent in written if parent is not None}
+    return without_circles({name: parent for name, parent in written if parent is not None})
+
+
+def without_circles(parents: Mapping[str, str]) -> dict[str, str]:
+    """The same, but for those who are their own ancestors."""
     round_and_round = {name for name in parents if name in _above(name, parents)}
     return {name: parent for name, parent in parents.items() if name not in round_and_round}
+
+
+def circle(name: str, parents: Mapping[str, str | None]) -> str | None:
+    """In words, the way up from a quota that leads back to it; None if there is an end."""
+    trail = {name: None}
+    at = parents.get(name)
+    while at is not None and at not in trail:
+        trail[at] = None
+        at = parents.get(at)
+    if at != name:
+        return None
+    words = " is below ".join([*trail, at])
+    return "is its own parent" if len(trail) == 1 else f"a circle: {words}"
 
 
 def _above(name: str, parents: Mapping[str, str]) -> set[str]:

@@ -15,7 +15,7 @@ from aliquot.dialects import amounts
 from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import KOORDINATOR_PREFIX as PREFIX
 from aliquot.dialects.manifest import Manifest, check_namespace
-from aliquot.dialects.wire import PodWire, WorkloadWire
+from aliquot.dialects.templates import faces
 from aliquot.engine.objects import Amounts
 from aliquot.errors import InputError
 
@@ -85,21 +85,19 @@ def keys(manifest: Manifest) -> Keys:
 
 
 def pod_labels(manifest: Manifest) -> tuple[Labels, str]:
-    """The labels of a pod, or of the pods of a workload, and where they stand."""
-    match manifest.content:
-        case WorkloadWire(spec=spec):
-            template = spec.template if spec is not None else None
-            metadata = template.metadata if template is not None else None
-            labels = metadata.labels if metadata is not None else None
-            return labels or {}, "spec.template.metadata.labels"
-        case _:
-            return manifest.metadata.labels or {}, "metadata.labels"
+    """The labels of a pod, or of the pods of a workload, and where they stand.
+
+    Of several kinds of pods, those of the first that names a quota.
+    """
+    found = [
+        (each.metadata.labels or {}, f"{each.metadata_field}.labels") for each in faces(manifest)
+    ]
+    named = (each for each in found if any(key in each[0] for key in QUOTA))
+    return next(named, found[0] if found else ({}, "metadata.labels"))
 
 
 def quota_named(manifest: Manifest) -> str | None:
     """The quota that a pod, or the pods of a workload, ask for by name."""
-    if not isinstance(manifest.content, PodWire | WorkloadWire):
-        return None
     labels, field = pod_labels(manifest)
     return _word(labels, QUOTA, manifest, field) or None
 

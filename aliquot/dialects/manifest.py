@@ -21,6 +21,8 @@ Key = tuple[str, str, str]
 ALIQUOT_GROUP = "aliquot.dev"
 KEP9_GROUPS = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
 NOS_GROUPS = ("nos.nebuly.com", "nos.nebuly.ai")
+VOLCANO_GROUP = "scheduling.volcano.sh"
+VOLCANO_JOBS = "batch.volcano.sh"
 KOORDINATOR_PREFIX = "quota.scheduling.koordinator.sh/"
 
 _KINDS: dict[tuple[str, str], type[Wire]] = {
@@ -34,20 +36,20 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("apps", "ReplicaSet"): wire.WorkloadWire,
     ("apps", "StatefulSet"): wire.WorkloadWire,
     ("batch", "Job"): wire.WorkloadWire,
+    (VOLCANO_GROUP, "Queue"): wire.QueueWire,
+    (VOLCANO_GROUP, "PodGroup"): wire.PodGroupWire,
+    **{(group, "PodGroup"): wire.PodGroupWire for group in KEP9_GROUPS},
+    (VOLCANO_JOBS, "Job"): wire.GangJobWire,
     (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
     **{(group, "ElasticQuota"): wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
     **{(group, "CompositeElasticQuota"): wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
 _NOT_YET = {
     ("quota.koordinator.sh", "ElasticQuotaProfile"),
-    ("scheduling.volcano.sh", "Queue"),
-    ("scheduling.volcano.sh", "PodGroup"),
-    ("scheduling.x-k8s.io", "PodGroup"),
-    ("batch.volcano.sh", "Job"),
     ("tensor-fusion.ai", "GPUResourceQuota"),
     ("tensor-fusion.ai", "GPU"),
 }
-_CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass"}
+_CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMELESS = {"Timeline"}

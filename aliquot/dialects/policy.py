@@ -3,27 +3,35 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from aliquot.dialects import queues
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.findings import Finding
-from aliquot.dialects.koordinator import has_keys, pod_labels
+from aliquot.dialects.forest import Special
+from aliquot.dialects.koordinator import has_keys
 from aliquot.dialects.manifest import NOS_GROUPS, Manifest
 from aliquot.dialects.quotas import KINDS, has_koordinator_keys
-from aliquot.dialects.wire import PodWire, WorkloadWire
+from aliquot.dialects.templates import faces
 from aliquot.engine.policies import POLICIES
 from aliquot.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The policy that the objects ask for, and the object that decides it, if one does."""
+    """The policy that the objects ask for, and the object that decides it, if one does.
+
+    What they ask for may be beyond deciding: then there is a `conflict`.
+    """
 
     policy: str
     why: str
     manifest: Manifest | None = None
     field: str = ""
+    conflict: str = ""
 
     def refusal(self) -> Finding | None:
-        """What is wrong with it: the policy may not be there."""
+        """What is wrong with it: the policy may not be there, or be one of two."""
+        if self.manifest is not None and self.conflict:
+            return self.manifest.finding("error", self.field, self.conflict)
         if self.manifest is None or self.policy in POLICIES:
             return None
         problem = f"asks for policy {self.policy} ({self.why}), which {_not_available()}"
@@ -55,6 +63,9 @@ def choose(manifests: Iterable[Manifest]) -> Choice:
     """Decided once, over all objects."""
     manifests = list(manifests)
     quotas = [manifest for manifest in manifests if manifest.kind in KINDS]
+    queue = next(filter(_is_own_queue, manifests), None)
+    if queue is not None:
+        return _queues(queue, quotas)
     for manifest in (*quotas, *manifests):
         if _is_for_koordinator(manifest):
             why = f"{manifest.title} carries Koordinator keys"
@@ -68,9 +79,25 @@ def choose(manifests: Iterable[Manifest]) -> Choice:
     return Choice("capacity", f"all quotas are ElasticQuotas of {quotas[0].group}")
 
 
-def has_special_quotas(policy: str) -> bool:
-    """Are there, under this policy, quotas that nobody wrote: for the system, and by default?"""
-    return policy == "hierarchy"
+def _is_own_queue(manifest: Manifest) -> bool:
+    """Is it a queue that somebody made? Two come with Volcano and say nothing of who shares."""
+    return manifest.kind == queues.KIND and manifest.name not in queues.SPECIAL
+
+
+def _queues(queue: Manifest, quotas: list[Manifest]) -> Choice:
+    """Who wrote queues wants them; who wrote quotas beside them must say which of the two."""
+    why = f"there is {queue.title}"
+    if not quotas:
+        return Choice("queues", why, queue, "kind")
+    other = f"{quotas[0].title} ({quotas[0].place})"
+    conflict = f"there are queues and quotas, such as {other}; say which policy holds by --policy"
+    return Choice("queues", why, queue, "kind", conflict)
+
+
+def special_quotas(policy: str) -> Special:
+    """Whose quotas are there under this policy that nobody wrote?"""
+    special: dict[str, Special] = {"hierarchy": "koordinator", "queues": "volcano"}
+    return special.get(policy, "")
 
 
 def expected(configuration: Configuration, manifests: Iterable[Manifest]) -> str:
@@ -81,8 +108,8 @@ def expected(configuration: Configuration, manifests: Iterable[Manifest]) -> str
 
 def _is_for_koordinator(manifest: Manifest) -> bool:
     """Quotas say so in any key, pods in the labels that name a quota or spare them."""
-    if isinstance(manifest.content, PodWire | WorkloadWire):
-        return has_keys((pod_labels(manifest)[0],))
+    if any(has_keys((each.metadata.labels,)) for each in faces(manifest)):
+        return True
     return manifest.kind in KINDS and has_koordinator_keys(manifest)
 
 

@@ -7,6 +7,7 @@ that make sense by themselves.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from aliquot.dialects import queues
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
@@ -22,6 +23,7 @@ from aliquot.dialects.quotas import (
     quota_name,
     spec,
 )
+from aliquot.dialects.wire import Quantities
 from aliquot.engine.objects import GPU_MEMORY, Quota, plus
 from aliquot.engine.quantity import parse, text
 
@@ -40,21 +42,22 @@ def check_quotas(
     What has to do with parents and children is in `tree_rules`. Without `all_nodes`, nothing is
     said about what the nodes have: some of them are not known.
     """
-    quotas = forest.pairs
+    quotas, everybody = forest.pairs, (*forest.pairs, *forest.queues)
     yield from min_within_max(quotas)
     yield from one_quota_a_name(quotas)
     yield from one_quota_a_namespace(forest)
     yield from within_hard(quotas, objects)
-    yield from one_unit_for_gpus(quotas)
+    yield from one_unit_for_gpus(everybody)
     yield from not_alone_in_its_group(quotas)
     if all_nodes:
-        yield from guarantees_within_capacity(quotas, objects, cards)
+        yield from guarantees_within_capacity(everybody, objects, cards)
 
 
 def check_quota(manifest: Manifest) -> Iterator[Finding]:
     """What is worth a word about one quota by itself."""
     yield from each_namespace_once(manifest)
-    yield from gpu_memory_in_gigabytes(manifest)
+    bounds = {"spec.min": spec(manifest).min, "spec.max": spec(manifest).max}
+    yield from gpu_memory_in_gigabytes(manifest, bounds)
 
 
 def min_within_max(quotas: Quotas) -> Iterator[Finding]:
@@ -123,15 +126,17 @@ def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
             yield manifest.finding("warning", where, f"{name} stands here already")
 
 
-def gpu_memory_in_gigabytes(manifest: Manifest) -> Iterator[Finding]:
-    """`40Gi` is forty billion GB."""
-    for word, written in (("min", spec(manifest).min), ("max", spec(manifest).max)):
+def gpu_memory_in_gigabytes(
+    manifest: Manifest, bounds: Mapping[str, Quantities | None]
+) -> Iterator[Finding]:
+    """`40Gi` is forty billion GB. The bounds are given by where they stand."""
+    for where, written in bounds.items():
         for name in SPELLINGS:
             value = str((written or {}).get(name, 0))
             if value.endswith(_SLIPS):
                 count = parse(value).nanos // 10**9
                 problem = f"{value} is {count} GB: GPU memory is a number of GB, such as 40"
-                yield manifest.finding("warning", f"spec.{word}[{name}]", problem)
+                yield manifest.finding("warning", f"{where}[{name}]", problem)
 
 
 def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding]:
@@ -214,6 +219,9 @@ def guarantees_within_capacity(
 
 def bound_field(manifest: Manifest, word: str, resource: str) -> str:
     """Where a bound stands, in the spelling of its author."""
+    if manifest.kind == queues.KIND:
+        where = {"min": "spec.guarantee.resource", "max": "spec.capability"}[word]
+        return queues.field(manifest, where, resource)
     bounds: Mapping[str, object] | None = getattr(spec(manifest), word)
     return f"spec.{word}[{as_written(resource, bounds)}]"
 

@@ -1,4 +1,6 @@
-"""What is worth a word about one object: one function a rule. Those of quotas: `quota_rules`.
+"""What is worth a word about one object: one function a rule.
+
+Those of quotas: `quota_rules`, `tree_rules`, `queue_rules`; those of gangs: `gang_rules`.
 
 A rule yields findings; it never raises and never changes anything. It is asked only about objects
 that make sense by themselves. `aliquot simulate` refuses to start on an error and prints warnings;
@@ -7,22 +9,27 @@ that make sense by themselves. `aliquot simulate` refuses to start on an error a
 
 from collections.abc import Iterator, Sequence
 
+from aliquot.dialects import gang_rules
 from aliquot.dialects.cards import MEMORY_LABEL, Cards
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.labels import text as text_of
 from aliquot.dialects.labels import unquoted
 from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.namespace_weights import weight_that_counts
+from aliquot.dialects.queue_rules import check_queue
 from aliquot.dialects.quota_rules import check_quota
+from aliquot.dialects.templates import faces
 from aliquot.dialects.tree_rules import check_member
 from aliquot.dialects.wire import (
     Affinity,
     CompositeQuotaWire,
-    Metadata,
+    GangJobWire,
     NodeWire,
+    PodGroupWire,
     PodSpec,
-    PodWire,
+    QueueWire,
     QuotaWire,
-    WorkloadWire,
+    ResourceQuotaWire,
 )
 from aliquot.engine.objects import Amounts, Node, Quota, Shape
 from aliquot.engine.quantity import LIMIT, text
@@ -32,14 +39,21 @@ from aliquot.engine.where import barred
 def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
     """What is worth a word about one object by itself."""
     yield from text_in_quotes(manifest)
+    yield from gang_rules.check_member(manifest)
+    for face in faces(manifest):
+        yield from only_what_is_considered(manifest, face.spec, face.spec_field)
     match manifest.content:
-        case PodWire(spec=spec):
-            yield from only_what_is_considered(manifest, spec, "spec")
-        case WorkloadWire(spec=spec) if spec is not None and spec.template is not None:
-            yield from only_what_is_considered(manifest, spec.template.spec, "spec.template.spec")
         case QuotaWire() | CompositeQuotaWire():
             yield from check_quota(manifest)
             yield from check_member(manifest)
+        case QueueWire():
+            yield from check_queue(manifest)
+        case PodGroupWire():
+            yield from gang_rules.check_gang(manifest)
+        case GangJobWire():
+            yield from gang_rules.check_job(manifest)
+        case ResourceQuotaWire():
+            yield from weight_that_counts(manifest)
         case NodeWire():
             yield from memory_that_can_be_read(manifest, cards)
 
@@ -47,9 +61,7 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
 def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
     """An API server refuses labels and annotations that are not text."""
     places = {"metadata": manifest.metadata}
-    match manifest.content:
-        case WorkloadWire(spec=spec) if spec is not None and spec.template is not None:
-            places["spec.template.metadata"] = spec.template.metadata or Metadata()
+    places.update((each.metadata_field, each.metadata) for each in faces(manifest))
     for field, metadata in places.items():
         for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
             for key in unquoted(values):

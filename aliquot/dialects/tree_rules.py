@@ -8,8 +8,8 @@ at across a change. A rule yields findings; it never raises and never changes an
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
 from aliquot.dialects import amounts, koordinator
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import Forest
+from aliquot.dialects.findings import Finding, few
+from aliquot.dialects.forest import Forest, circle
 from aliquot.dialects.koordinator import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
 from aliquot.dialects.manifest import KEP9_GROUPS, Key, Manifest
 from aliquot.dialects.quota_rules import bound_field, pointer
@@ -126,14 +126,8 @@ def no_circles(members: Iterable[Member], forest: Forest) -> Iterator[Finding]:
         bounds.name: forest.names.get(keys.parent) for _, bounds, keys in members if keys.parent
     }
     for manifest, bounds, _ in members:
-        trail = {bounds.name: None}
-        at = parents.get(bounds.name)
-        while at is not None and at not in trail:
-            trail[at] = None
-            at = parents.get(at)
-        if at == bounds.name:
-            words = " is below ".join([*trail, at])
-            problem = "is its own parent" if len(trail) == 1 else f"a circle: {words}"
+        problem = circle(bounds.name, parents)
+        if problem is not None:
             yield manifest.finding("error", _parent_field(manifest), problem)
 
 
@@ -155,7 +149,7 @@ def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
             if before <= have < before + low:
                 total, limit = text(resource, before + low), text(resource, have)
                 problem = (
-                    f"with this quota, the children of {bounds.parent} ({_few(names)}) have a min "
+                    f"with this quota, the children of {bounds.parent} ({few(names)}) have a min "
                     f"of {total} together, above its own of {limit}"
                 )
                 yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
@@ -245,7 +239,7 @@ def no_orphans(before: Forest, after: Forest, gone: Mapping[Key, str]) -> Iterat
     for manifest, _ in before.pairs:
         place, below = gone.get(manifest.key), children.get(manifest.name, [])
         if place is not None and below:
-            problem = f"cannot be deleted: it is the parent of {_few(below)}"
+            problem = f"cannot be deleted: it is the parent of {few(below)}"
             yield Finding("error", place, manifest.title, "", problem)
 
 
@@ -337,9 +331,3 @@ def _is_special(manifest: Manifest, names: Container[str]) -> bool:
 def _parent_field(manifest: Manifest) -> str:
     labels = manifest.metadata.labels or {}
     return f"metadata.labels[{next(key for key in koordinator.PARENT if key in labels)}]"
-
-
-def _few(names: list[str]) -> str:
-    """Names as a person would list them."""
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

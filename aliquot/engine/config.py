@@ -39,6 +39,14 @@ class HierarchyKnobs:
 
 
 @dataclass(frozen=True, slots=True)
+class QueuesKnobs:
+    """Of the `queues` policy."""
+
+    priority_bands: bool = False
+    """Does priority come before fairness?"""
+
+
+@dataclass(frozen=True, slots=True)
 class EvictionKnobs:
     """Of whatever takes back."""
 
@@ -62,5 +70,6 @@ class Knobs:
     capacity: CapacityKnobs = field(default_factory=CapacityKnobs)
     fair: FairKnobs = field(default_factory=FairKnobs)
     hierarchy: HierarchyKnobs = field(default_factory=HierarchyKnobs)
+    queues: QueuesKnobs = field(default_factory=QueuesKnobs)
     eviction: EvictionKnobs = field(default_factory=EvictionKnobs)
     placement: PlacementKnobs = field(default_factory=PlacementKnobs)

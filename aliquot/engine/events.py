@@ -6,7 +6,7 @@ missed one is made good by the next.
 
 from dataclasses import dataclass
 
-from aliquot.engine.objects import Budget, Node, Pod, Quota
+from aliquot.engine.objects import Budget, Gang, Node, Pod, Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,20 @@ class PodGone:
 
 
 @dataclass(frozen=True, slots=True)
+class GangSet:
+    """A gang is there, like this; its pods name it."""
+
+    gang: Gang
+
+
+@dataclass(frozen=True, slots=True)
+class GangGone:
+    """A gang (`namespace/name`) is no longer there; its pods are on their own."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSet:
     """A disruption budget is there, like this."""
 
@@ -79,6 +93,8 @@ Event = (
     | QuotaGone
     | PodSet
     | PodGone
+    | GangSet
+    | GangGone
     | BudgetSet
     | BudgetGone
     | BindFailed

@@ -90,6 +90,7 @@ class Pod:
     `created` orders by age; only its order counts. `started` is when it began to run. `quota` names
     a quota by hand; without it the pod belongs to the quota of its namespace. `nominated` is a node
     that is held for it. One that is not `preemptible` is nobody's victim, and lives within min.
+    `gang` is the gang (`namespace/name`) that it starts with, and `task` its part in that.
     """
 
     uid: str
@@ -107,6 +108,8 @@ class Pod:
     preemptible: bool = True
     started: int = 0
     labels: tuple[tuple[str, str], ...] = ()
+    gang: str | None = None
+    task: str = ""
 
     @property
     def path(self) -> str:
@@ -148,6 +151,34 @@ class Quota:
     """Does it stand outside the shares? What it uses is not there for the others to share."""
     fallback: bool = False
     """Does it take the pods that belong nowhere else?"""
+    say: int = 0
+    """Its weight in every resource of which `weight` says nothing; 0 where it has none."""
+    deserved: Amounts = ()
+    """Its share, where somebody fixed it instead of leaving it to weights."""
+    reclaimable: bool = True
+    """Can others take back what it uses beyond its share?"""
+    closed: bool = False
+    """Does it let nobody start any more?"""
+    priority: int = 0
+    """Whose turn comes first, whatever the shares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Pods that start together: at least `min_member` of them, or nobody.
+
+    `min_tasks` are the fewest of each task that will do. Until its pods are there, a gang asks for
+    `min_resources`. `quota` is the quota of the whole, `priority` that of the whole; where it is
+    None, its pods have their own.
+    """
+
+    name: str
+    min_member: int = 1
+    min_tasks: tuple[tuple[str, int], ...] = ()
+    min_resources: Amounts = ()
+    quota: str | None = None
+    priority: int | None = None
+    created: int = 0
 
 
 @dataclass(frozen=True, slots=True)

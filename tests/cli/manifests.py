@@ -10,7 +10,7 @@ def node(name: str = "n", **has: Any) -> Body:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name},
-        "status": {"allocatable": _keys(has or {"cpu": 8, "gpu": 8})},
+        "status": {"allocatable": keys(has or {"cpu": 8, "gpu": 8})},
     }
 
 
@@ -25,7 +25,7 @@ def quota(
         "apiVersion": f"{group}/v1alpha1",
         "kind": "ElasticQuota",
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {"min": _keys(low), **({"max": _keys(high)} if high is not None else {})},
+        "spec": {"min": keys(low), **({"max": keys(high)} if high is not None else {})},
     }
 
 
@@ -74,7 +74,7 @@ def pod(path: str, asks: Body | None = None, annotations: Body | None = None, **
     metadata: Body = {"name": name, "namespace": namespace}
     if annotations:
         metadata["annotations"] = {f"sim.aliquot.dev/{k}": v for k, v in annotations.items()}
-    containers = [{"name": "main", "resources": {"requests": _keys(asks or {})}}]
+    containers = [{"name": "main", "resources": {"requests": keys(asks or {})}}]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -104,5 +104,5 @@ def timeline(*steps: Body) -> Body:
     }
 
 
-def _keys(amounts: Body) -> Body:
+def keys(amounts: Body) -> Body:
     return {"nvidia.com/gpu" if key == "gpu" else key: value for key, value in amounts.items()}

@@ -24,6 +24,15 @@ from tests.cli.manifests import (
     tree_quota,
     workload,
 )
+from tests.cli.volcano import (
+    annotated,
+    gang_job,
+    namespace,
+    pod_group,
+    queue,
+    resource_quota,
+    task,
+)
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
@@ -78,6 +87,41 @@ KOORDINATOR: list[Body] = [
         {"at": 20, "apply": [tree_quota("top/lab", {"gpu": 1}, {"gpu": 8}, parent="research")]},
         {"at": 30, "apply": [tree_quota("top/late", {}, {"gpu": 2}, parent="research")]},
         {"at": 90, "delete": [{"kind": "ElasticQuota", "namespace": "top", "name": "late"}]},
+    ),
+]
+SHARED: list[Body] = [
+    node("n", cpu=40, gpu=8),
+    queue("default", {"gpu": 1}, {"cpu": 30, "gpu": 8}, weight=1),
+    queue("root", weight=1),
+    pod_group("a/one", queue="default", minMember=1, minTaskMember={"x": 1}),
+    pod_group("b/two", "scheduling.x-k8s.io/v1alpha1", minResources={"cpu": 1}),
+    annotated(pod("a/p", {"gpu": 1}, {"duration": "1m"}), group="one", queue="default"),
+    annotated(pod("b/p", {"gpu": 1}), **{"volcano.sh/preemptable": "false"}),
+    namespace("b", queue="default"),
+    resource_quota("a/rq", **{"volcano.sh/namespace.weight": "3", "cpu": 20}),
+    gang_job(
+        "a/train",
+        task("ps", 1, {"cpu": 1}),
+        task(None, 3, {"gpu": 1}, minAvailable=0),
+        minAvailable=1,
+    ),
+    timeline(
+        {"at": 9, "apply": [gang_job("a/train", task("ps", 2), minAvailable=1)]},
+        {"at": 20, "delete": [{"kind": "Job", "namespace": "a", "name": "train"}]},
+        {"at": 30, "apply": [namespace("b"), queue("default", {}, {"gpu": 2}, state="Closed")]},
+    ),
+]
+"""What runs under any policy: queues that come with Volcano, gangs of one."""
+VOLCANO: list[Body] = [
+    *SHARED[:-1],
+    queue("research", {"gpu": 4}, {"gpu": 8}, weight=3, deserved={"nvidia.com/gpu": 6}),
+    queue("vision", parent="research", priority=5, reclaimable=False),
+    queue("ops", weight=65535, state="Open"),
+    annotated(pod("c/p", {"gpu": 2}, {"arrival": "10s"}), queue="vision"),
+    gang_job("c/job", task("x", 2, {"gpu": 1}), minAvailable=1, queue="vision"),
+    timeline(
+        {"at": 20, "apply": [queue("vision", {"gpu": 1}, parent="research")]},
+        {"at": 90, "delete": [{"kind": "Queue", "name": "ops"}]},
     ),
 ]
 BUILT: list[list[Body]] = [
@@ -165,6 +209,8 @@ BUILT: list[list[Body]] = [
     ],
     *([NOS] if "fair" in POLICIES else []),
     *([KOORDINATOR] if "hierarchy" in POLICIES else []),
+    SHARED,
+    *([VOLCANO] if "queues" in POLICIES else []),
 ]
 HOSTILE: list[Any] = [
     *(None, True, False, -1, 0, 1, 7, 2**31, 2**62, 2**63, 2**64, 10**30, -(10**30), 1.5, 1e-9),

@@ -160,8 +160,8 @@ def test_configuration_is_checked_to_the_last_key(
 
 def test_policies_and_kinds_that_are_not_there_yet(aliquot: Run) -> None:
     assert "queues" in refused(aliquot, [node()], "--policy", "queues")
-    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
-    assert "not supported yet" in refused(aliquot, [{**queue, "metadata": {"name": "q"}}])
+    gpu = {"apiVersion": "tensor-fusion.ai/v1", "kind": "GPU"}
+    assert "not supported yet" in refused(aliquot, [{**gpu, "metadata": {"name": "g"}}])
 
 
 def test_usage(aliquot: Run) -> None:

@@ -3,6 +3,7 @@
 from aliquot.cluster.changes import Change
 from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
+from aliquot.dialects.forest import Special
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.engine.config import Knobs
 from aliquot.engine.events import Event, PodSet, QuotaGone, QuotaSet
@@ -17,7 +18,7 @@ DEFAULT = "koordinator-system/koordinator-default-quota"
 class Cluster:
     """A world, and the books of an engine that is told of it."""
 
-    def __init__(self, special: bool = True) -> None:
+    def __init__(self, special: Special = "koordinator") -> None:
         self.state = State(Knobs())
         self.told: list[Event] = []
         self.world = World(self._take, Cards(), special=special)
@@ -58,11 +59,11 @@ def _name(event: Event) -> str:
 
 def test_special_quotas_are_there_from_the_start() -> None:
     assert set(Cluster().state.tree.quotas) == {SYSTEM, DEFAULT}
-    assert Cluster(special=False).state.tree.quotas == {}
+    assert Cluster(special="").state.tree.quotas == {}
 
 
 def test_parents_are_told_before_children_and_children_go_first() -> None:
-    cluster = Cluster(special=False)
+    cluster = Cluster(special="")
     top, leaf = tree_quota("a/top", is_parent="true"), tree_quota("a/leaf", parent="top")
     assert cluster.step(leaf, top) == ["a/top", "a/leaf below a/top"]
     assert cluster.step(top, leaf) == []
@@ -71,14 +72,14 @@ def test_parents_are_told_before_children_and_children_go_first() -> None:
 
 
 def test_a_child_finds_its_parent_when_that_comes_later() -> None:
-    cluster = Cluster(special=False)
+    cluster = Cluster(special="")
     assert cluster.step(tree_quota("a/leaf", parent="top")) == ["a/leaf"]
     told = cluster.step(tree_quota("b/top", is_parent="true"))
     assert told == ["b/top", "a/leaf below b/top"]
 
 
 def test_two_quotas_may_change_places_in_one_step() -> None:
-    cluster = Cluster(special=False)
+    cluster = Cluster(special="")
     said: Body = {"is_parent": "true"}
     cluster.step(tree_quota("a/x", **said), tree_quota("a/y", parent="x", **said))
     told = cluster.step(tree_quota("a/x", parent="y", **said), tree_quota("a/y", **said))
@@ -128,7 +129,7 @@ def test_a_namespace_takes_its_quotas_along() -> None:
     cluster = Cluster()
     cluster.step(tree_quota("a/a", lend="true"), labelled(pod("b/p"), name="a"))
     assert cluster.homes() == {"b/p": "a/a"}
-    assert cluster.step(delete=("Namespace//a",)) == ["no a/a", "pod b/p of a"]
+    assert cluster.step(delete=("Namespace//a",)) == ["no a/a", "pod b/p of a/"]
     assert cluster.homes() == {"b/p": DEFAULT}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from aliquot.dialects import configuration, koordinator
 from aliquot.dialects.documents import Document
-from aliquot.dialects.forest import Forest, plant
+from aliquot.dialects.forest import Forest, Special, plant
 from aliquot.dialects.policy import choose
 from aliquot.dialects.quotas import quota as read_quota
 from aliquot.engine.config import HierarchyKnobs
@@ -22,7 +22,7 @@ SYSTEM = "koordinator-system/koordinator-system-quota"
 DEFAULT = "koordinator-system/koordinator-default-quota"
 
 
-def forest(*bodies: Body, special: bool = False) -> Forest:
+def forest(*bodies: Body, special: Special = "") -> Forest:
     return plant([read(each) for each in bodies], special)
 
 
@@ -107,7 +107,7 @@ def test_a_pod_belongs_to_what_it_names_else_to_its_namespace_else_nowhere() -> 
         tree_quota("like/like", parent="root", is_parent="false"),
         tree_quota("like/other"),
         tree_quota("top/lists", namespaces='["listed", "like"]'),
-        special=True,
+        special="koordinator",
     )
     assert home(trees, labelled(pod("like/p"), name="named")) == "top/named"
     assert home(trees, labelled(pod("like/p"), **{"quota-name": "named"})) == "top/named"
@@ -133,7 +133,7 @@ def test_the_only_quota_of_a_namespace_is_the_namespaces() -> None:
 
 
 def test_what_keeps_the_cluster_going_belongs_to_the_system() -> None:
-    trees = forest(tree_quota("kube-system/q"), tree_quota("a/a"), special=True)
+    trees = forest(tree_quota("kube-system/q"), tree_quota("a/a"), special="koordinator")
     assert home(trees, pod("kube-system/dns")) == SYSTEM
     assert home(trees, pod("a/critical"), priority=2_000_000_000) == SYSTEM
     assert home(trees, pod("a/urgent"), priority=1_999_999_999) == "a/a"
@@ -142,18 +142,18 @@ def test_what_keeps_the_cluster_going_belongs_to_the_system() -> None:
 
 
 def test_special_quotas_are_there_unless_somebody_wrote_them() -> None:
-    trees = forest(special=True)
+    trees = forest(special="koordinator")
     assert trees.quotas == {
         SYSTEM: Quota(SYSTEM, outside=True),
         DEFAULT: Quota(DEFAULT, fallback=True),
     }
     edited = tree_quota(DEFAULT, {"cpu": 2}, {"cpu": 4})
-    written = forest(edited, tree_quota(SYSTEM, {}, {"cpu": 1}), special=True)
+    written = forest(edited, tree_quota(SYSTEM, {}, {"cpu": 1}), special="koordinator")
     assert written.quotas[SYSTEM] == Quota(SYSTEM, outside=True)
     assert written.quotas[DEFAULT] == Quota(
         DEFAULT, (("cpu", 2000),), (("cpu", 4000),), fallback=True
     )
-    elsewhere = forest(tree_quota("ops/koordinator-default-quota"), special=True)
+    elsewhere = forest(tree_quota("ops/koordinator-default-quota"), special="koordinator")
     assert set(elsewhere.quotas) == {SYSTEM, "ops/koordinator-default-quota"}
     assert home(elsewhere, pod("x/p")) == "ops/koordinator-default-quota"
 

@@ -1,0 +1,46 @@
+"""Which gang and which queue a pod belongs to, as the objects of the moment have it.
+
+A gang is in one queue as a whole, so its word counts before a pod's own; then that of the
+namespace. Who is in no queue by any of these, the policy puts into the default one.
+"""
+
+from collections.abc import Mapping
+
+from aliquot.dialects import gangs, jobs, volcano
+from aliquot.dialects.manifest import Key, Manifest, key
+from aliquot.dialects.templates import Face
+from aliquot.dialects.volcano import Ties
+from aliquot.dialects.wire import GangJobWire
+
+Objects = Mapping[Key, Manifest]
+
+
+def ties(face: Face, manifest: Manifest) -> Ties:
+    """What a pod, or what makes it, says: a Job of Volcano speaks for all of its pods."""
+    if isinstance(manifest.content, GangJobWire):
+        return Ties(queue=jobs.queue(manifest), queue_field="spec.queue")
+    return volcano.ties(face.metadata, manifest, face.metadata_field)
+
+
+def group_key(said: Ties, namespace: str) -> Key | None:
+    """The key of the PodGroup that is named, if one is."""
+    return None if said.gang is None else key(gangs.KIND, namespace, said.gang)
+
+
+def group_of(said: Ties, namespace: str, objects: Objects) -> Manifest | None:
+    """The PodGroup that is named, if it is there."""
+    named = group_key(said, namespace)
+    return objects.get(named) if named is not None else None
+
+
+def queue_of(said: Ties, namespace: str, objects: Objects) -> str | None:
+    """The queue of a pod that says this; None if nobody names any."""
+    group = group_of(said, namespace, objects)
+    named = gangs.queue_of(group)[0] if group is not None else None
+    return named or said.queue or namespace_queue(namespace, objects)
+
+
+def namespace_queue(namespace: str, objects: Objects) -> str | None:
+    """The queue of a namespace's pods, if it has one."""
+    found = objects.get(key("Namespace", "", namespace))
+    return volcano.queue_named(found.metadata, found)[0] if found is not None else None

@@ -1,0 +1,77 @@
+"""The rules that gangs, and Volcano's Jobs, must obey: one function a rule.
+
+A rule yields findings; it never raises and never changes anything. That numbers make sense is seen
+to where they are read.
+"""
+
+from collections.abc import Iterator
+
+from aliquot.dialects import gangs, jobs, volcano
+from aliquot.dialects.findings import Finding
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.templates import faces
+
+GANGS_START_TOGETHER = False
+"""Does the engine start the pods of a gang together? Until it does, gangs are refused: pods that
+start one by one may hold for ever what the others wait for."""
+
+
+def check_gang(manifest: Manifest) -> Iterator[Finding]:
+    """What is wrong with one PodGroup, or worth a word."""
+    said = gangs.spec(manifest)
+    yield from tasks_that_count(manifest)
+    yield from _not_yet(manifest, gangs.gang(manifest).min_member, "spec.minMember")
+    wishes = {
+        "spec.scheduleTimeoutSeconds": said.schedule_timeout_seconds,
+        "spec.networkTopology": said.network_topology,
+        "spec.subGroupPolicy": said.sub_group_policy,
+    }
+    yield from _not_considered(manifest, wishes)
+
+
+def check_job(manifest: Manifest) -> Iterator[Finding]:
+    """What is wrong with one of Volcano's Jobs, or worth a word."""
+    said = jobs.spec(manifest)
+    group = jobs.pod_group(manifest)
+    yield from _not_yet(manifest, gangs.gang(group).min_member, "spec.minAvailable")
+    wishes = {"spec.policies": said.policies, "spec.networkTopology": said.network_topology}
+    for number, task in enumerate(said.tasks or []):
+        at = f"spec.tasks[{number}]"
+        wishes[f"{at}.dependsOn"] = task.depends_on
+        wishes[f"{at}.policies"] = task.policies
+        wishes[f"{at}.partitionPolicy"] = task.partition_policy
+        wishes[f"{at}.topologyPolicy"] = task.topology_policy not in (None, "", "none")
+    yield from _not_considered(manifest, wishes)
+
+
+def check_member(manifest: Manifest) -> Iterator[Finding]:
+    """What is worth a word about how a pod, or what makes pods, asks for a gang."""
+    places = [("metadata", manifest.metadata)]
+    places += [(each.metadata_field, each.metadata) for each in faces(manifest) if each.at]
+    for where, metadata in places:
+        for key in volcano.NOT_YET:
+            if key in (metadata.annotations or {}):
+                problem = "is not considered yet; write a PodGroup, and name it in the pods"
+                yield manifest.finding("warning", f"{where}.annotations[{key}]", problem)
+
+
+def tasks_that_count(manifest: Manifest) -> Iterator[Finding]:
+    """A group that starts with fewer pods than its tasks need does not wait for its tasks."""
+    fewest = gangs.gang(manifest).min_member
+    total = sum((gangs.spec(manifest).min_task_member or {}).values())
+    if total > fewest:
+        problem = f"has no effect: the tasks need {total} pods together, and minMember is {fewest}"
+        yield manifest.finding("warning", "spec.minTaskMember", problem)
+
+
+def _not_yet(manifest: Manifest, fewest: int, field: str) -> Iterator[Finding]:
+    """One pod is a gang that any engine can start together."""
+    if fewest > 1 and not GANGS_START_TOGETHER:
+        problem = f"a gang of {fewest} pods that start together is not supported yet"
+        yield manifest.finding("error", field, problem)
+
+
+def _not_considered(manifest: Manifest, wishes: dict[str, object]) -> Iterator[Finding]:
+    for where, value in wishes.items():
+        if value:
+            yield manifest.finding("warning", where, "is not considered yet")

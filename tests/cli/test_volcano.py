@@ -1,0 +1,280 @@
+"""Volcano's queues, gangs and jobs, as commands show them."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from aliquot.dialects.gang_rules import GANGS_START_TOGETHER
+from aliquot.engine.policies import POLICIES
+from tests.cli.conftest import Run
+from tests.cli.manifests import Body, labelled, node, pod, quota, timeline, tree_quota, workload
+from tests.cli.volcano import (
+    annotated,
+    gang_job,
+    namespace,
+    pod_group,
+    queue,
+    resource_quota,
+    task,
+)
+
+CONFIG = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
+CAPACITY = {**CONFIG, "profiles": [{"schedulerName": "aliquot", "policy": "capacity"}]}
+QUEUES = [node("n", cpu=8), queue("q", {"cpu": 4}, {"cpu": 6}), queue("r", {"cpu": 4})]
+NAMED = "metadata.annotations[scheduling.volcano.sh/queue-name]"
+not_yet = pytest.mark.skipif("queues" in POLICIES, reason="the policy is there")
+no_gangs = pytest.mark.skipif(GANGS_START_TOGETHER, reason="gangs start together")
+
+
+def validated(aliquot: Run, *documents: Any, code: int, config: Body = CAPACITY) -> list[Body]:
+    """What there is to say where the policy is no question."""
+    ran = aliquot("validate", list(documents), "--config", [config], "-o", "json")
+    assert ran.code == code, ran.out + ran.err
+    found: list[Body] = json.loads(ran.out)["findings"]
+    return found
+
+
+def said(aliquot: Run, *documents: Any, code: int) -> list[tuple[str, str, str]]:
+    found = validated(aliquot, *documents, code=code)
+    return [(each["severity"], each["field"], each["problem"]) for each in found]
+
+
+def simulated(aliquot: Run, *documents: Any) -> dict[str, Any]:
+    ran = aliquot("simulate", list(documents), "--policy", "capacity", "-o", "json")
+    assert ran.code == 0, ran.err
+    result: dict[str, Any] = json.loads(ran.out)
+    return result
+
+
+def refused(aliquot: Run, *documents: Any) -> str:
+    ran = aliquot("simulate", list(documents), "-o", "json")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran.err
+    return ran.err
+
+
+def deletion(name: str) -> Body:
+    return {"kind": "Queue", "name": name}
+
+
+@not_yet
+def test_queues_ask_for_their_policy(aliquot: Run) -> None:
+    problem = "asks for policy queues (there is Queue q), which is not available yet"
+    assert f"Queue q: kind: {problem}" in refused(aliquot, *QUEUES)
+    (found,) = validated(aliquot, *QUEUES, code=1, config=CONFIG)
+    assert problem in found["problem"]
+
+
+def test_queues_that_come_with_volcano_ask_for_nothing(aliquot: Run) -> None:
+    ran = aliquot(
+        "simulate",
+        [node(), queue("default", weight=1), queue("root"), quota("a", {"gpu": 1}), pod("b/p")],
+        *("-o", "json"),
+    )
+    assert (ran.code, ran.err) == (0, "")
+    result = json.loads(ran.out)
+    assert result["policy"] == "capacity"
+    assert [each["name"] for each in result["quotas"]] == ["a/quota"]
+    assert [(each["pod"], each["quota"]) for each in result["pods"]] == [("b/p", None)]
+
+
+@pytest.mark.parametrize("other", [quota("a", {"cpu": 0}), tree_quota("a/a", lend="true")])
+def test_queues_and_quotas_need_a_word_which(aliquot: Run, other: Body) -> None:
+    words = refused(aliquot, *QUEUES, other)
+    assert "Queue q: kind: there are queues and quotas, such as ElasticQuota a/" in words
+    assert "say which policy holds by --policy" in words
+    (found,) = validated(aliquot, *QUEUES, other, code=1, config=CONFIG)
+    assert found["object"] == "Queue q"
+    result = simulated(aliquot, *QUEUES, other)
+    assert {each["name"] for each in result["quotas"]} == {
+        "q",
+        "r",
+        f"a/{other['metadata']['name']}",
+    }
+
+
+def test_queues_through_another_policy(aliquot: Run) -> None:
+    template = annotated(pod("x/x"), queue="r")["metadata"]["annotations"]
+    deployment = workload("Deployment", "a/web", {"cpu": 1}, replicas=1)
+    deployment["spec"]["template"]["metadata"]["annotations"] = template
+    job = gang_job("a/j", task("m", 1, {"cpu": 1}), task("w", 2, {"cpu": 1}), minAvailable=1)
+    job["spec"]["queue"] = "q"
+    result = simulated(
+        aliquot,
+        *QUEUES,
+        namespace("b", queue="q"),
+        pod("b/p", {"cpu": 1}),
+        pod("c/p", {"cpu": 1}),
+        deployment,
+        job,
+        annotated(pod("a/large", {"cpu": 7}), queue="q"),
+    )
+    assert {each["pod"]: each["quota"] for each in result["pods"]} == {
+        "a/j-0": "q",
+        "a/j-1": "q",
+        "a/j-2": "q",
+        "a/large": "q",
+        "a/web-0": "r",
+        "b/p": "q",
+        "c/p": None,
+    }
+    used = {each["name"]: (each["used"]["cpu"], each["max"]) for each in result["quotas"]}
+    assert used == {"q": ("4", {"cpu": "6"}), "r": ("1", {})}
+    (waits,) = result["pending"]
+    assert (waits["pod"], waits["reason"]) == ("a/large", "QuotaMaxExceeded")
+
+
+def test_objects_show_what_queues_hold_and_jobs_make(aliquot: Run) -> None:
+    job = gang_job("a/j", task("m", 1, {"cpu": 1}), queue="q")
+    ran = aliquot("simulate", [*QUEUES, job], "--policy", "capacity", "-o", "objects")
+    bodies = {
+        (each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(ran.out)
+    }
+    assert bodies["Queue", "q"]["status"] == {"state": "Open", "allocated": {"cpu": "1"}}
+    assert bodies["PodGroup", "j"]["spec"]["queue"] == "q"
+    made = bodies["Pod", "j-0"]["metadata"]
+    assert made["annotations"]["scheduling.k8s.io/group-name"] == "j"
+    assert made["labels"]["volcano.sh/task-spec"] == "m"
+
+
+@no_gangs
+def test_gangs_are_refused_by_both_commands(aliquot: Run) -> None:
+    for group in ("scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"):
+        gang = pod_group("a/g", group, minMember=2)
+        words = refused(aliquot, node(), gang, annotated(pod("a/p"), group="g"))
+        problem = "a gang of 2 pods that start together is not supported yet"
+        assert f"PodGroup a/g: spec.minMember: {problem}" in words
+        assert said(aliquot, gang, code=1) == [("error", "spec.minMember", problem)]
+    words = refused(aliquot, node(), gang_job("a/j", task("x", 2)))
+    assert "Job a/j: spec.minAvailable: a gang of 2 pods" in words
+
+
+def test_what_is_named_and_not_there(aliquot: Run) -> None:
+    lost = annotated(pod("a/p"), queue="lost")
+    assert said(aliquot, *QUEUES, lost, code=1) == [("error", NAMED, "there is no queue lost")]
+    assert said(aliquot, node(), lost, code=0) == [("warning", NAMED, "there is no queue lost")]
+    assert (
+        "there is no queue lost"
+        in aliquot(
+            "simulate",
+            [*QUEUES, gang_job("a/j", task("x", 1), queue="lost")],
+            "--policy",
+            "capacity",
+        ).err
+    )
+    assert said(aliquot, *QUEUES, namespace("a", queue="root"), code=1) == [
+        ("error", NAMED, "the root queue takes no pods")
+    ]
+    assert said(aliquot, *QUEUES, pod_group("a/g", queue="lost"), code=1) == [
+        ("error", "spec.queue", "there is no queue lost")
+    ]
+    ((severity, field, problem),) = said(aliquot, node(), annotated(pod("a/p"), group="g"), code=0)
+    assert (severity, field) == ("warning", "metadata.annotations[scheduling.k8s.io/group-name]")
+    assert problem == "there is no PodGroup a/g; pods start by themselves"
+    job = gang_job("a/j", task("x", 1))
+    assert said(aliquot, node(), job, annotated(pod("a/p"), group="j"), code=0) == []
+
+
+def test_a_queue_that_comes_later(aliquot: Run) -> None:
+    late = timeline({"at": 9, "apply": [queue("late")]})
+    ((severity, field, problem),) = said(
+        aliquot, *QUEUES, annotated(pod("a/p"), queue="late"), late, code=0
+    )
+    assert (severity, field) == ("warning", NAMED)
+    assert problem.startswith("queue late comes later")
+
+
+def test_a_gang_is_in_one_queue(aliquot: Run) -> None:
+    member = annotated(pod("a/p"), group="g", queue="r")
+    assert said(aliquot, *QUEUES, pod_group("a/g", queue="q"), member, code=0) == [
+        ("warning", NAMED, "'r' does not count: its gang is in the queue 'q'")
+    ]
+    template = task("x", 1)
+    template["template"]["metadata"] = annotated(pod("x/x"), queue="r")["metadata"]
+    ((severity, _, problem),) = said(aliquot, *QUEUES, gang_job("a/j", template, queue="q"), code=1)
+    assert (severity, problem) == ("error", "is 'r', but the queue of the Job is 'q'")
+    template["template"]["metadata"] = annotated(pod("x/x"), group="g")["metadata"]
+    ((severity, _, problem),) = said(aliquot, node(), gang_job("a/j", template), code=1)
+    assert (severity, problem) == ("error", "the pods of this Job are in a gang of their own")
+
+
+def test_priority_classes_are_there(aliquot: Run) -> None:
+    expected = [("error", "spec.priorityClassName", "there is no PriorityClass vip")]
+    assert said(aliquot, pod_group("a/g", priorityClassName="vip"), code=1) == expected
+    job = gang_job("a/j", task("x", 1), priorityClassName="vip")
+    assert said(aliquot, job, code=1) == expected
+
+
+def test_only_leaves_take_pods(aliquot: Run) -> None:
+    tree = [*QUEUES, queue("below", parent="q")]
+    expected = "queue q is a parent and holds no pods; name one of its children (below)"
+    member = annotated(pod("a/p", {"cpu": 1}), queue="q")
+    assert said(aliquot, *tree, member, code=1) == [("error", NAMED, expected)]
+    job = gang_job("a/j", task("x", 1), task("y", 1), queue="q", minAvailable=1)
+    assert said(aliquot, *tree, job, code=1) == [("error", "spec.queue", expected)]
+    step = timeline({"at": 5, "apply": [queue("below", parent="q")]})
+    assert said(aliquot, *QUEUES, member, step, code=1) == [("error", NAMED, expected)]
+    ran = aliquot("simulate", [*tree, member], "--policy", "capacity", "-o", "json")
+    assert (ran.code, ran.err.count("(a cluster would refuse it)")) == (0, 1)
+
+
+def test_deleting_queues(aliquot: Run) -> None:
+    def deleted(name: str, *documents: Body) -> list[tuple[str, str, str]]:
+        step = timeline({"at": 5, "delete": [deletion(name)]})
+        return said(aliquot, *QUEUES, *documents, step, code=1)
+
+    child = queue("below", parent="q")
+    assert ("error", "", "cannot be deleted: it is the parent of below") in deleted("q", child)
+    assert deleted("default", queue("default")) == [("error", "", "cannot be deleted")]
+    member = annotated(pod("a/p"), queue="q")
+    expected = "cannot be deleted: it is the queue of Pod a/p"
+    assert deleted("q", member) == [("error", "", expected)]
+    assert "there is no Queue x to delete" in deleted("x")[0][2]
+    step = timeline({"at": 5, "delete": [deletion("q")]})
+    assert said(aliquot, *QUEUES, step, code=0) == []
+
+
+def test_rules_of_queues_stop_a_simulation(aliquot: Run) -> None:
+    for body, words in (
+        (queue("x", weight=0), "Queue x: spec.weight: 0 is not between 1 and 65535"),
+        (queue("x", parent="y"), "Queue x: spec.parent: there is no parent queue y"),
+        (queue("x", {"cpu": 3}, {"cpu": 2}), "guarantee 3 is above capability 2"),
+    ):
+        assert words in refused(aliquot, node(), body)
+
+
+def test_guarantees_beyond_the_nodes(aliquot: Run) -> None:
+    ((severity, field, problem),) = said(aliquot, *QUEUES, queue("s", {"cpu": 1}), code=0)
+    assert (severity, field) == ("warning", "spec.guarantee.resource[cpu]")
+    assert problem == "with this quota, guarantees add up to 9 of 8 cpu that the nodes have"
+
+
+def test_a_pod_that_is_more_than_its_queue(aliquot: Run) -> None:
+    job = gang_job("a/j", task("m", 1, {"cpu": 1}), task("w", 1, {"cpu": 7}), minAvailable=1)
+    job["spec"]["queue"] = "q"
+    assert said(aliquot, *QUEUES, job, code=0) == [
+        (
+            "warning",
+            "spec.tasks[1].template.spec",
+            "can never start: asks for 7 cpu, max is 6 in quota q",
+        )
+    ]
+
+
+def test_a_weight_that_does_not_count(aliquot: Run) -> None:
+    body = resource_quota("a/rq", **{"volcano.sh/namespace.weight": "1500m", "cpu": 4})
+    ((severity, field, problem),) = said(aliquot, body, code=0)
+    assert (severity, field) == ("warning", "spec.hard[volcano.sh/namespace.weight]")
+    assert problem == "'1500m' is no whole number of at least 1, and counts as 1"
+
+
+def test_a_quota_and_a_queue_of_one_name_are_two(aliquot: Run) -> None:
+    member = labelled(pod("a/p", {"cpu": 1}), name="q")
+    (found,) = simulated(aliquot, *QUEUES, member)["pods"]
+    assert found["quota"] is None
+
+
+def test_jobs_of_one_name(aliquot: Run) -> None:
+    twice = [workload("Job", "a/j", {}), gang_job("a/j", task("x", 1))]
+    assert "stands twice" in refused(aliquot, *twice)

@@ -1,0 +1,229 @@
+"""What the embedded cluster tells of gangs, and of the pods in gangs and queues, step by step."""
+
+from aliquot.cluster.changes import Change
+from aliquot.cluster.world import World
+from aliquot.dialects.cards import Cards
+from aliquot.dialects.forest import Special
+from aliquot.dialects.manifest import Key
+from aliquot.engine.events import Event, GangGone, GangSet, PodSet, QuotaGone, QuotaSet
+from aliquot.engine.objects import Gang, Pod
+from tests.cli.manifests import Body, node, pod, quota, workload
+from tests.cli.volcano import annotated, gang_job, namespace, pod_group, queue, task
+from tests.dialects.manifests import read
+
+VIP = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "vip"},
+    "value": 50,
+}
+
+
+class Cluster:
+    """A world, and what it told last of every gang, quota and pod."""
+
+    def __init__(self, special: Special = "volcano") -> None:
+        self.gangs: dict[str, Gang] = {}
+        self.quotas: set[str] = set()
+        self.told = 0
+        self.world = World(self._take, Cards(), special=special)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case GangSet(gang):
+                self.gangs[gang.name] = gang
+            case GangGone(name):
+                del self.gangs[name]
+            case QuotaSet(each):
+                self.quotas.add(each.name)
+            case QuotaGone(name):
+                self.quotas.discard(name)
+            case PodSet():
+                self.told += 1
+
+    def step(self, *apply: Body, delete: tuple[Key, ...] = (), at: int = 0) -> int:
+        """Change objects; returns of how many pods there was something to tell."""
+        before = self.told
+        gone = tuple((key, "test") for key in delete)
+        self.world.change(Change(at, tuple(read(each) for each in apply), gone))
+        return self.told - before
+
+    def pods(self) -> dict[str, Pod]:
+        return {each.pod.path: each.pod for each in self.world.records.values() if each.alive}
+
+    def queues(self) -> dict[str, str | None]:
+        return {path: each.quota for path, each in self.pods().items()}
+
+    def lose(self, path: str) -> None:
+        """Evict a pod."""
+        self.world.end(self.pods()[path].uid, "Evicted", 0)
+
+
+def test_the_default_queue_is_there_from_the_start() -> None:
+    assert Cluster().quotas == {"default"}
+    assert Cluster(special="").quotas == set()
+
+
+def test_pods_join_a_gang_that_is_there() -> None:
+    cluster = Cluster()
+    cluster.step(annotated(pod("a/p"), group="g"), pod("a/q"))
+    assert {path: each.gang for path, each in cluster.pods().items()} == {"a/p": None, "a/q": None}
+    assert cluster.step(pod_group("a/g", minMember=2), pod_group("b/g")) == 1
+    assert cluster.pods()["a/p"].gang == "a/g"
+    assert (cluster.gangs["a/g"].min_member, cluster.gangs["b/g"].min_member) == (2, 1)
+    assert cluster.step(delete=(("PodGroup", "a", "g"),)) == 1
+    assert cluster.pods()["a/p"].gang is None
+    assert list(cluster.gangs) == ["b/g"]
+
+
+def test_a_gang_that_is_applied_again_is_as_old_as_before() -> None:
+    cluster = Cluster()
+    cluster.step(pod_group("a/g"), at=3)
+    cluster.step(pod_group("a/g", minMember=2), VIP, at=9)
+    cluster.step(pod_group("a/h", priorityClassName="vip"), at=9)
+    assert cluster.gangs["a/g"] == Gang("a/g", 2, created=3)
+    assert (cluster.gangs["a/h"].created, cluster.gangs["a/h"].priority) == (9, 50)
+
+
+def test_the_queue_of_a_pod() -> None:
+    cluster = Cluster()
+    cluster.step(
+        *(queue(f"q{number}") for number in range(3)),
+        namespace("a", queue="q0"),
+        pod_group("a/g", queue="q1"),
+        pod_group("a/silent"),
+        pod("a/of-namespace"),
+        annotated(pod("a/own"), queue="q2"),
+        annotated(pod("a/of-gang"), group="g"),
+        annotated(pod("a/both"), group="g", queue="q2"),
+        annotated(pod("a/silent"), group="silent"),
+        pod("b/nobody"),
+    )
+    assert cluster.queues() == {
+        "a/of-namespace": "q0",
+        "a/own": "q2",
+        "a/of-gang": "q1",
+        "a/both": "q1",
+        "a/silent": "q0",
+        "b/nobody": None,
+    }
+    assert {name: each.quota for name, each in cluster.gangs.items()} == {
+        "a/g": "q1",
+        "a/silent": "q0",
+    }
+
+
+def test_pods_and_gangs_follow_edits() -> None:
+    cluster = Cluster()
+    bodies = [queue("q"), queue("r"), namespace("a", queue="q"), pod_group("a/g"), pod("a/p")]
+    cluster.step(*bodies, annotated(pod("a/in-gang"), group="g"))
+    assert set(cluster.queues().values()) == {"q"}
+    assert cluster.step(namespace("a", queue="r")) == 2
+    assert set(cluster.queues().values()) == {"r"}
+    assert cluster.gangs["a/g"].quota == "r"
+    assert cluster.step(pod_group("a/g", queue="q")) == 1
+    assert cluster.queues() == {"a/p": "r", "a/in-gang": "q"}
+
+
+def test_without_queues_nobody_is_in_one() -> None:
+    cluster = Cluster(special="")
+    cluster.step(
+        quota("a", {"cpu": 1}),
+        annotated(pod("a/p"), queue="q"),
+        pod_group("a/g", queue="q"),
+        queue("default", weight=1),
+    )
+    assert cluster.queues() == {"a/p": None}
+    assert cluster.gangs["a/g"].quota is None
+    assert cluster.step(queue("q")) == 1
+    assert cluster.queues() == {"a/p": "q"}
+    assert cluster.gangs["a/g"].quota == "q"
+    cluster.step(delete=(("Queue", "", "q"),))
+    assert cluster.queues() == {"a/p": None}
+
+
+def test_a_job_makes_the_pods_of_its_tasks_and_their_gang() -> None:
+    cluster = Cluster()
+    workers = task("worker", 2, {"cpu": 2}, minAvailable=1)
+    job = gang_job("a/j", task("master", 1), workers, queue="q", priorityClassName="vip")
+    cluster.step(node(), VIP, queue("q"), job)
+    pods = cluster.pods()
+    assert {path: each.task for path, each in pods.items()} == {
+        "a/j-0": "master",
+        "a/j-1": "worker",
+        "a/j-2": "worker",
+    }
+    assert {(each.gang, each.quota, each.priority) for each in pods.values()} == {("a/j", "q", 50)}
+    assert dict(pods["a/j-1"].shape.requests)["cpu"] == 2000
+    assert cluster.gangs == {"a/j": Gang("a/j", 2, (("master", 1), ("worker", 1)), (), "q", 50)}
+    cluster.step(delete=(("Job", "a", "j"),))
+    assert (cluster.pods(), cluster.gangs) == ({}, {})
+
+
+def test_a_lost_pod_is_replaced_by_one_of_its_task() -> None:
+    cluster = Cluster()
+    cluster.step(gang_job("a/j", task("master", 1), task("worker", 2)))
+    cluster.lose("a/j-0")
+    assert {path: each.task for path, each in cluster.pods().items()} == {
+        "a/j-1": "worker",
+        "a/j-2": "worker",
+        "a/j-3": "master",
+    }
+    cluster.world.end(cluster.pods()["a/j-1"].uid, "Succeeded", 0)
+    assert sorted(cluster.pods()) == ["a/j-2", "a/j-3"]
+
+
+def test_a_job_that_changes() -> None:
+    cluster = Cluster()
+    master = task("master", 1)
+    cluster.step(gang_job("a/j", master, task("worker", 2), queue="q"))
+    cluster.step(gang_job("a/j", master, task("worker", 3), task("more", 1), queue="r"))
+    assert [each.task for each in cluster.pods().values()] == ["master", *["worker"] * 3, "more"]
+    assert set(cluster.queues().values()) == {"r"}
+    assert cluster.gangs["a/j"].min_member == 5
+    cluster.step(gang_job("a/j", task("more", 1)))
+    assert [each.task for each in cluster.pods().values()] == ["more"]
+    cluster.step(workload("Job", "a/j", {}, parallelism=2))
+    assert [(path, each.gang) for path, each in cluster.pods().items()] == [
+        ("a/j-5", None),
+        ("a/j-6", None),
+    ]
+
+
+def test_a_group_that_is_given_for_a_job_is_its_group() -> None:
+    cluster = Cluster()
+    owner = {"kind": "Job", "name": "j", "controller": True}
+    given = pod_group("a/j-1234", minMember=2)
+    given["metadata"]["ownerReferences"] = [owner]
+    there = annotated(pod("a/j-master-0"), group="j-1234", **{"volcano.sh/task-spec": "master"})
+    there["metadata"]["ownerReferences"] = [owner]
+    cluster.step(gang_job("a/j", task("master", 1), task("worker", 1)), given, there)
+    assert {path: each.gang for path, each in cluster.pods().items()} == {
+        "a/j-master-0": "a/j-1234",
+        "a/j-0": "a/j-1234",
+    }
+    assert list(cluster.gangs) == ["a/j-1234"]
+    named = Cluster()
+    named.step(gang_job("a/j", task("x", 2)), pod_group("a/j", minMember=1))
+    assert named.gangs["a/j"].min_member == 1
+
+
+def test_a_group_of_another_owner_is_just_a_group() -> None:
+    cluster = Cluster()
+    given = pod_group("a/g")
+    given["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "j", "controller": True}]
+    cluster.step(given, workload("Job", "a/j", {}))
+    assert [each.gang for each in cluster.pods().values()] == [None]
+
+
+def test_a_namespace_takes_its_gangs_along() -> None:
+    cluster = Cluster()
+    cluster.step(gang_job("a/j", task("x", 1)), pod_group("a/g"), pod_group("b/g"))
+    cluster.step(delete=(("Namespace", "", "a"),))
+    assert (list(cluster.gangs), cluster.pods()) == (["b/g"], {})
+
+
+def test_a_pod_that_is_to_be_spared() -> None:
+    cluster = Cluster()
+    cluster.step(annotated(pod("a/p"), **{"volcano.sh/preemptable": "false"}), pod("a/q"))
+    assert [each.preemptible for each in cluster.pods().values()] == [False, True]

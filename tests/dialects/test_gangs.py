@@ -1,0 +1,193 @@
+"""PodGroups and Volcano's Jobs as gangs; and how pods say which gang and queue they are in."""
+
+from typing import Any
+
+import pytest
+
+from aliquot.dialects.gang_rules import check_gang, check_job, check_member
+from aliquot.dialects.gangs import gang
+from aliquot.dialects.jobs import Task, fewest, pod_group, tasks
+from aliquot.dialects.volcano import is_preemptable, ties
+from aliquot.engine.objects import Gang
+from aliquot.errors import InputError
+from tests.cli.manifests import Body, pod, workload
+from tests.cli.volcano import annotated, gang_job, task
+from tests.cli.volcano import pod_group as group
+from tests.dialects.manifests import read
+
+PLUGINS = "scheduling.x-k8s.io/v1alpha1"
+OLDER = "scheduling.sigs.k8s.io/v1alpha1"
+
+
+def with_labels(body: Body, **labels: Any) -> Body:
+    return {**body, "metadata": {**body["metadata"], "labels": labels}}
+
+
+def test_a_pod_group_is_a_gang() -> None:
+    body = group(
+        "a/g",
+        minMember=3,
+        minTaskMember={"worker": 2, "master": 1, "none": 0},
+        minResources={"cpu": 3},
+        queue="q",
+    )
+    assert gang(read(body), "other", 7, 5) == Gang(
+        "a/g", 3, (("master", 1), ("worker", 2)), (("cpu", 3000),), "q", 7, 5
+    )
+
+
+def test_what_a_group_does_not_say() -> None:
+    assert gang(read(group("a/g"))) == Gang("a/g", 1)
+    assert gang(read(group("a/g")), "of-namespace").quota == "of-namespace"
+    assert gang(read(annotated(group("a/g"), queue="q")), "of-namespace").quota == "q"
+
+
+def test_a_group_of_the_scheduler_plugins() -> None:
+    body = group("a/g", PLUGINS, minMember=2, minResources={"cpu": 2}, scheduleTimeoutSeconds=10)
+    assert gang(read(body)) == Gang("a/g", 2, (), (("cpu", 2000),))
+    assert gang(read(group("a/g", OLDER, minMember=2))) == Gang("a/g", 2)
+    fields = [each.field for each in check_gang(read(body)) if each.severity == "warning"]
+    assert fields == ["spec.scheduleTimeoutSeconds"]
+
+
+def test_tasks_that_need_more_than_the_whole_do_not_count() -> None:
+    body = group("a/g", minMember=1, minTaskMember={"a": 1, "b": 1})
+    assert gang(read(body)).min_tasks == ()
+    (found,) = check_gang(read(body))
+    assert found.field == "spec.minTaskMember"
+    assert found.problem == "has no effect: the tasks need 2 pods together, and minMember is 1"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"minMember": 0}, "spec.minMember: 0 is not between 1 and"),
+        ({"minMember": -2}, "spec.minMember: -2"),
+        ({"minTaskMember": {"a": -1}}, "spec.minTaskMember[a]: -1 is not between 0 and"),
+        ({"minResources": {"cpu": "x"}}, "spec.minResources[cpu]"),
+    ],
+)
+def test_groups_that_make_no_sense(spec: Body, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        gang(read(group("a/g", **spec)))
+    assert words in str(caught.value)
+
+
+def test_tasks_of_a_job_in_order() -> None:
+    job = read(gang_job("a/j", task("master", 1), task(None, 4, minAvailable=2), task("x", None)))
+    assert tasks(job) == [Task("master", 1, 1), Task("default1", 4, 2), Task("x", 1, 1)]
+    assert fewest(job) == 4
+
+
+def test_a_job_has_a_group_of_its_own() -> None:
+    parts = (task("master", 1), task("worker", 4, minAvailable=2))
+    job = gang_job("a/j", *parts, minAvailable=3, queue="q", priorityClassName="vip")
+    made = pod_group(read(job))
+    assert made.key == ("PodGroup", "a", "j")
+    assert gang(made) == Gang("a/j", 3, (("master", 1), ("worker", 2)), (), "q")
+    assert made.body["spec"]["priorityClassName"] == "vip"
+    assert gang(pod_group(read(gang_job("a/j", *parts)))) == Gang(
+        "a/j", 3, (("master", 1), ("worker", 2)), (), "default"
+    )
+    assert gang(pod_group(read(gang_job("a/j", task("m", 0))))).min_member == 1
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (gang_job("a/j"), "spec.tasks: must hold at least one task"),
+        (gang_job("a/j", task("x", 1), task("x", 1)), "spec.tasks[1].name: 'x' stands here"),
+        (gang_job("a/j", task("default1", 1), task(None, 1)), "spec.tasks[1].name: 'default1'"),
+        (gang_job("a/j", task("x", -1)), "spec.tasks[0].replicas: -1 is not between 0 and"),
+        (gang_job("a/j", task("x", 2, minAvailable=3)), "spec.tasks[0].minAvailable: 3 is not"),
+        (gang_job("a/j", task("x", 2), minAvailable=3), "spec.minAvailable: 3 is not between 0"),
+        (gang_job("a/j", {"name": "x"}), "spec.tasks[0].template: is missing"),
+        (gang_job("a/j", task("x", 60_000), task("y", 60_000)), "120000 pods are more than"),
+    ],
+)
+def test_jobs_that_make_no_sense(job: Body, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        pod_group(read(job))
+    assert words in str(caught.value)
+
+
+def test_gangs_are_refused_until_they_start_together() -> None:
+    (found,) = check_gang(read(group("a/g", minMember=3)))
+    assert (found.severity, found.field) == ("error", "spec.minMember")
+    assert found.problem == "a gang of 3 pods that start together is not supported yet"
+    (found,) = check_job(read(gang_job("a/j", task("x", 2))))
+    assert (found.severity, found.field) == ("error", "spec.minAvailable")
+    assert list(check_gang(read(group("a/g")))) == []
+    assert list(check_job(read(gang_job("a/j", task("x", 2), minAvailable=1)))) == []
+
+
+def test_what_is_not_considered_is_said() -> None:
+    part = task("x", 1, dependsOn={"name": ["y"]}, policies=[{}], topologyPolicy="none")
+    found = list(check_job(read(gang_job("a/j", part, policies=[{"event": "PodEvicted"}]))))
+    assert [each.field for each in found] == [
+        "spec.policies",
+        "spec.tasks[0].dependsOn",
+        "spec.tasks[0].policies",
+    ]
+    assert {each.severity for each in found} == {"warning"}
+    owner = workload("Deployment", "a/web", {})
+    key = "scheduling.volcano.sh/group-min-member"
+    (said,) = check_member(read(annotated(owner, **{key: "3"})))
+    assert (said.severity, said.field) == ("warning", f"metadata.annotations[{key}]")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        annotated(pod("a/p"), group="g"),
+        annotated(pod("a/p"), **{"scheduling.volcano.sh/group-name": "g"}),
+        with_labels(pod("a/p"), **{"scheduling.x-k8s.io/pod-group": "g"}),
+        with_labels(pod("a/p"), **{"pod-group.scheduling.sigs.k8s.io": "g"}),
+        with_labels(annotated(pod("a/p"), group="g"), **{"scheduling.x-k8s.io/pod-group": "g"}),
+    ],
+)
+def test_a_pod_names_its_gang(body: Body) -> None:
+    each = read(body)
+    assert ties(each.metadata, each).gang == "g"
+
+
+def test_a_pod_names_its_queue_and_task() -> None:
+    each = read(annotated(pod("a/p"), queue="q", **{"volcano.sh/task-spec": "worker"}))
+    said = ties(each.metadata, each)
+    assert (said.queue, said.task, said.gang) == ("q", "worker", None)
+    assert said.queue_field == "metadata.annotations[scheduling.volcano.sh/queue-name]"
+    each = read(with_labels(pod("a/p"), **{"volcano.sh/queue-name": "q"}))
+    assert ties(each.metadata, each).queue == "q"
+
+
+def test_two_words_that_differ() -> None:
+    each = read(with_labels(annotated(pod("a/p"), queue="q"), **{"volcano.sh/queue-name": "r"}))
+    with pytest.raises(InputError) as caught:
+        ties(each.metadata, each)
+    assert caught.value.field == "metadata.labels[volcano.sh/queue-name]"
+    assert "is 'r', but metadata.annotations[" in caught.value.problem
+    each = read(annotated(pod("a/p"), group={"a": 1}))
+    with pytest.raises(InputError):
+        ties(each.metadata, each)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "label", "may_go"),
+    [
+        (None, None, True),
+        ("true", None, True),
+        ("false", "true", False),
+        (None, "false", False),
+        ("maybe", None, False),
+        (False, None, False),
+        ("true", "false", True),
+    ],
+)
+def test_who_may_be_asked_to_go(annotation: Any, label: Any, may_go: bool) -> None:
+    key = "volcano.sh/preemptable"
+    body = pod("a/p")
+    if annotation is not None:
+        body = annotated(body, **{key: annotation})
+    if label is not None:
+        body = with_labels(body, **{key: label})
+    assert is_preemptable(read(body).metadata) is may_go
