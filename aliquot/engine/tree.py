@@ -36,6 +36,7 @@ class Tree:
         self.max = Columns(resources, self.slots, default=LIMIT)
         self.homes = Homes()
         self._paths: dict[str, tuple[int, ...]] = {}
+        self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
         self._sum_of_min: list[int] | None = None
         self._leaves: NDArray[np.int64] | None = None
         self.slots.take(ROOT)
@@ -58,6 +59,7 @@ class Tree:
         self.version += 1
         self._sum_of_min = self._leaves = None
         self._paths.clear()
+        self._ceilings.clear()
         if quota is not None:
             self.homes.remove(quota)
             self._account_for(quota.group)
@@ -88,6 +90,18 @@ class Tree:
             group = self.groups.get(self.quotas[name].group)
             found = (*slots, *(() if group is None else (group,)), self.slots[ROOT])
             self._paths[name] = found
+        return found
+
+    def ceilings(self, name: str) -> list[tuple[int, dict[int, int]]]:
+        """The accounts on a quota's path that have a max, with what it is, by row."""
+        found = self._ceilings.get(name)
+        if found is None:
+            found = self._ceilings[name] = []
+            for quota in self.ancestry(name):
+                limits = self._resources.vector(quota.max)
+                bounds = {row: most for row, most in limits if most < LIMIT}
+                if bounds:
+                    found.append((self.slots[quota.name], bounds))
         return found
 
     def ancestry(self, name: str) -> Iterator[Quota]:

@@ -103,10 +103,10 @@ class Hierarchy(Policy):
         refusal = self._kind_gate(state, claim, charge)
         if refusal is not None:
             return refusal
-        rows, share = shares.rows, shares.runtime.get
+        charge = tuple(pair for pair in charge if pair[0] in shares.rows)
         for slot in shares.accounts(claim.quota):
             for row, amount in charge:
-                if row in rows and shares.taken(row, slot) + amount > share(row, slot):
+                if shares.taken(row, slot) + amount > shares.runtime.get(row, slot):
                     return self._refusal(state, claim, slot, row, amount)
         return None
 

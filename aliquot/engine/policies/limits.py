@@ -1,7 +1,7 @@
 """The gate that holds under every policy: no quota, nor any above it, uses more than its max."""
 
 from aliquot.engine.claim import Claim
-from aliquot.engine.quantity import LIMIT, text
+from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
 
@@ -13,12 +13,12 @@ def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
     """
     if claim.quota is None:
         return None
-    limit, in_use, kept_back = state.tree.max, state.ledger.used, state.ledger.held
+    in_use, kept_back = state.ledger.used, state.ledger.held
     charge, someone_holds = claim.charge(node_class), bool(state.ledger.holding)
-    for slot in state.tree.path(claim.quota)[:-1]:
+    for slot, limits in state.tree.ceilings(claim.quota):
         for row, amount in charge:
-            most = limit.get(row, slot)
-            if most >= LIMIT:
+            most = limits.get(row)
+            if most is None:
                 continue
             used = in_use.get(row, slot)
             held = kept_back.get(row, slot) if someone_holds else 0

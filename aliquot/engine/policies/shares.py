@@ -96,6 +96,9 @@ class Shares:
     def taken(self, row: int, account: int) -> int:
         """What is used or held in an account."""
         ledger = self._state.ledger
+        if account not in self._parents:
+            used = ledger.used.get(row, account)
+            return used + ledger.held.get(row, account) if ledger.holding else used
         return self.part(ledger.used, row, account) + self.part(ledger.held, row, account)
 
     def soon(self, row: int, account: int) -> int:
