@@ -8,19 +8,16 @@ at once what they were lent as surplus, the rest after a while (`revokeAfter`).
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Vector
-from aliquot.engine.config import SECOND, HierarchyKnobs, Knobs
+from aliquot.engine.config import HierarchyKnobs, Knobs
 from aliquot.engine.decisions import Evict
 from aliquot.engine.ledger import Stage
-from aliquot.engine.objects import Pod
-from aliquot.engine.offer import Limits, Mask, Offer, Right, Rights
-from aliquot.engine.policies import giving, recycling
+from aliquot.engine.offer import Offer, Right, Rights
+from aliquot.engine.policies import giving
 from aliquot.engine.policies.base import Policy
+from aliquot.engine.policies.overuse import Overuse
 from aliquot.engine.policies.shares import Shares
-from aliquot.engine.policies.walk import Rows
 from aliquot.engine.quantity import LIMIT, text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
@@ -41,36 +38,19 @@ class Hierarchy(Policy):
         self._news: dict[str, None] = {}
         self._turns: dict[int, int] = {}
         """The part of its runtime that each quota uses, by slot, as long as that has not moved."""
-        self._surplus: set[str] = set()
-        """Pods that were started on what would otherwise have been idle."""
-        self._over_since: dict[int, int] = {}
-        """Since when a quota has used more than its runtime, surplus aside, by slot."""
-        self._in_vain: dict[int, list[str]] = {}
-        """Quotas of whose pods, these, nobody can go: there is nothing to wait for."""
-        self._was_ripe: set[int] = set()
-        self._now = 0
+        self._overuse = Overuse(knobs.hierarchy)
 
     def begin(self, state: State, now: int) -> Iterable[str]:
         """Whose runtime has changed; and who is above theirs."""
-        self._now = now
-        entries = state.ledger.entries
-        self._surplus = {uid for uid in self._surplus if uid in entries}
-        self._fresh(state)
+        shares = self._fresh(state)
         self._turns.clear()
         news, self._news = self._news, {}
-        self._watch_overuse(state, now)
+        self._overuse.watch(state, shares, now)
         return news
 
     def deadline(self, state: State) -> int | None:
         """When a quota will have been above its runtime for long enough, and it matters."""
-        if self._knobs.recycle == "demand" and not len(state.waiting):
-            return None
-        moments = [
-            since + self._knobs.revoke_after
-            for slot, since in self._over_since.items()
-            if slot not in self._in_vain
-        ]
-        return min((moment for moment in moments if moment > self._now), default=None)
+        return self._overuse.deadline(state)
 
     def turn(self, state: State, claim: Claim) -> object:
         """Quotas take turns: the one that uses the smaller part of its runtime comes first.
@@ -130,7 +110,7 @@ class Hierarchy(Policy):
 
     def lent(self, claim: Claim) -> None:
         """These are the first to go when a claim within its runtime asks."""
-        self._surplus.update(claim.uids())
+        self._overuse.lend(claim.uids())
 
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in its quota, and in those above it."""
@@ -164,20 +144,19 @@ class Hierarchy(Policy):
         if self._kind_gate(state, claim, charge) is not None:
             return
         if self._within_own(state, claim, charge):
-            yield from self._from_overuse(asking, node_class)
+            yield from self._overuse.offers(asking, self._fresh(state), node_class)
         if not quota.fallback:
             yield from giving.from_own(asking)
 
     def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
-        """Who is above runtime and will have to give back, and when."""
-        if not self._over_since or not self._within_own(state, claim, claim.charge(None)):
+        """Who is above runtime and will have to give back, and when, if that is worth waiting."""
+        if not self._within_own(state, claim, claim.charge(None)):
             return ""
-        slot, since = min(self._over_since.items(), key=lambda pair: (pair[1], pair[0]))
-        left = since + self._knobs.revoke_after - self._now
-        if left <= 0 or self._knobs.recycle == "always":
-            return ""
-        name = state.tree.slots.names[slot]
-        return f"; quota {name} uses more than its runtime, and gives back in {left // SECOND} s"
+        return self._overuse.words(state)
+
+    def recycle(self, state: State, now: int) -> list[Evict]:
+        """With `recycle: always`, whoever is above runtime for too long gives back unasked."""
+        return self._overuse.recycle(state, self._fresh(state), now)
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is it within its quota's runtime, whatever is held?"""
@@ -202,21 +181,6 @@ class Hierarchy(Policy):
             if row in shares.rows
         )
 
-    def recycle(self, state: State, now: int) -> list[Evict]:
-        """With `recycle: always`, whoever is above runtime for too long gives back unasked."""
-        if self._knobs.recycle != "always":
-            return []
-        gone: list[Evict] = []
-        for slot, since in sorted(self._over_since.items()):
-            if since + self._knobs.revoke_after <= now and slot not in self._in_vain:
-                shares, surplus = self._fresh(state), self._surplus
-                evictions = recycling.evictions(state, shares, slot, surplus, now)
-                self._over_since[slot] = now
-                if not evictions and not recycling.evictions(state, shares, slot, surplus, LIMIT):
-                    self._in_vain[slot] = state.running.ranked(slot)
-                gone += evictions
-        return gone
-
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
         """Runtime, the min in force where it is less, and what a parent is asked for."""
         shares, names = self._fresh(state), state.resources.names
@@ -230,7 +194,8 @@ class Hierarchy(Policy):
             low = {name: shares.scaled_min.get(row, slot) for name, row in rows.items()}
             request = each.request
             if state.tree.quotas[each.name].is_parent:
-                request |= {name: shares.request.get(row, slot) for name, row in rows.items()}
+                asked_for = {name: shares.request.get(row, slot) for name, row in rows.items()}
+                request = request | asked_for
             scaled = {name: low[name] for name, n in each.min.items() if low.get(name, n) < n}
             completed.append(
                 replace(each, runtime=runtime, request=request, scaled_min=scaled or None)
@@ -300,74 +265,3 @@ class Hierarchy(Policy):
             resource=resource,
             watch=(Watch(quota=name),),
         )
-
-    def _watch_overuse(self, state: State, now: int) -> None:
-        """Note who is above runtime, and since when; wake those who wait for that to be long."""
-        shares = self._fresh(state)
-        over = recycling.overused(state, shares, self._surplus)
-        self._over_since = {slot: self._over_since.get(slot, now) for slot in over}
-        ranked = state.running.ranked
-        self._in_vain = {
-            slot: pods
-            for slot, pods in self._in_vain.items()
-            if slot in self._over_since and pods is ranked(slot)
-        }
-        ripe = self._ripe(now)
-        if ripe - self._was_ripe:
-            state.stirred = True
-        self._was_ripe = ripe
-
-    def _ripe(self, now: int) -> set[int]:
-        after = self._knobs.revoke_after
-        return {slot for slot, since in self._over_since.items() if since + after <= now}
-
-    def _from_overuse(self, asking: giving.Asking, node_class: str | None) -> Iterator[list[Offer]]:
-        """First what was lent as surplus, at once; then from those above runtime for long."""
-        state, running = asking.state, asking.state.running
-        shares = self._fresh(state)
-        charge = asking.claim.charge(node_class)
-        groups = giving.by_shortage(state, asking.claim, charge, {r.row for r in asking.rights})
-        lent: Mask = np.zeros_like(asking.may_go)
-        lent[[running.slots[uid] for uid in self._surplus if uid in running.slots]] = True
-        ripe: Mask = np.isin(running.quota, list(self._ripe(self._now)))
-        for mask, reason in ((lent, Reason.SURPLUS_RETURNED), (ripe, Reason.RECYCLED)):
-            may_go = asking.may_go & mask & (running.quota != asking.slot)
-            if may_go.any():
-                yield [
-                    self._offer(asking, shares, rows, nodes, may_go, reason)
-                    for rows, nodes in groups.items()
-                ]
-
-    def _offer(
-        self,
-        asking: giving.Asking,
-        shares: Shares,
-        rows: Rows,
-        nodes: Mask,
-        may_go: Mask,
-        reason: Reason,
-    ) -> Offer:
-        """As long as they use more than their runtime of what is short."""
-        state, limits = asking.state, Limits()
-        for slot in {int(slot) for slot in state.running.quota[may_go]}:
-            for row in rows:
-                over = 0
-                if row in shares.rows and slot in shares.sharing:
-                    account = shares.account(slot)
-                    over = shares.soon(row, account) - shares.runtime.get(row, account)
-                limits[slot, row] = max(over, 0)
-        soft = frozenset(key for key, over in limits.items() if over)
-
-        def explain(victim: Pod) -> str:
-            name = str(state.tree.home(victim))
-            slot = state.tree.slots[name]
-            account = shares.account(slot)
-            row = next((row for row in rows if limits.get((slot, row))), rows[0])
-            resource = state.resources.names[row]
-            return (
-                f"quota {name} uses {text(resource, shares.soon(row, account))} {resource}, "
-                f"runtime {text(resource, shares.runtime.get(row, account))}; "
-                f"{asking.claim.pods[0].path} starts within the runtime of quota {asking.quota}"
-            )
-
-        return Offer(may_go, reason, explain, nodes, limits, soft)
