@@ -45,6 +45,7 @@ class Hierarchy(Policy):
         shares = self._fresh(state)
         self._turns.clear()
         news, self._news = self._news, {}
+        state.stirred = state.stirred or bool(news)
         self._overuse.watch(state, shares, now)
         return news
 
@@ -208,7 +209,8 @@ class Hierarchy(Policy):
             self._shares = Shares(state, self._knobs)
         names = state.tree.slots.names
         changed = self._shares.refresh()
-        self._news.update({name: None for slot in changed if (name := names[slot]) is not None})
+        slots = (self._shares.quota_of(slot) for slot in changed)
+        self._news.update({name: None for slot in slots if (name := names[slot]) is not None})
         return self._shares
 
     def _kind_gate(self, state: State, claim: Claim, charge: Vector) -> Refusal | None:

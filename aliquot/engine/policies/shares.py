@@ -79,6 +79,10 @@ class Shares:
         """Whose runtime bounds a quota's own pods in the first place."""
         return self.own.get(slot, slot)
 
+    def quota_of(self, account: int) -> int:
+        """The quota that an account belongs to."""
+        return self._parents.get(account, account)
+
     def accounts(self, quota: str) -> tuple[int, ...]:
         """Whose runtime bounds a quota's pods: its own first, then its ancestors'."""
         path = self._state.tree.path(quota)[:-1]
