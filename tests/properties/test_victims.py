@@ -12,7 +12,8 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict
 from aliquot.engine.events import NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.objects import Pod, Shape
-from tests.properties.victim_rules import TEAMS, Case, FairRules, Rules, cases, play, shapes
+from tests.properties.fair_rules import FairRules
+from tests.properties.victim_rules import TEAMS, Case, Rules, cases, play, shapes
 
 RULES = {"capacity": Rules, "fair": FairRules}
 policies = st.sampled_from(sorted(RULES))
