@@ -3,11 +3,14 @@
 import io
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.terminal_theme import SVG_EXPORT_THEME
+from rich.text import Text
 
+from aliquot.cli.bars import bars
 from aliquot.cli.tables import tables
 from aliquot.cluster import inputs
+from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects.configuration import Configuration
 from aliquot.engine.config import SECOND
@@ -32,15 +35,33 @@ FRAME = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg
 """
 
 
-def draw(example: str, name: str, policy: str, why: str, *moments: int | None) -> None:
-    """Simulate an example and keep what a terminal would show, at each of these moments."""
+def story(example: str, name: str) -> None:
+    """Simulate an example to the end and keep what a terminal would show."""
+    simulation = load(example, "capacity")
+    simulation.run()
+    draw(example, name, tables(simulation, "all quotas are ElasticQuotas", WIDTH))
+
+
+def before_and_after(example: str, name: str, policy: str, *minutes: int) -> None:
+    """The bars of an example at several moments."""
+    simulation = load(example, policy)
+    parts: list[RenderableType] = []
+    for minute in minutes:
+        simulation.run(minute * 60 * SECOND)
+        *pictured, legend = bars(policy, outcome(simulation)["quotas"], WIDTH)
+        parts += [Text(f"after {minute} minutes", style="bold"), *pictured, Text()]
+    draw(example, name, Group(*parts, legend))
+
+
+def load(example: str, policy: str) -> Simulation:
+    """An example, ready to be played."""
+    return Simulation(inputs.load([str(ROOT / "examples" / example)], Configuration()), policy)
+
+
+def draw(example: str, name: str, shown: RenderableType) -> None:
+    """Keep what a terminal would show."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)
-    simulation = Simulation(
-        inputs.load([str(ROOT / "examples" / example)], Configuration()), policy
-    )
-    for number, moment in enumerate(moments):
-        simulation.run(moment)
-        console.print("\n" if number else "", tables(simulation, why, WIDTH), sep="", end="")
+    console.print(shown)
     picture = console.export_svg(
         title=f"$ aliquot simulate examples/{example}",
         code_format=FRAME,
@@ -51,6 +72,6 @@ def draw(example: str, name: str, policy: str, why: str, *moments: int | None) -
 
 
 if __name__ == "__main__":
-    draw("kep-9/story-1", "story-1", "capacity", "all quotas are ElasticQuotas", None)
-    minutes = 60 * SECOND
-    draw("nos/fair-share", "fair-share", "fair", "quotas of nos", 5 * minutes, 15 * minutes)
+    story("kep-9/story-1", "story-1")
+    before_and_after("nos/fair-share", "fair-share", "fair", 5, 15)
+    before_and_after("koordinator/guarantee", "guarantee", "hierarchy", 11, 12)
