@@ -23,10 +23,9 @@ class Capacity(Borrowing):
     ) -> Iterator[list[Offer]]:
         """Within min, from quotas above theirs; else, or if that finds nobody, from its own."""
         asking = giving.Asking(state, claim, node_class, rights, now, self.spare)
-        settled = giving.outside_quotas(asking)
-        if settled is not None:
-            yield settled
-            return
-        yield from giving.from_those_who_go_first(asking)
-        yield from giving.from_others(asking, _RANKS)
-        yield from giving.from_own(asking)
+        return giving.ranks(asking, _offers(asking))
+
+
+def _offers(asking: giving.Asking) -> Iterator[list[Offer]]:
+    yield from giving.from_others(asking, _RANKS)
+    yield from giving.from_own(asking)

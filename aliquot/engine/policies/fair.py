@@ -73,15 +73,14 @@ class Fair(Borrowing):
         Above it, first from its own quota, then from those who borrow more than their part.
         """
         asking = giving.Asking(state, claim, node_class, rights, now, self.spare)
-        settled = giving.outside_quotas(asking)
-        if settled is not None:
-            yield settled
-            return
-        yield from giving.from_those_who_go_first(asking)
-        yield from giving.from_others(asking, _RANKS, by_label=True)
-        if asking.borrows:
-            yield from giving.from_own(asking)
-            yield from _from_borrowers(asking)
+        return giving.ranks(asking, _offers(asking))
+
+
+def _offers(asking: giving.Asking) -> Iterator[list[Offer]]:
+    yield from giving.from_others(asking, _RANKS, by_label=True)
+    if asking.borrows:
+        yield from giving.from_own(asking)
+        yield from _from_borrowers(asking)
 
 
 class Parts:

@@ -125,7 +125,17 @@ class Asking:
         return rights
 
 
-def outside_quotas(asking: Asking) -> list[Offer] | None:
+def ranks(asking: Asking, by_policy: Iterator[list[Offer]]) -> Iterator[list[Offer]]:
+    """What holds under every policy, and then what the policy offers to a claim with a quota."""
+    settled = _outside_quotas(asking)
+    if settled is not None:
+        yield settled
+        return
+    yield from _from_those_who_go_first(asking)
+    yield from by_policy
+
+
+def _outside_quotas(asking: Asking) -> list[Offer] | None:
     """System-critical claims take from anybody, claims without a quota from their like."""
     state, claim = asking.state, asking.claim
     if claim.priority >= CRITICAL:
@@ -136,7 +146,7 @@ def outside_quotas(asking: Asking) -> list[Offer] | None:
     return None
 
 
-def from_those_who_go_first(asking: Asking) -> Iterator[list[Offer]]:
+def _from_those_who_go_first(asking: Asking) -> Iterator[list[Offer]]:
     """From pods without a quota, if the knob says so."""
     if asking.first.any():
         yield [Offer(asking.first, Reason.PREEMPTED, lambda _: _GOES_FIRST)]

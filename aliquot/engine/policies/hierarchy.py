@@ -136,11 +136,10 @@ class Hierarchy(Policy):
         """Within runtime, from others beyond theirs; then from its own quota."""
         asking = giving.Asking(state, claim, node_class, rights, now, lambda *_: LIMIT)
         asking.may_go &= state.running.preemptible
-        settled = giving.outside_quotas(asking)
-        if settled is not None:
-            yield settled
-            return
-        yield from giving.from_those_who_go_first(asking)
+        return giving.ranks(asking, self._offers(asking, node_class))
+
+    def _offers(self, asking: giving.Asking, node_class: str | None) -> Iterator[list[Offer]]:
+        state, claim = asking.state, asking.claim
         quota, charge = state.tree.quotas[asking.quota], claim.charge(node_class)
         if self._kind_gate(state, claim, charge) is not None:
             return
