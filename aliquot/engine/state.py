@@ -56,6 +56,8 @@ class State:
         """What a policy has worked out about pods that have not changed since."""
         self.stirred = False
         """May a claim find somebody to take back from that found nobody in the last cycle?"""
+        self.started: dict[str, int] = {}
+        """The lowest priority of the pods that were bound since the last cycle, by quota."""
         self.lowered: dict[str, None] = {}
         """Quotas whose bounds were lowered since the last cycle."""
         self.pods: dict[str, Pod] = {}
@@ -138,6 +140,7 @@ class State:
     def _list(self, pod: Pod) -> None:
         """Keep a bound pod among those that stay, or among those that leave."""
         going = pod.terminating or pod.uid in self.leaving
+        known = pod.uid in self.running.slots
         self._unlist(pod.uid)
         if pod.uid in self.leaving.overdue:
             if going:
@@ -148,6 +151,9 @@ class State:
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.running.set(pod, entry)
+            if not known and entry.booking.quota is not None:
+                quota, lowest = entry.booking.quota, self.started.get(entry.booking.quota)
+                self.started[quota] = pod.priority if lowest is None else min(lowest, pod.priority)
             self.stirred = self.stirred or self._is_above_min(entry)
             return
         self.leaving.add(pod.uid, entry)

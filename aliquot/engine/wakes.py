@@ -55,6 +55,7 @@ class Wakes:
 
     def by_what_was_stirred(self, now: int) -> None:
         """Try claims again that found nobody to take back from, if that may have changed."""
+        self._by_what_started()
         waiting, ripe = self.state.waiting, self._ripe is not None and now >= self._ripe
         if self.state.stirred or ripe:
             self._hopeful = len(waiting.parked(BORROWERS))
@@ -64,6 +65,16 @@ class Wakes:
             self.state.stirred = False
         waiting.wake(waiting.parked(BORROWERS)[: min(self._hopeful, _MOST_HOPEFUL)])
         self._hopeful = max(self._hopeful - _MOST_HOPEFUL, 0)
+
+    def _by_what_started(self) -> None:
+        """A pod of its own quota that has started could make way for a claim above it."""
+        started, self.state.started = self.state.started, {}
+        waiting = self.state.waiting
+        watches = [BORROWERS, *(Watch(quota=quota) for quota in started)] if started else []
+        for lane in (lane for watch in watches for lane in waiting.parked(watch)):
+            head = lane.head
+            if head is not None and head.priority > started.get(head.quota or "", head.priority):
+                waiting.wake([lane])
 
     def note_when_ripe(self, now: int) -> None:
         """A claim that found nobody may find somebody once more pods have run long enough."""
