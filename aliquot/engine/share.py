@@ -36,13 +36,6 @@ def share(total: int, sharers: Sequence[Sharer]) -> dict[str, int]:
     return {each.name: part for each, part in zip(ordered, parts, strict=True)}
 
 
-def divide(pool: int, weights: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """Split a pool by weight to the last unit: largest remainders first, ties by name."""
-    ordered = sorted(weights)
-    parts = split(pool, [weight for _, weight in ordered])
-    return {name: part for (name, _), part in zip(ordered, parts, strict=True)}
-
-
 def fill(total: int, wants: list[int], sure: list[int], weights: list[int]) -> list[int]:
     """The part of each, in order of name: what it is sure of, and its shares of the rest.
 

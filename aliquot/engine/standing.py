@@ -13,8 +13,7 @@ from aliquot.engine.where import Barred, barred, disliked, preference
 
 MOST_DISLIKED = 15
 MOST_PREFERRED = 2**13 - 1
-BITS = 17
-"""A standing that is not barred fits in so many bits."""
+"""So that a standing that is not barred fits in 17 bits: see `placement`."""
 
 
 class Standings:
