@@ -36,6 +36,7 @@ class Tree:
         self.max = Columns(resources, self.slots, default=LIMIT)
         self.homes = Homes()
         self._paths: dict[str, tuple[int, ...]] = {}
+        self._lineages: dict[str, tuple[int, ...]] = {}
         self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
         self._sum_of_min: list[int] | None = None
         self._leaves: NDArray[np.int64] | None = None
@@ -59,6 +60,7 @@ class Tree:
         self.version += 1
         self._sum_of_min = self._leaves = None
         self._paths.clear()
+        self._lineages.clear()
         self._ceilings.clear()
         if quota is not None:
             self.homes.remove(quota)
@@ -86,10 +88,18 @@ class Tree:
             return self._outside
         found = self._paths.get(name)
         if found is None:
-            slots = [self.slots[quota.name] for quota in self.ancestry(name)]
             group = self.groups.get(self.quotas[name].group)
-            found = (*slots, *(() if group is None else (group,)), self.slots[ROOT])
+            accounts = (self.slots[ROOT],) if group is None else (group, self.slots[ROOT])
+            found = (*self.lineage(name), *accounts)
             self._paths[name] = found
+        return found
+
+    def lineage(self, name: str) -> tuple[int, ...]:
+        """The slots of a quota and of those above it: its path without the accounts."""
+        found = self._lineages.get(name)
+        if found is None:
+            slots = tuple(self.slots[quota.name] for quota in self.ancestry(name))
+            found = self._lineages[name] = slots
         return found
 
     def ceilings(self, name: str) -> list[tuple[int, dict[int, int]]]:

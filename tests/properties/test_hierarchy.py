@@ -325,3 +325,16 @@ def test_two_pods_that_each_exceed_their_share_do_not_block_each_other() -> None
         engine.apply(QuotaSet(Quota(team, ((GPU, 5),), ((GPU, 10),), namespaces=frozenset({team}))))
         engine.apply(PodSet(Pod(team, team, team, Shape(((GPU, 6), ("pods", 1))))))
     assert [each.pod.name for each in engine.cycle() if isinstance(each, Bind)] == ["a"]
+
+
+def test_a_lending_group_is_nothing_to_a_tree() -> None:
+    """Who shares what is a matter of the tree there; the label must not stand in the way."""
+    engine = Engine("hierarchy")
+    engine.apply(NodeSet(Node("n", ((GPU, 8), ("pods", 9)))))
+    for team in ("a", "b"):
+        quota = Quota(team, ((GPU, 4),), ((GPU, 8),), namespaces=frozenset({team}), group="x")
+        engine.apply(QuotaSet(quota))
+    for number in range(6):
+        engine.apply(PodSet(Pod(f"u{number}", "a", f"p{number}", Shape(((GPU, 1), ("pods", 1))))))
+    assert sum(isinstance(each, Bind) for each in engine.cycle()) == 6
+    assert engine.summarise()[0].runtime == {GPU: 6}

@@ -100,11 +100,11 @@ class Hierarchy(Policy):
             return self.gate(state, claim, node_class)
         assert claim.quota is not None
         shares, root = self._fresh(state), state.tree.slots[ROOT]
-        path, charge = state.tree.path(claim.quota), claim.charge(node_class)
+        line, charge = state.tree.lineage(claim.quota), claim.charge(node_class)
         for row, amount in charge:
             used = sum(shares.taken(row, slot) for slot in shares.first_level)
             if row in shares.rows and (
-                used + amount + shares.kept_back(row, path) > shares.runtime.get(row, root)
+                used + amount + shares.kept_back(row, line) > shares.runtime.get(row, root)
             ):
                 return self.gate(state, claim, node_class)
         return self._kind_gate(state, claim, charge)
@@ -118,9 +118,9 @@ class Hierarchy(Policy):
         rights: Rights = {}
         if claim.quota is None or state.tree.quotas[claim.quota].outside:
             return rights
-        shares, path = self._fresh(state), state.tree.path(claim.quota)[:-1]
+        shares, line = self._fresh(state), state.tree.lineage(claim.quota)
         for slot in shares.accounts(claim.quota):
-            account = slot if slot in path else path[0]
+            account = slot if slot in line else line[0]
             for row, amount in claim.charge(node_class):
                 most = state.tree.max.get(row, slot)
                 if row in shares.rows:
@@ -251,8 +251,8 @@ class Hierarchy(Policy):
         return used
 
     def _refusal(self, state: State, claim: Claim, slot: int, row: int, amount: int) -> Refusal:
-        shares, path = self._fresh(state), state.tree.path(claim.quota)
-        own = slot not in path[1:]
+        shares, line = self._fresh(state), state.tree.lineage(str(claim.quota))
+        own = slot not in line[1:]
         name = str(claim.quota) if own else str(state.tree.slots.names[slot])
         resource = state.resources.names[row]
         share, held = shares.runtime.get(row, slot), shares.part(state.ledger.held, row, slot)

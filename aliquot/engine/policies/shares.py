@@ -28,7 +28,6 @@ class Shares:
         self._seen = -1
         self._asking: dict[int, None] = {}
         self._outside: list[int] = []
-        self._nodes: dict[str, int] = {}
         self._hopeless_at = (-1, -1)
         self._hopeless: dict[int, dict[int, int]] = {}
         self.own: dict[int, int] = {}
@@ -85,9 +84,9 @@ class Shares:
 
     def accounts(self, quota: str) -> tuple[int, ...]:
         """Whose runtime bounds a quota's pods: its own first, then its ancestors'."""
-        path = self._state.tree.path(quota)[:-1]
-        own = self.own.get(path[0])
-        return path if own is None else (own, *path)
+        line = self._state.tree.lineage(quota)
+        own = self.own.get(line[0])
+        return line if own is None else (own, *line)
 
     def part(self, columns: Columns, row: int, account: int) -> int:
         """An amount of an account; a parent's own pods have what is not its children's."""
@@ -109,15 +108,15 @@ class Shares:
         """The same once those who are leaving have left."""
         return self.taken(row, account) - self.part(self._state.leaving.charge, row, account)
 
-    def kept_back(self, row: int, path: tuple[int, ...]) -> int:
+    def kept_back(self, row: int, line: tuple[int, ...]) -> int:
         """What quotas that never lend have not used yet of their min, for others than these."""
         kept = 0
         for slot, quota in self.sharing.items():
-            if not quota.lend and slot not in path:
+            if not quota.lend and slot not in line:
                 fenced = any(
                     not self.sharing[above].lend
-                    for above in self._state.tree.path(quota.name)[1:-1]
-                    if above not in path
+                    for above in self._state.tree.lineage(quota.name)[1:]
+                    if above not in line
                 )
                 if not fenced:
                     kept += max(self.scaled_min.get(row, slot) - self.taken(row, slot), 0)
@@ -133,9 +132,9 @@ class Shares:
         self._outside.append(tree.slots[OUTSIDE])
         before, self._asking = self._asking, {}
         self.own, self._parents, self.sharing = {}, {}, {}
-        sharing.sort(key=lambda quota: len(tree.path(quota.name)))
+        sharing.sort(key=lambda quota: len(tree.lineage(quota.name)))
         for quota in sharing:
-            slot, parent = tree.path(quota.name)[:2]
+            slot, parent = (*tree.lineage(quota.name), tree.slots[ROOT])[:2]
             self._set(slot, parent, quota, quota.min)
             self.sharing[slot] = quota
             self._asking[slot] = None
