@@ -28,7 +28,7 @@ from aliquot.engine.policies.limits import max_gate
 from aliquot.engine.reasons import Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan
 from aliquot.engine.state import State
-from aliquot.engine.summary import QuotaSummary, summarise
+from aliquot.engine.summary import GangSummary, QueueSummary, QuotaSummary, summarise
 from aliquot.engine.trial import Trial
 from aliquot.engine.wakes import Wakes
 
@@ -101,6 +101,14 @@ class Engine:
     def summarise(self) -> list[QuotaSummary]:
         """How every quota stands, by name."""
         return self._policy.complete(self.state, summarise(self.state))
+
+    def queues(self) -> list[QueueSummary]:
+        """How every queue stands, and the namespaces in it, by name; none unless they share so."""
+        return []
+
+    def gangs(self) -> list[GangSummary]:
+        """How every gang stands, by name."""
+        return []
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""

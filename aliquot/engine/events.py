@@ -66,6 +66,14 @@ class GangGone:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightSet:
+    """A namespace has this weight among those of its queue; without a word, it is 1."""
+
+    namespace: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSet:
     """A disruption budget is there, like this."""
 
@@ -95,6 +103,7 @@ Event = (
     | PodGone
     | GangSet
     | GangGone
+    | WeightSet
     | BudgetSet
     | BudgetGone
     | BindFailed

@@ -168,8 +168,9 @@ class Gang:
     """Pods that start together: at least `min_member` of them, or nobody.
 
     `min_tasks` are the fewest of each task that will do. Until its pods are there, a gang asks for
-    `min_resources`. `quota` is the quota of the whole, `priority` that of the whole; where it is
-    None, its pods have their own.
+    `min_resources`. `quota` is the quota of the whole, `priority` that of the whole, if it has one:
+    its pods come with at least that. `done` says how many of each task have ended well, which count
+    as if they ran; `failed` how many have not.
     """
 
     name: str
@@ -179,6 +180,8 @@ class Gang:
     quota: str | None = None
     priority: int | None = None
     created: int = 0
+    done: tuple[tuple[str, int], ...] = ()
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

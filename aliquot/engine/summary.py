@@ -1,11 +1,14 @@
 """How every quota stands: the numbers that tables, JSON, metrics and explanations show."""
 
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
 
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import GPU_MEMORY, Amounts, Pod, Quota
 from aliquot.engine.order import over_quota
 from aliquot.engine.quantity import per_one
+from aliquot.engine.reasons import Refusal
 from aliquot.engine.share import Sharer, share
 from aliquot.engine.state import State
 
@@ -35,6 +38,37 @@ class QuotaSummary:
     guaranteed: Figures | None = None
     scaled_min: Figures | None = None
     """The min in force, where it is less than promised because there is less than was promised."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceFigures:
+    """A namespace in a queue: its weight, and its dominant share of the cluster by what it uses."""
+
+    weight: int
+    share: Fraction
+    used: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSummary:
+    """One queue's figures: what it deserves now, and who uses what of it."""
+
+    name: str
+    weight: int
+    deserved: Figures
+    used: Figures
+    namespaces: dict[str, NamespaceFigures]
+
+
+@dataclass(frozen=True, slots=True)
+class GangSummary:
+    """How a gang stands: its phase, how many of its pods run, and why it waits, if it does."""
+
+    name: str
+    phase: Literal["Pending", "Inqueue", "Running", "Unknown", "Completed"]
+    min_member: int
+    running: int
+    refusal: Refusal | None = None
 
 
 def summarise(state: State) -> list[QuotaSummary]:
