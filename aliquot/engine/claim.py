@@ -1,4 +1,4 @@
-"""A claim: what asks to start, as a whole. One pod, or all the pods of a gang.
+"""A claim: what asks to start, as a whole. One pod, or as many of a gang as start together.
 
 It goes by the uid of its first pod, and stands in that pod's place in the order of importance.
 """
@@ -8,23 +8,48 @@ from aliquot.engine.objects import Pod
 from aliquot.engine.order import Key, importance
 from aliquot.engine.placement import Ask
 
+Pods = tuple[Pod, ...]
+Asks = tuple[Ask, ...]
+
 
 class Claim:
-    """Pods that start together or not at all, and the quota they belong to."""
+    """Pods that start together or not at all, and the quota they belong to.
 
-    __slots__ = ("asks", "held", "key", "pods", "priority", "quota", "uid")
+    Of a gang whose core does not run yet, `others` wait with it: they are not needed, but could
+    stand in for one that is. `missing` says how many it lacks. Once the core runs, what is beyond
+    it claims one by one, as `surplus`.
+    """
+
+    __slots__ = (
+        "asks",
+        "held",
+        "key",
+        "missing",
+        "others",
+        "pods",
+        "priority",
+        "quota",
+        "surplus",
+        "uid",
+    )
 
     def __init__(
         self,
-        pods: tuple[Pod, ...],
-        asks: tuple[Ask, ...],
+        pods: Pods,
+        asks: Asks,
         quota: str | None,
         held: bool = False,
+        others: Pods = (),
+        missing: int = 0,
+        surplus: bool = False,
     ) -> None:
         self.pods = pods
         self.asks = asks
         self.quota = quota
         self.held = held
+        self.others = others
+        self.missing = missing
+        self.surplus = surplus
         self.uid = pods[0].uid
         self.priority = pods[0].priority
         self.key: Key = importance(pods[0])
@@ -34,21 +59,48 @@ class Claim:
         return tuple(pod.uid for pod in self.pods)
 
     @property
+    def members(self) -> Pods:
+        """Its pods, and those who wait with it."""
+        return self.pods + self.others if self.others else self.pods
+
+    @property
+    def gang(self) -> str | None:
+        """The gang that it is of, if it is of one."""
+        return self.pods[0].gang
+
+    @property
     def size(self) -> int:
         """How many pods it has."""
         return len(self.pods)
 
     @property
+    def preempts(self) -> bool:
+        """May others go for its sake?"""
+        return all(pod.preempts for pod in self.pods)
+
+    @property
+    def preemptible(self) -> bool:
+        """May each of its pods be asked to go again?"""
+        return all(pod.preemptible for pod in self.pods)
+
+    @property
     def kind(self) -> tuple[object, ...]:
         """Claims of one kind differ only in age and name: what holds for one holds for all.
 
-        A claim for which room is held stands alone.
+        A claim for which room is held stands alone; so does one that could start in several ways.
         """
         first = self.pods[0]
-        manners = first.preempts, first.preemptible
+        manners = self.preempts, self.preemptible
         stuck = first.gated, first.terminating, first.nominated
-        alone = self.uid if self.held else None
+        alone = self.uid if self.held or self.others or self.missing else None
         return (self.quota, first.priority, self.asks, manners, stuck, alone)
+
+    def is_like(self, other: "Claim") -> bool:
+        """Do both ask for the same, on behalf of the same pods?"""
+        return self._words() == other._words()
+
+    def _words(self) -> tuple[object, ...]:
+        return self.pods, self.others, self.quota, self.held, self.missing, self.surplus
 
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all of its pods, on nodes of this class."""

@@ -11,6 +11,7 @@ pod is in the set that could be put back.
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
+from aliquot.engine.objects import Pod
 from aliquot.engine.order import Natural
 
 _BOTTOM = 2**31
@@ -24,15 +25,35 @@ Amounts = dict[object, int]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A pod that may go: how important, what it helps with, what it draws on."""
+    """A pod that may go, or several together: how important, what they help with and draw on.
 
-    uid: str
+    Of several, the most important one says how important they are; `total` is the sum of their
+    priorities, counted from the bottom. `budgets` are those of each.
+    """
+
+    uids: tuple[str, ...]
     priority: int
     created: int
     name: Natural
     helps: Amounts
     draws: Amounts
-    budgets: tuple[str, ...] = ()
+    budgets: tuple[tuple[str, ...], ...]
+    total: int
+
+
+def together(
+    pods: Sequence[Pod],
+    name: Natural,
+    helps: Amounts,
+    draws: Amounts,
+    budgets: tuple[tuple[str, ...], ...],
+) -> Item:
+    """These pods, who go together."""
+    highest = max(pod.priority for pod in pods)
+    created = min(pod.created for pod in pods if pod.priority == highest)
+    total = sum(pod.priority + _BOTTOM for pod in pods)
+    uids = tuple(pod.uid for pod in pods)
+    return Item(uids, highest, created, name, helps, draws, budgets, total)
 
 
 Cost = tuple[int, int, int, int, int]
@@ -92,8 +113,8 @@ def cost(items: Sequence[Item], budgets: dict[str, int]) -> Cost:
     return (
         broken(items, budgets),
         highest,
-        sum(item.priority + _BOTTOM for item in items),
-        len(items),
+        sum(item.total for item in items),
+        sum(len(item.uids) for item in items),
         -oldest,
     )
 
@@ -101,10 +122,10 @@ def cost(items: Sequence[Item], budgets: dict[str, int]) -> Cost:
 def broken(items: Sequence[Item], budgets: dict[str, int]) -> int:
     """How many of the evictions go beyond what the disruption budgets allow."""
     left, beyond = dict(budgets), 0
-    for item in items:
-        for budget in item.budgets:
+    for budgets_of_one in (each for item in items for each in item.budgets):
+        for budget in budgets_of_one:
             left[budget] -= 1
-        beyond += any(left[budget] < 0 for budget in item.budgets)
+        beyond += any(left[budget] < 0 for budget in budgets_of_one)
     return beyond
 
 
@@ -115,7 +136,14 @@ def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> 
     """
     useful = [item for item in items if _may_help(item, problem)]
     useful.sort(key=lambda item: item.name, reverse=True)
-    useful.sort(key=lambda item: (item.priority, -_use(item, problem), -item.created))
+    useful.sort(
+        key=lambda item: (
+            item.priority,
+            len(item.uids) > 1,
+            -_use(item, problem),
+            -item.created,
+        )
+    )
     start = _greedy(useful, problem)
     if start is None or len(useful) <= _MOST_SEARCHED:
         return _Search(useful[:_MOST_DEEP], problem, bar, start).run()

@@ -20,8 +20,10 @@ from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
 from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
 from aliquot.engine.events import Event
+from aliquot.engine.gang_standing import standing
 from aliquot.engine.holds import Holds
 from aliquot.engine.lane import Lane
+from aliquot.engine.mustering import muster_all
 from aliquot.engine.order import importance
 from aliquot.engine.policies import POLICIES, Policy, lower
 from aliquot.engine.policies.limits import max_gate
@@ -31,6 +33,9 @@ from aliquot.engine.state import State
 from aliquot.engine.summary import GangSummary, QueueSummary, QuotaSummary, summarise
 from aliquot.engine.trial import Trial
 from aliquot.engine.wakes import Wakes
+
+_BEYOND = (Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED, Reason.QUEUE_OVER_DESERVED)
+"""Who waits for one of these might use what would otherwise be idle."""
 
 
 class Engine:
@@ -42,7 +47,8 @@ class Engine:
         self._policy = POLICIES[policy](knobs)
         self.state = State(knobs, self._policy.order)
         if type(self._policy).turn is not Policy.turn:
-            self.state.waiting.take_turns(partial(self._policy.turn, self.state))
+            path, turn = self._policy.path, self._policy.turn
+            self.state.waiting.take_turns(partial(path, self.state), partial(turn, self.state))
         self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
         self._trial = Trial(self.state, self._policy, self._holds)
         self._wakes = Wakes(self.state)
@@ -55,6 +61,7 @@ class Engine:
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""
         self._now = self._trial.now = now
+        muster_all(self.state)
         decisions: list[Decision] = list(self._lose())
         self._holds.expire(now)
         for name in self._policy.begin(self.state, now):
@@ -74,13 +81,15 @@ class Engine:
     def _use_what_is_idle(self) -> Iterator[Bind]:
         """Nothing has started: let claims go beyond their share, where the policy lets them."""
         waiting, gates = self.state.waiting, (max_gate, self._policy.beyond)
-        line = waiting.refused((Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED))
+        line = waiting.refused(_BEYOND)
         while (first := line.first()) is not None:
             lane, claim = first
             if self._trial.judge(claim, gates) is not None:
                 line.drop()
                 continue
             waiting.remove(claim.uid)
+            self._policy.started(self.state, claim)
+            self._let_others_claim(claim)
             self._policy.lent(claim)
             yield from self._binds(claim)
             head = lane.head
@@ -104,14 +113,17 @@ class Engine:
 
     def queues(self) -> list[QueueSummary]:
         """How every queue stands, and the namespaces in it, by name; none unless they share so."""
-        return []
+        return self._policy.queues(self.state)
 
     def gangs(self) -> list[GangSummary]:
         """How every gang stands, by name."""
-        return []
+        muster_all(self.state)
+        gangs = sorted(self.state.gangs.known.values(), key=lambda gang: gang.name)
+        return [standing(self._trial, gang) for gang in gangs]
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
+        muster_all(self.state)
         return self._trial.why(self.state.waiting.claim(uid))
 
     def _try(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
@@ -125,13 +137,23 @@ class Engine:
             self.state.waiting.park(lane, verdict)
             self._wakes.note_when_ripe(self._now)
             for waiting in lane.tell(verdict):
-                decisions.extend(Hold(pod, verdict) for pod in waiting.pods)
+                decisions.extend(Hold(pod, verdict) for pod in waiting.members)
             return
         self._holds.displace(claim, lesser)
 
     def _started(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         self.state.waiting.start(lane, claim)
+        self._policy.started(self.state, claim)
+        self._let_others_claim(claim)
         decisions.extend(self._binds(claim))
+
+    def _let_others_claim(self, claim: Claim) -> None:
+        """The core of a gang runs: those who waited with it ask for themselves."""
+        if claim.others:
+            waiting, changes = self.state.waiting, self.state.waiting.changes
+            self.state.gangs.stir(claim.pods[0])
+            muster_all(self.state)
+            waiting.changes = changes  # nobody has come, or gone
 
     def _binds(self, claim: Claim) -> Iterator[Bind]:
         for pod in claim.pods:
@@ -149,10 +171,10 @@ class Engine:
             state.budgets.spend(victim.pod)
             state.let_go(victim.pod.uid)
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
-        for pod, ask, node in zip(claim.pods, claim.asks, plan.nodes, strict=True):
-            state.ledger.hold(pod.uid, state.booking(ask, claim.quota, node))
+        for pod, node in zip(claim.pods, plan.nodes, strict=True):
+            state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node))
             decisions.append(Nominate(pod, node))
-        state.waiting.add(Claim(claim.pods, claim.asks, claim.quota, held=True))
+        state.waiting.add(state.claim(claim.pods, claim.others, surplus=claim.surplus))
 
     def _lower(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, a quota above a lowered bound gives back at once.

@@ -59,7 +59,7 @@ class Holds:
 
         Others went so that it could start there; elsewhere it might be charged more.
         """
-        entry = self._state.ledger.entries.get(claim.uid)
+        entry = self._state.ledger.entries.get(claim.pods[0].uid)
         if entry is None or entry.stage is not Stage.HELD or not claim.asks[0].by_class:
             return None
         node = self._state.nodes.at(entry.node)
@@ -89,12 +89,15 @@ class Holds:
                 state.placement.free_soon(row, state.leaving.room)[entry.node] < 0
                 for row, _ in entry.booking.room
             )
-            if no_room or self._has_no_right(uid):
-                state.give_up_hold(uid)
+            if entry.stage is Stage.HELD and (no_room or self._has_no_right(uid)):
+                for each in state.waiting.claim(uid).uids():
+                    if each in state.ledger.holding:
+                        state.give_up_hold(each)
 
     def _has_no_right(self, uid: str) -> bool:
         """Would the gates refuse this held claim even after everybody who leaves has left?"""
         claim = self._state.waiting.claim(uid)
         node_class = self.node_class(claim)
-        with self._state.ledger.lifted([uid]):
+        held = [each for each in claim.uids() if each in self._state.ledger.holding]
+        with self._state.ledger.lifted(held):
             return bool(self._policy.rights(self._state, claim, node_class))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
 from aliquot.engine.quantity import LIMIT
@@ -21,6 +21,13 @@ from aliquot.engine.tree import Tree
 from aliquot.errors import LedgerError
 
 NOWHERE = -1
+
+
+class Tally(Protocol):
+    """Counts bookings in other accounts than the quotas'."""
+
+    def post(self, booking: "Booking", sign: int) -> None:
+        """Count a booking, or no longer."""
 
 
 class Stage(IntEnum):
@@ -33,12 +40,17 @@ class Stage(IntEnum):
 
 
 class Booking(NamedTuple):
-    """What a pod takes: room on a node (none while it waits), and a charge in a quota."""
+    """What a pod takes: room on a node (none while it waits), and a charge in a quota.
+
+    `namespace` and `gang` say on whose behalf.
+    """
 
     quota: str | None
     charge: Vector
     node: str | None = None
     room: Vector = ()
+    namespace: str = ""
+    gang: str | None = None
 
 
 @dataclass(slots=True)
@@ -67,6 +79,8 @@ class Ledger:
         self.used = Columns(resources, tree.slots)
         self.taken = Columns(resources, nodes)
         self._charged = (self.wanted, self.held, self.used, self.used)
+        self.tally: Tally | None = None
+        """Somebody who wants to know what namespaces and gangs hold."""
         self.lifting = 0
         """How many times something is left out of account just now."""
         self.asked: dict[int, None] = {}
@@ -201,6 +215,8 @@ class Ledger:
     def _post(self, entry: Entry, sign: int) -> None:
         booking = entry.booking
         charged = self._charged[entry.stage]
+        if self.tally is not None and entry.stage >= Stage.HELD:
+            self.tally.post(booking, sign)
         self.moved[entry.path[0]] = None
         for slot in entry.path:
             if not charged.add(slot, booking.charge, sign):

@@ -30,8 +30,27 @@ class Right(NamedTuple):
 
 
 Rights = dict[Right, int]
-Limits = dict[tuple[int, int], int]
-"""What an account (a slot of the tree) can give at most, by slot and row."""
+Account = object
+"""A slot of the tree; or what is narrower than a quota: see `namespace_account`, `gang_account`; or
+a quota's guarantee, which nothing passes: see `kept_account`."""
+
+Limits = dict[tuple[Account, int], int]
+"""What an account can give at most, by account and row."""
+
+
+def namespace_account(quota: str | None, namespace: str) -> Account:
+    """What a namespace has in a quota."""
+    return "namespace", quota, namespace
+
+
+def gang_account(gang: str | None) -> Account:
+    """What a gang has."""
+    return "gang", gang
+
+
+def kept_account(slot: int) -> Account:
+    """What a quota has, when it comes to what it must keep."""
+    return "kept", slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +62,7 @@ class Offer:
     explain: Callable[[Pod], str]
     nodes: Mask | None = None
     limits: Limits = field(default_factory=dict)
-    soft: frozenset[tuple[int, int]] = frozenset()
+    soft: frozenset[tuple[Account, int]] = frozenset()
     """Limits that the last one to go may pass: each goes as long as something is left to give."""
     rights: Rights = field(default_factory=dict)
     """What must come free beside what every claim needs, for this offer to be taken."""

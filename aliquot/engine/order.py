@@ -5,7 +5,7 @@ of them give back first, goes by the same order, or by the one that a policy's k
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -83,18 +83,19 @@ def natural(name: str) -> Natural:
     return _DIGITS.sub(lambda digits: digits[0].zfill(_LONGEST_NUMBER), name), name
 
 
-def over_quota(pods: Iterable[tuple[Pod, Amounts]], floor: dict[str, int]) -> set[str]:
-    """The uids that are over-quota: from the pod with which the sum first passes the floor, on.
+def over_quota(units: Iterable[Sequence[tuple[Pod, Amounts]]], floor: dict[str, int]) -> set[str]:
+    """The uids that are over-quota: from the unit with which the sum first passes the floor, on.
 
-    `pods` come in importance order, each with what it is charged; `floor` holds min for every
-    resource that counts.
+    Units (single pods, and the cores of gangs) come in importance order, each pod with what it is
+    charged; `floor` holds min for every resource that counts.
     """
     total = dict.fromkeys(floor, 0)
     over: set[str] = set()
-    for pod, charge in pods:
-        for resource, amount in charge:
-            if resource in total:
-                total[resource] += amount
+    for unit in units:
+        for _, charge in unit:
+            for resource, amount in charge:
+                if resource in total:
+                    total[resource] += amount
         if over or any(total[resource] > floor[resource] for resource in floor):
-            over.add(pod.uid)
+            over.update(pod.uid for pod, _ in unit)
     return over

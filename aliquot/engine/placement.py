@@ -189,6 +189,12 @@ class Placement:
             message = "there are no nodes"
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
 
+    def hardness(self, ask: Ask) -> tuple[int, float]:
+        """How hard it is to place such a pod: fewer nodes are open to it, it asks for more."""
+        open_to = self.open_nodes(ask)
+        has = self._nodes.allocatable.data[:, : len(open_to)].max(axis=1, initial=1)
+        return -int(open_to.sum()), max((n / max(has[row], 1) for row, n in ask.room), default=0.0)
+
     def could_hold(self, ask: Ask) -> bool:
         """Would any node hold such a pod if it were empty?"""
         if ask.could is None or ask.could[0] != self.version():

@@ -7,16 +7,28 @@ are on their way out already count as gone, so nobody is evicted twice for the s
 is checked as a whole before it is believed: the claim would start, and nobody could be put back.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.bundles import Bundle, Bundles
 from aliquot.engine.claim import Claim
-from aliquot.engine.cover import Cost, Item, Problem, choose, cost
+from aliquot.engine.columns import Slots
+from aliquot.engine.cover import Cost, Item, Problem, choose, cost, together
+from aliquot.engine.ledger import Entry
 from aliquot.engine.objects import Pod
-from aliquot.engine.offer import Mask, Offer, Right, Rights
+from aliquot.engine.offer import (
+    Account,
+    Mask,
+    Offer,
+    Right,
+    Rights,
+    gang_account,
+    kept_account,
+    namespace_account,
+)
 from aliquot.engine.placement import Ask
 from aliquot.engine.quantity import LIMIT
 from aliquot.engine.reasons import Reason
@@ -106,7 +118,10 @@ class _Attempt:
         self.offer = offer
         self.may_go = offer.may_go & self._affordable(offer)
         self._helpers: dict[int, Mask] = {}
+        self.bundles = Bundles(state)
         self.limits: dict[object, int] = dict(offer.limits.items())
+        self._accounts = {account for account, _ in (*offer.limits, *self.rights)}
+        self._narrow = any(not isinstance(account, int) for account in self._accounts)
         self.moved: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take less what they free."""
 
@@ -114,7 +129,7 @@ class _Attempt:
         """Who draws no more than their quota can give."""
         running = self.state.running
         mask: Mask = np.ones_like(offer.may_go)
-        for row in {row for _, row in offer.limits}:
+        for row in {row for account, row in offer.limits if isinstance(account, int)}:
             most = self._most(row, offer)
             mask &= running.charge.data[row] <= most[running.quota]
         return mask
@@ -123,7 +138,8 @@ class _Attempt:
         """What each quota can give of a resource; the last place is for slots that nobody has."""
         most = np.full(len(self.state.tree.slots) + 1, LIMIT, dtype=np.int64)
         for (slot, limited), amount in offer.limits.items():
-            if limited == row and (amount <= 0 or (slot, row) not in offer.soft):
+            firm = amount <= 0 or (slot, row) not in offer.soft
+            if isinstance(slot, int) and limited == row and firm:
                 most[slot] = amount
         return most
 
@@ -139,7 +155,7 @@ class _Attempt:
             choice.nodes.append(found[0])
             choice.items += found[1]
         choice.items = sorted(self._pruned(choice), key=self._passes_a_limit)
-        victims = tuple(self._victim(item) for item in choice.items)
+        victims = tuple(self._victim(uid) for item in choice.items for uid in item.uids)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
         return Plan(nodes, victims, rank, cost(choice.items, self._budgets(choice.items)))
 
@@ -158,7 +174,8 @@ class _Attempt:
                 needs = self._needs(ask, slot, rights)
                 items = self._items(slot, may_go, elsewhere, needs)
                 budgets = self._budgets(items)
-                problem = Problem(needs, self.limits, budgets, self.offer.soft)
+                limits = self.limits | self.bundles.limits
+                problem = Problem(needs, limits, budgets, self.offer.soft)
                 chosen = choose(items, problem, None if best is None else best[0])
                 if chosen is not None:
                     best = (cost(chosen, budgets), slot, chosen)
@@ -172,13 +189,16 @@ class _Attempt:
         for row, amount in ask.room:
             self.moved[row, node] = self.moved.get((row, node), 0) + amount
         for item in items:
-            self.may_go[self.state.running.slots[item.uid]] = False
-            entry = entries[item.uid]
-            for row, amount in entry.booking.room:
-                self.moved[row, entry.node] = self.moved.get((row, entry.node), 0) - amount
-            for key, amount in item.draws.items():
-                if key in self.limits:
-                    self.limits[key] -= amount
+            self.bundles.gone.update(item.uids)
+            for uid in item.uids:
+                self.may_go[self.state.running.slots[uid]] = False
+                entry = entries[uid]
+                for row, amount in entry.booking.room:
+                    self.moved[row, entry.node] = self.moved.get((row, entry.node), 0) - amount
+            for limits in (self.limits, self.bundles.limits):
+                limits.update(
+                    {key: limits[key] - n for key, n in item.draws.items() if key in limits}
+                )
 
     def _widening(self) -> Iterator[tuple[Mask, int, int]]:
         """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
@@ -296,9 +316,7 @@ class _Attempt:
         running, helps = self.state.running, np.zeros_like(may_go)
         for right in rights:
             helps |= self._helps(right) & (running.charge.data[right.row] > 0)
-        return [
-            self._item(slot, _NOWHERE) for slot in running.least_important(may_go & helps, most)
-        ]
+        return self._bundled(running.least_important(may_go & helps, most), may_go, _NOWHERE)
 
     def _items(
         self, node: int, may_go: Mask, elsewhere: list[Item], needs: dict[object, int]
@@ -306,39 +324,49 @@ class _Attempt:
         """The pods on the node, and those elsewhere unless the former give all the right, too."""
         entries = self.state.ledger.entries
         here = np.flatnonzero(may_go & (self.state.running.node == node))
-        items = [self._item(int(slot), node) for slot in here]
+        items = self._bundled(here.tolist(), may_go, node)
         if all(_comes_along(right, needs, items) for right in self.rights):
             return items
-        return items + [item for item in elsewhere if entries[item.uid].node != node]
+        return items + [
+            item for item in elsewhere if all(entries[uid].node != node for uid in item.uids)
+        ]
 
-    def _item(self, slot: int, node: int) -> Item:
-        uid = str(self.state.running.slots.names[slot])
-        pod, entry = self.state.pods[uid], self.state.ledger.entries[uid]
-        charge = dict(entry.booking.charge)
-        helps: dict[object, int] = {
-            right: charge.get(right.row, 0) for right in self.rights if right.slot in entry.path
-        }
-        if entry.node == node:
-            helps.update({("room", row): amount for row, amount in entry.booking.room})
-        draws: dict[object, int] = {
-            (account, row): amount
-            for account in entry.path
-            for row, amount in charge.items()
-            if (account, row) in self.limits
-        }
-        budgets = self.state.budgets.on(pod)
-        name = self.state.running.name(uid)
-        return Item(uid, pod.priority, pod.created, name, helps, draws, budgets)
+    def _bundled(self, slots: Sequence[int], may_go: Mask, node: int) -> list[Item]:
+        """How these pods could go: one by one, or with their gang."""
+        running = self.state.running
+        uids = [str(running.slots.names[slot]) for slot in slots]
+        masked = _Masked(running.slots, may_go)
+        return [self._item(bundle, node) for bundle in self.bundles.of(uids, masked)]
+
+    def _item(self, bundle: Bundle, node: int) -> Item:
+        helps: dict[object, int] = {}
+        draws: dict[object, int] = {}
+        for uid in bundle.uids:
+            entry = self.state.ledger.entries[uid]
+            accounts = _accounts(entry) if self._narrow else entry.path
+            for row, amount in entry.booking.charge:
+                for account in accounts:
+                    if account in self._accounts:
+                        _add(helps, self.rights, (account, row), amount)
+                        _add(draws, self.limits, (account, row), amount)
+            for row, amount in entry.booking.room if entry.node == node else ():
+                helps["room", row] = helps.get(("room", row), 0) + amount
+        draws.update(bundle.draws)
+        pods = [self.state.pods[uid] for uid in bundle.uids]
+        budgets = tuple(self.state.budgets.on(pod) for pod in pods)
+        name = self.state.running.name(bundle.uids[0])
+        return together(pods, name, helps, draws, budgets)
 
     def _budgets(self, items: Sequence[Item]) -> dict[str, int]:
-        return {path: self.state.budgets.left(path) for item in items for path in item.budgets}
+        paths = {path for item in items for each in item.budgets for path in each}
+        return {path: self.state.budgets.left(path) for path in sorted(paths)}
 
     def _pruned(self, choice: _Choice) -> list[Item]:
         """Put back whoever is not needed after all, the most important first."""
         kept = choice.items
         assert self._stands(choice.nodes, kept), "a plan must let its claim start"
         key = self.state.running.key
-        for item in sorted(kept, key=lambda each: key(each.uid)):
+        for item in sorted(kept, key=lambda each: min(map(key, each.uids))):
             others = [each for each in kept if each is not item]
             if self._stands(choice.nodes, others):
                 kept = others
@@ -359,23 +387,49 @@ class _Attempt:
             for row, amount in ask.room:
                 balance[row, node] = balance.get((row, node), 0) - amount
         for item in items:
-            entry = entries[item.uid]
-            for row, amount in entry.booking.room:
-                if (row, entry.node) in balance:
-                    balance[row, entry.node] += amount
+            for entry in (entries[uid] for uid in item.uids):
+                for row, amount in entry.booking.room:
+                    if (row, entry.node) in balance:
+                        balance[row, entry.node] += amount
         return all(
             int(self.state.placement.free_soon(row, self.state.leaving.room)[node]) + more >= 0
             for (row, node), more in balance.items()
         )
 
-    def _victim(self, item: Item) -> Victim:
-        pod = self.state.pods[item.uid]
+    def _victim(self, uid: str) -> Victim:
+        pod = self.state.pods[uid]
         outside = self.state.tree.home(pod) is None
         reason = Reason.PREEMPTED if outside else self.offer.reason
         return Victim(pod, reason, self.offer.explain(pod))
 
     def _name(self, slot: int) -> str:
         return self.state.nodes.slots.names[slot] or ""
+
+
+class _Masked:
+    """The pods of a mask, by uid."""
+
+    def __init__(self, slots: Slots, mask: Mask) -> None:
+        self._slots = slots
+        self._mask = mask
+
+    def __contains__(self, uid: object) -> bool:
+        return isinstance(uid, str) and uid in self._slots and bool(self._mask[self._slots[uid]])
+
+
+def _accounts(entry: Entry) -> Iterator[Account]:
+    """All accounts that a pod counts in."""
+    booking = entry.booking
+    yield from entry.path
+    yield from map(kept_account, entry.path)
+    yield namespace_account(booking.quota, booking.namespace)
+    yield gang_account(booking.gang)
+
+
+def _add(sums: dict[object, int], to: Container[object], key: object, amount: int) -> None:
+    """Add up what counts."""
+    if key in to:
+        sums[key] = sums.get(key, 0) + amount
 
 
 def _larger(rights: Rights, others: Rights) -> Rights:

@@ -2,7 +2,7 @@
 
 One look at fifty thousand pods is a handful of numpy calls: who may go, how much that would free on
 each node. Beside the columns stands each quota's list of pods in order of importance, kept up to
-date once somebody has asked for it.
+date once somebody has asked for it; there the core of a gang stands in one piece.
 """
 
 from bisect import bisect_left
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.gangs import Gangs, units
 from aliquot.engine.ledger import Entry
 from aliquot.engine.objects import Pod
 from aliquot.engine.order import Natural, Order, OrderKey
@@ -30,7 +31,7 @@ Column = NDArray[np.int64]
 class Running:
     """Bound pods by slot: node, quota, priority, start; room taken and charge."""
 
-    def __init__(self, resources: Resources, tree: Tree, order: Order) -> None:
+    def __init__(self, resources: Resources, tree: Tree, order: Order, gangs: Gangs) -> None:
         facts = Resources()
         for name in ("node", "quota", "priority", "created", "started", "preemptible"):
             facts.row(name)
@@ -40,10 +41,13 @@ class Running:
         self._facts = Columns(facts, self.slots, default=_NOBODY)
         self._tree = tree
         self._order = order
+        self._gangs = gangs
         self._pods: dict[str, Pod] = {}
         self._keys: dict[str, OrderKey] = {}
         self._in_quota: dict[int, dict[str, None]] = {}
         self._ranked: dict[int, list[str]] = {}
+        self._starts: dict[int, Column] = {}
+        """Where the unit of each pod begins in that list, in quotas that have units of several."""
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -61,7 +65,9 @@ class Running:
         self._keys[pod.uid] = self.place(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
         ranked = self._ranked.get(quota)
-        if ranked is not None:
+        if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
+            self._rank_anew(quota)
+        elif ranked is not None:
             at = bisect_left(ranked, self._keys[pod.uid], key=self._keys.__getitem__)
             self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
 
@@ -70,7 +76,9 @@ class Running:
         if uid in self.slots:
             slot = self.slots[uid]
             quota = int(self.quota[slot])
-            if quota in self._ranked:
+            if quota in self._starts:
+                self._rank_anew(quota)
+            elif quota in self._ranked:
                 self._ranked[quota] = [each for each in self._ranked[quota] if each != uid]
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
             self._facts.data[:, slot] = _NOBODY
@@ -81,7 +89,33 @@ class Running:
         found = self._ranked.get(quota)
         if found is None:
             pods = self._in_quota.get(quota, {})
-            found = self._ranked[quota] = sorted(pods, key=self._keys.__getitem__)
+            found = sorted(pods, key=self._keys.__getitem__)
+            if any(self._gangs.of(self._pods[uid]) is not None for uid in found):
+                found = self._in_pieces(quota, found)
+            self._ranked[quota] = found
+        return found
+
+    def unit_start(self, quota: int, at: int) -> int:
+        """Where the unit begins that the pod at this place of `ranked` is of."""
+        starts = self._starts.get(quota)
+        return at if starts is None or at >= len(starts) else int(starts[at])
+
+    def regroup(self) -> None:
+        """A gang is not what it was."""
+        for quota in list(self._ranked):
+            self._rank_anew(quota)
+
+    def _rank_anew(self, quota: int) -> None:
+        self._ranked.pop(quota, None)
+        self._starts.pop(quota, None)
+
+    def _in_pieces(self, quota: int, ranked: list[str]) -> list[str]:
+        found: list[str] = []
+        starts: list[int] = []
+        for unit in units([self._pods[uid] for uid in ranked], self._gangs.of):
+            starts += [len(found)] * len(unit.pods)
+            found += [pod.uid for pod in unit.pods]
+        self._starts[quota] = np.array(starts, dtype=np.int64)
         return found
 
     def least_important(self, mask: NDArray[np.bool_], most: int) -> list[int]:
@@ -132,7 +166,7 @@ class Running:
         if self._order.by_request:
             for uid in self._in_quota.get(quota, ()):
                 self._keys[uid] = self.place(self._pods[uid], entries[uid])
-            self._ranked.pop(quota, None)
+            self._rank_anew(quota)
 
     def quotas(self) -> list[int]:
         """The quotas (by slot) that have pods, in order."""

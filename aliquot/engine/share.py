@@ -7,6 +7,9 @@ satisfied drops out and the others share what is left over. Ties go by name, nev
 The rules are here once, in plain ints of any size: `floors` and `fill` work on lists whose order is
 that of the names. `pools` does the same for very many totals at once, and comes back here for
 numbers that do not fit its arrays.
+
+`level` is the other way to read a floor: not something that comes before the shares, but the least
+that a share may be.
 """
 
 from collections.abc import Sequence
@@ -59,6 +62,35 @@ def fill(total: int, wants: list[int], sure: list[int], weights: list[int]) -> l
                 still.append(i)
             parts[i] = part
         hungry = still
+    return parts
+
+
+def level(total: int, wants: list[int], sure: list[int], weights: list[int]) -> list[int]:
+    """The part of each, in order of name: its share by weight, but no less than it is sure of.
+
+    Nor more than it wants, unless it is sure of that. In each round, those are settled who would
+    get too little, or those who would get too much, whichever is more in all: the others can then
+    only get less, or more, which settles nobody wrongly. The rest is shared as it falls.
+    """
+    most = [max(pair) for pair in zip(wants, sure, strict=True)]
+    parts = sure.copy()
+    open_to = [i for i, weight in enumerate(weights) if weight > 0 and most[i] > sure[i]]
+    pool = total - sum(sure[i] for i in range(len(sure)) if i not in set(open_to))
+    while open_to:
+        whole = sum(weights[i] for i in open_to)
+        lifts = {i: max(sure[i] * whole - pool * weights[i], 0) for i in open_to}
+        cuts = {i: max(pool * weights[i] - most[i] * whole, 0) for i in open_to}
+        up, down = sum(lifts.values()), sum(cuts.values())
+        if not up and not down:
+            for i, part in zip(open_to, split(pool, [weights[i] for i in open_to]), strict=True):
+                parts[i] = part
+            break
+        settled = {i: sure[i] for i in open_to if lifts[i] and up >= down}
+        settled |= {i: most[i] for i in open_to if cuts[i] and down >= up}
+        for i, part in settled.items():
+            parts[i] = part
+            pool -= part
+        open_to = [i for i in open_to if i not in settled]
     return parts
 
 

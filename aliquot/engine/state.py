@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from aliquot.engine.budgets import Budgets
 from aliquot.engine.circles import Circles, mark
-from aliquot.engine.claim import Claim
+from aliquot.engine.claim import Claim, Pods
 from aliquot.engine.columns import Resources
 from aliquot.engine.config import Knobs
 from aliquot.engine.events import (
@@ -18,19 +18,23 @@ from aliquot.engine.events import (
     BudgetGone,
     BudgetSet,
     Event,
+    GangGone,
+    GangSet,
     NodeGone,
     NodeSet,
     PodGone,
     PodSet,
     QuotaGone,
     QuotaSet,
+    WeightSet,
 )
+from aliquot.engine.gangs import Gangs
 from aliquot.engine.leaving import Leaving
 from aliquot.engine.ledger import Booking, Entry, Ledger, Stage
 from aliquot.engine.nodes import Nodes
-from aliquot.engine.objects import Node, Pod, Quota
+from aliquot.engine.objects import Gang, Node, Pod, Quota
 from aliquot.engine.order import IMPORTANCE, Order
-from aliquot.engine.placement import Ask, Placement
+from aliquot.engine.placement import Placement
 from aliquot.engine.running import Running
 from aliquot.engine.tree import ROOT, Tree
 from aliquot.engine.waiting import Waiting
@@ -47,7 +51,10 @@ class State:
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
         self.placement = Placement(self.resources, self.nodes, self.ledger, knobs.placement.score)
         self.waiting = Waiting()
-        self.running = Running(self.resources, self.tree, order)
+        self.gangs = Gangs()
+        self.weights: dict[str, int] = {}
+        """What namespaces weigh in their queues, where it is not 1."""
+        self.running = Running(self.resources, self.tree, order, self.gangs)
         """Bound pods that are there to stay: the ones that could be asked to go."""
         self.budgets = Budgets()
         self.circles = Circles()
@@ -83,16 +90,27 @@ class State:
                 self._set_quota(quota)
             case QuotaGone(name):
                 self._drop_quota(name)
+            case GangSet(gang):
+                self._set_gang(gang)
+            case GangGone(name):
+                self._drop_gang(name)
+            case WeightSet(namespace, weight):
+                self._weigh(namespace, weight)
             case BudgetSet(budget):
                 self.budgets.set(budget)
             case BudgetGone(path):
                 self.budgets.remove(path)
 
-    def booking(self, ask: Ask, quota: str | None, node: str) -> Booking:
-        """What such a pod takes on a node, and is charged in its quota."""
-        known = self.nodes.known.get(node)
+    def booking(self, pod: Pod, quota: str | None, node: str) -> Booking:
+        """What a pod takes on a node, and is charged in its quota."""
+        known, ask = self.nodes.known.get(node), self.placement.ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
-        return Booking(quota, charge, node, ask.room)
+        return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang)
+
+    def _in_waiting(self, pod: Pod) -> Booking:
+        """What a pod asks for."""
+        charge = self.placement.ask(pod.shape).charge(None)
+        return Booking(self.tree.home(pod), charge, namespace=pod.namespace, gang=pod.gang)
 
     def in_namespace(self, namespace: str) -> Iterable[str]:
         """The uids of the pods there."""
@@ -100,17 +118,16 @@ class State:
 
     def give_up_hold(self, uid: str) -> None:
         """Nothing is kept for this pod any longer; it waits on."""
-        pod = self.pods[uid]
-        charge = self.placement.ask(pod.shape).charge(None)
-        self.ledger.wait(uid, Booking(self.tree.home(pod), charge))
+        self.ledger.wait(uid, self._in_waiting(self.pods[uid]))
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
         if old is not None:
             self._changed(old, pod)
-        if self._stays(pod):
+        if self.stays(pod):
             self.circles.asked += mark(pod)
         self.pods[pod.uid] = pod
+        self.gangs.join(pod)
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
         if pod.quota is not None:
             self._by_quota_named.setdefault(pod.quota, {})[pod.uid] = None
@@ -120,7 +137,9 @@ class State:
         """A pod is not what it was."""
         if old.quota is not None and old.quota != pod.quota:
             del self._by_quota_named[old.quota][pod.uid]
-        if self._stays(old):
+        if old.gang != pod.gang:
+            self.gangs.leave(old)
+        if self.stays(old):
             self.circles.asked -= mark(old)
         known = replace(old, node=pod.node, nominated=pod.nominated, started=pod.started)
         if known != pod:
@@ -131,8 +150,7 @@ class State:
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
-            ask = self.placement.ask(pod.shape)
-            self.ledger.commit(pod.uid, self.booking(ask, self.tree.home(pod), pod.node))
+            self.ledger.commit(pod.uid, self.booking(pod, self.tree.home(pod), pod.node))
             self._list(pod)
         elif entry is None or entry.stage is not Stage.RESERVED:
             self._let_wait(pod)
@@ -172,24 +190,33 @@ class State:
     def let_go(self, uid: str) -> None:
         """A bound pod is evicted: it is on its way out."""
         self.circles.asked -= mark(self.pods[uid])
+        self.gangs.stir(self.pods[uid])
         self._list(replace(self.pods[uid], terminating=True))
 
-    def _stays(self, pod: Pod) -> bool:
+    def stays(self, pod: Pod) -> bool:
         """Is it there to stay, as far as is known?"""
         leaving = self.leaving
         return not (pod.terminating or pod.uid in leaving or pod.uid in leaving.overdue)
 
     def _let_wait(self, pod: Pod) -> None:
-        ask = self.placement.ask(pod.shape)
-        quota = self.tree.home(pod)
+        """A pod waits: by itself, or to be mustered with its gang."""
         stuck = pod.gated or pod.terminating
         node = None if stuck else pod.nominated or self._held_on(pod.uid)
-        held = node in self.nodes.known
-        if node is not None and held:
-            self.ledger.hold(pod.uid, self.booking(ask, quota, node))
+        if node is not None and node in self.nodes.known:
+            self.ledger.hold(pod.uid, self.booking(pod, self.tree.home(pod), node))
         else:
-            self.ledger.wait(pod.uid, Booking(quota, ask.charge(None)))
-        self.waiting.add(Claim((pod,), (ask,), quota, held))
+            self.ledger.wait(pod.uid, self._in_waiting(pod))
+        self.gangs.stir(pod)
+        if stuck or self.gangs.of(pod) is None:
+            self.waiting.add(self.claim((pod,)))
+
+    def claim(
+        self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False
+    ) -> Claim:
+        """What these pods ask for as a whole."""
+        asks = tuple(self.placement.ask(pod.shape) for pod in pods)
+        held = any(pod.uid in self.ledger.holding for pod in pods)
+        return Claim(pods, asks, self.tree.home(pods[0]), held, others, missing, surplus)
 
     def _held_on(self, uid: str) -> str | None:
         """The node on which room is held for a pod, whether or not the cluster says so yet."""
@@ -200,11 +227,12 @@ class State:
         pod = self.pods.pop(uid, None)
         if pod is None:
             return
+        self.gangs.leave(pod)
         del self._by_namespace[pod.namespace][uid]
         if pod.quota is not None:
             del self._by_quota_named[pod.quota][uid]
         self.lost.pop(uid, None)
-        if self._stays(pod):
+        if self.stays(pod):
             self.circles.asked -= mark(pod)
             self.circles.forget()
         self.leaving.overdue.discard(uid)
@@ -290,13 +318,47 @@ class State:
             uids.update(self._by_namespace.get(namespace, {}))
         if quota == self.tree.homes.fallback:
             uids = dict.fromkeys(self.pods)
+        uids.update(dict.fromkeys(self.gangs.asking))
         for uid in uids:
-            self.ledger.move(uid, self.tree.home(self.pods[uid]))
+            self.ledger.move(uid, self._home(uid))
         for uid in uids:  # only now, because whoever is filed may be judged by the whole book
             if uid in self.waiting:
                 self._let_wait(self.pods[uid])
             elif self.ledger.entries[uid].stage is Stage.COMMITTED:
                 self._list(self.pods[uid])
+
+    def _home(self, uid: str) -> str | None:
+        """The quota of a pod, or of a gang that asks before its pods do."""
+        gang = self.gangs.asking.get(uid)
+        return self.tree.home(self.pods[uid]) if gang is None else self.home_of(gang)
+
+    def home_of(self, gang: Gang) -> str | None:
+        """The quota of a gang."""
+        return self.tree.homes.of(gang.quota, gang.name.partition("/")[0])
+
+    def _set_gang(self, gang: Gang) -> None:
+        if self.gangs.known.get(gang.name) != gang:
+            self.gangs.set(gang)
+            self.running.regroup()
+            self.circles.forget()
+            self.stirred = True
+
+    def _drop_gang(self, name: str) -> None:
+        """Its pods are on their own."""
+        if name not in self.gangs.known:
+            return
+        self.ledger.release(self.gangs.remove(name))
+        self.running.regroup()
+        self.circles.forget()
+        for uid in list(self.gangs.members.get(name, ())):
+            if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
+                self._let_wait(self.pods[uid])
+
+    def _weigh(self, namespace: str, weight: int) -> None:
+        if self.weights.get(namespace, 1) != weight:
+            self.weights[namespace] = weight
+            self.circles.forget()
+            self.stirred = True
 
 
 def _place(quota: Quota) -> tuple[object, ...]:

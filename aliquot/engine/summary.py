@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from aliquot.engine.gangs import units
 from aliquot.engine.ledger import Stage
-from aliquot.engine.objects import GPU_MEMORY, Amounts, Pod, Quota
+from aliquot.engine.objects import GPU_MEMORY, Amounts, Quota
 from aliquot.engine.order import over_quota
 from aliquot.engine.quantity import per_one
 from aliquot.engine.reasons import Refusal
@@ -93,14 +94,17 @@ def over_quota_pods(state: State) -> set[str]:
     ledger, names = state.ledger, state.resources.names
     over: set[str] = set()
     for quota in state.tree.quotas.values():
-        charges: list[tuple[Pod, Amounts]] = []
+        charges: dict[str, Amounts] = {}
         for uid in ledger.by_quota.get(quota.name, ()):
             entry = ledger.entries[uid]
             if entry.stage >= Stage.RESERVED:
                 charge = tuple((names[row], amount) for row, amount in entry.booking.charge)
-                charges.append((state.pods[uid], charge))
-        charges.sort(key=lambda pair: state.running.place(pair[0], ledger.entries[pair[0].uid]))
-        over |= over_quota(charges, _floor(state, quota))
+                charges[uid] = charge
+        pods = [state.pods[uid] for uid in charges]
+        pods.sort(key=lambda pod: state.running.place(pod, ledger.entries[pod.uid]))
+        ranked = units(pods, state.gangs.of)
+        counted = [[(pod, charges[pod.uid]) for pod in unit.pods] for unit in ranked]
+        over |= over_quota(counted, _floor(state, quota))
     return over
 
 

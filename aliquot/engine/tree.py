@@ -38,6 +38,7 @@ class Tree:
         self._paths: dict[str, tuple[int, ...]] = {}
         self._lineages: dict[str, tuple[int, ...]] = {}
         self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
+        self._closed: set[int] = set()
         self._sum_of_min: list[int] | None = None
         self._leaves: NDArray[np.int64] | None = None
         self.slots.take(ROOT)
@@ -52,6 +53,8 @@ class Tree:
         self.min.fill(slot, self._resources.vector(quota.min))
         self.max.fill(slot, self._resources.vector(quota.max))
         self.homes.add(quota)
+        if quota.closed:
+            self._closed.add(slot)
         self._account_for(quota.group)
 
     def remove(self, name: str) -> None:
@@ -63,6 +66,7 @@ class Tree:
         self._lineages.clear()
         self._ceilings.clear()
         if quota is not None:
+            self._closed.discard(self.slots[name])
             self.homes.remove(quota)
             self._account_for(quota.group)
 
@@ -113,6 +117,12 @@ class Tree:
                 if bounds:
                     found.append((self.slots[quota.name], bounds))
         return found
+
+    def closed(self, name: str) -> list[int]:
+        """The quotas on the way up, from itself on, that let nobody start."""
+        if not self._closed:
+            return []
+        return [slot for slot in self.lineage(name) if slot in self._closed]
 
     def ancestry(self, name: str) -> Iterator[Quota]:
         """The quota itself, then its parent, and so on to the top."""

@@ -11,8 +11,10 @@ from dataclasses import replace
 from aliquot.engine.claim import Claim
 from aliquot.engine.holds import Holds
 from aliquot.engine.ledger import Entry
+from aliquot.engine.mustering import stand_in, take
+from aliquot.engine.placement import Ask
 from aliquot.engine.policies import Policy
-from aliquot.engine.policies.limits import max_gate
+from aliquot.engine.policies.limits import closed_gate, max_gate
 from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan, search
 from aliquot.engine.state import State
@@ -29,6 +31,7 @@ _OTHERS_COULD_HELP = (
     Reason.BORROWING_EXHAUSTED,
     Reason.RUNTIME_EXCEEDED,
     Reason.ANCESTOR_EXCEEDED,
+    Reason.QUEUE_OVER_DESERVED,
     Reason.NO_NODE_FITS,
 )
 _IN_A_CIRCLE = "; those who could make way did so before, and to ask them again goes in a circle"
@@ -41,7 +44,9 @@ class Trial:
         self.state = state
         self._policy = policy
         self._holds = holds
-        self._gates = (max_gate, policy.gate)
+        self._gates = (closed_gate, max_gate, policy.gate)
+        self._short_of: tuple[Ask, int]
+        """For what no node was found in the last trial, and for how many like it there were."""
         self.now = 0
 
     def why(self, claim: Claim) -> Refusal | None:
@@ -91,7 +96,7 @@ class Trial:
         if plan.victims and self._goes_round(claim, plan):
             message = f"{refusal.message}{_IN_A_CIRCLE}"
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
-        if plan.victims or claim.uid not in self._holds:
+        if plan.victims or claim.pods[0].uid not in self._holds:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
         everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
@@ -100,7 +105,7 @@ class Trial:
     def _may_hope(self, claim: Claim, refusal: Refusal) -> bool:
         """Could others make way for it some time, if something else changes?"""
         state = self.state
-        if claim.quota is None or not claim.pods[0].preempts:
+        if claim.quota is None or not claim.preempts:
             return False
         shared = state.tree.quotas[claim.quota].is_parent or refusal.quota != claim.quota
         if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED or shared:
@@ -125,7 +130,7 @@ class Trial:
             rights = self._policy.rights(state, claim, node_class)
             offers = self._policy.offers(state, claim, node_class, rights, self.now)
             only = None if node_class is None else [node_class]
-            plan = search(state, claim, rights, offers if claim.pods[0].preempts else (), only)
+            plan = search(state, claim, rights, offers if claim.preempts else (), only)
             if plan is not None:
                 plans.append(plan)
         return min(plans, key=lambda plan: plan.key, default=None)
@@ -135,10 +140,27 @@ class Trial:
     ) -> Refusal | None:
         """Reserve right and room for the claim, or say why not; nobody goes for it.
 
-        Only on nodes of one class, if that is given.
+        Only on nodes of one class, if that is given. Where a pod of a gang finds no room, another
+        may stand in for it.
         """
-        gates = gates or self._gates
+        refusal = self._judge(claim, gates or self._gates, only)
+        pods, others, most = claim.pods, claim.others, dict[Ask, int]()
+        again = refusal
+        while again is not None and claim.others and again.reason is Reason.NO_NODE_FITS:
+            most.update([self._short_of])
+            if not stand_in(self.state, claim, most):
+                break
+            again = self._judge(claim, gates or self._gates, only)
+            if again is None:
+                return None
+        if claim.pods is not pods:
+            take(self.state, claim, pods, others)
+        return refusal
+
+    def _judge(self, claim: Claim, gates: tuple[Gate, ...], only: str | None) -> Refusal | None:
         first = claim.pods[0]
+        if claim.missing:
+            return self._incomplete(claim)
         if first.gated:
             return Refusal(Reason.SCHEDULING_GATED, "the pod has scheduling gates to be removed")
         if first.terminating:
@@ -146,6 +168,17 @@ class Trial:
         if any(ask.by_class for ask in claim.asks):
             return self._judge_by_class(claim, gates, only)
         return self._gate(claim, None, gates) or self._place(claim, None)
+
+    def right(self, claim: Claim) -> Refusal | None:
+        """Why the quotas would not let it start, room aside."""
+        return self._gate(claim, None, self._gates)
+
+    def _incomplete(self, claim: Claim) -> Refusal:
+        gang = self.state.gangs.of(claim.pods[0])
+        assert gang is not None
+        words = f"gang {gang.name}: {gang.min_member} pods start together, {claim.missing} of them"
+        lack = "is missing" if claim.missing == 1 else "are missing"
+        return Refusal(Reason.GANG_INCOMPLETE, f"{words} {lack}", claim.quota)
 
     def _judge_by_class(
         self, claim: Claim, gates: tuple[Gate, ...], only: str | None
@@ -174,14 +207,27 @@ class Trial:
         return None
 
     def _place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
-        """Reserve a node for each pod, or for none."""
+        """Reserve a node for each pod, or for none; first for those who are hard to place."""
         state = self.state
         before: dict[str, Entry | None] = {}
-        for pod, ask in zip(claim.pods, claim.asks, strict=True):
+        pairs = list(zip(claim.pods, claim.asks, strict=True))
+        if len(set(claim.asks)) > 1:
+            hard = {ask: state.placement.hardness(ask) for ask in claim.asks}
+            pairs.sort(key=lambda pair: hard[pair[1]], reverse=True)
+        for pod, ask in pairs:
             node = state.placement.find(ask, classes)
             if isinstance(node, Refusal):
+                placed = sum(each == ask and other.uid in before for other, each in pairs)
+                self._short_of = ask, placed
                 state.ledger.restore(before)
-                return node
+                return self._of_several(claim, node, len(before))
             before[pod.uid] = state.ledger.entries.get(pod.uid)
-            state.ledger.reserve(pod.uid, state.booking(ask, claim.quota, node))
+            state.ledger.reserve(pod.uid, state.booking(pod, claim.quota, node))
         return None
+
+    def _of_several(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:
+        """A gang finds room for all that it needs, or for nobody."""
+        if claim.size == 1:
+            return refusal
+        words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
+        return replace(refusal, message=words + refusal.message)

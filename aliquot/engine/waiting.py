@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from aliquot.engine.circles import mark
 from aliquot.engine.claim import Claim
 from aliquot.engine.lane import Lane
-from aliquot.engine.line import Line, Turn, Turns
+from aliquot.engine.line import Line, Path, Turn, Turns
 from aliquot.engine.reasons import Reason, Refusal, Watch
 
 
@@ -23,6 +23,7 @@ class Waiting:
         self._of: dict[str, tuple[Lane, Claim]] = {}
         """By the uid of each pod that waits, its lane and claim."""
         self._line = Line()
+        self._path: Path | None = None
         self._parked: dict[Watch, dict[Lane, None]] = {}
         self.changes = 0
         """How often claims have come, or gone without being started."""
@@ -63,16 +64,18 @@ class Waiting:
     def add(self, claim: Claim) -> None:
         """Let a claim wait; its lane is tried in the next cycle."""
         self.changes += 1
-        for uid in claim.uids():
-            self.remove(uid)
+        for pod in claim.members:
+            self.remove(pod.uid)
         kind = claim.kind
+        if self._path is not None:
+            kind = (*self._path(claim), *kind)
         lane = self._lanes.get(kind)
         if lane is None:
             lane = self._lanes[kind] = Lane(kind)
         lane.add(claim)
-        self.mark += mark(*claim.pods)
-        for uid in claim.uids():
-            self._of[uid] = (lane, claim)
+        self.mark += mark(*claim.members)
+        for pod in claim.members:
+            self._of[pod.uid] = (lane, claim)
         self.wake([lane])
 
     def remove(self, uid: str) -> None:
@@ -84,9 +87,10 @@ class Waiting:
             if not lane.claims:
                 self._close(lane)
 
-    def take_turns(self, turn: Turn) -> None:
-        """Let quotas take turns; nobody waits yet."""
-        self._line = Turns(turn)
+    def take_turns(self, path: Path, turn: Turn) -> None:
+        """Let groups take turns; nobody waits yet."""
+        self._path = path
+        self._line = Turns(path, turn)
 
     def line_up(self) -> None:
         """Put those who are due in line anew: turns have changed."""
@@ -135,9 +139,9 @@ class Waiting:
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]
-        self.mark -= mark(*claim.pods)
-        for uid in claim.uids():
-            del self._of[uid]
+        self.mark -= mark(*claim.members)
+        for pod in claim.members:
+            del self._of[pod.uid]
 
     def _close(self, lane: Lane) -> None:
         self._unpark(lane)

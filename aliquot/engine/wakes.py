@@ -43,14 +43,16 @@ class Wakes:
         if ledger.holding:  # what is held may not count against its claimant: ask everybody
             waiting.wake(waiting.parked(ROOM))
         has_room: dict[Ask, bool] = {}
+        placement = self.state.placement
         for lane in waiting.parked(ROOM):
             head = lane.head
             if head is None:
                 continue
-            for ask in head.asks:
+            asks = (*head.asks, *(placement.ask(pod.shape) for pod in head.others))
+            for ask in asks:
                 if ask not in has_room:
-                    has_room[ask] = self.state.placement.has_room(ask, nodes)
-            if any(has_room[ask] for ask in head.asks) or self._could_preempt(head, nodes):
+                    has_room[ask] = placement.has_room(ask, nodes)
+            if any(has_room[ask] for ask in asks) or self._could_preempt(head, nodes):
                 waiting.wake([lane])
 
     def by_what_was_stirred(self, now: int) -> None:
@@ -95,7 +97,7 @@ class Wakes:
         state = self.state
         return (
             claim.quota is None
-            and claim.pods[0].preempts
+            and claim.preempts
             and any(
                 state.pods[uid].priority < claim.priority
                 and state.ledger.entries[uid].booking.quota is None

@@ -7,6 +7,7 @@ from aliquot.engine.policies.base import Policy
 from aliquot.engine.policies.capacity import Capacity
 from aliquot.engine.policies.fair import Fair
 from aliquot.engine.policies.hierarchy import Hierarchy
+from aliquot.engine.policies.queues import Queues
 
 __all__ = ["POLICIES", "Policy"]
 
@@ -14,4 +15,5 @@ POLICIES: dict[str, Callable[[Knobs], Policy]] = {
     "capacity": Capacity,
     "fair": Fair,
     "hierarchy": Hierarchy,
+    "queues": Queues,
 }

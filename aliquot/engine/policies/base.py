@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.decisions import Evict
+from aliquot.engine.line import Group
 from aliquot.engine.offer import Offer, Rights
 from aliquot.engine.order import IMPORTANCE, Order
 from aliquot.engine.reasons import Refusal
 from aliquot.engine.state import State
-from aliquot.engine.summary import QuotaSummary
+from aliquot.engine.summary import QueueSummary, QuotaSummary
 
 
 class Policy(ABC):
@@ -43,6 +44,10 @@ class Policy(ABC):
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
         """Add to the quotas' figures what this policy says of them."""
 
+    def queues(self, state: State) -> list[QueueSummary]:
+        """How queues stand, where this is a policy of queues."""
+        return []
+
     def excess(self, state: State, quota: str) -> Rights:
         """What a quota uses, max aside, that it may not use any more: its bounds were lowered."""
         return {}
@@ -59,9 +64,17 @@ class Policy(ABC):
         """When a cycle is due for this policy's sake, even if nothing happens before."""
         return None
 
-    def turn(self, state: State, claim: Claim) -> object | None:
-        """What comes before importance in the order of claims, if anything does: less is sooner."""
+    def path(self, state: State, claim: Claim) -> tuple[Group, ...]:
+        """The groups that take turns in which a claim is, the widest first; none by default."""
+        return ()
+
+    def turn(self, state: State, group: Group, claim: Claim) -> object:
+        """When it is the turn of a group with this claim as its first one: less is sooner."""
         return None
+
+    def started(self, state: State, claim: Claim) -> None:
+        """The claim has started: its groups have had their turn."""
+        return
 
     def recycle(self, state: State, now: int) -> list[Evict]:
         """Who goes without being asked by a claim."""

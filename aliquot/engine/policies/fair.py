@@ -185,11 +185,10 @@ class _Borrowers:
         names = {state.resources.names[row]: row for row in self.rows}
         name = next((n for n in sorted(names) if self._beyond(slot, names[n]) > 0), min(names))
         row = names[name]
-        asks = dict(asking.charge).get(row, 0)
         return (
             f"quota {asking.quota} takes its part of what is idle for {asking.claim.pods[0].path}: "
             f"{self._words(asking.quota, row)}, "
-            f"used {text(name, soon(state, row, asking.slot))}, pod asks {text(name, asks)}; "
+            f"used {text(name, soon(state, row, asking.slot))}, {asking.words(row)}; "
             f"quota {giver} uses {text(name, walk(state, slot, self.rows).total[row])}, "
             f"{self._words(giver, row)}"
         )

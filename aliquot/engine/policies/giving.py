@@ -18,7 +18,7 @@ from aliquot.engine.offer import CRITICAL, Limits, Mask, Offer, Right, Rights, e
 from aliquot.engine.policies.borrowing import soon, within_min
 from aliquot.engine.policies.walk import Rows, Walk, managed_rows, walk
 from aliquot.engine.quantity import text
-from aliquot.engine.reasons import Reason
+from aliquot.engine.reasons import Reason, asked
 from aliquot.engine.state import State
 from aliquot.engine.tree import OUTSIDE, ROOT
 
@@ -98,6 +98,11 @@ class Asking:
         return (
             f"makes way for {claimant.path}: priority {victim.priority} against {claimant.priority}"
         )
+
+    def words(self, row: int) -> str:
+        """What it asks for of a resource."""
+        name = self.state.resources.names[row]
+        return asked(self.claim.size, name, dict(self.charge).get(row, 0))
 
     def may_keep(self) -> bool:
         """Nobody goes for a claim that would have to give back at once.
@@ -196,8 +201,13 @@ def short_rows(asking: Asking) -> dict[Rows, Mask]:
 def by_shortage(state: State, claim: Claim, charge: Vector, lacking: set[int]) -> dict[Rows, Mask]:
     """The nodes, by the resources that the claim is short of there, or lacks the right to.
 
-    Where it is short of nothing that it is charged for, by all of that.
+    Where it is short of nothing that it is charged for, by all of that. A claim of several pods may
+    need several nodes, so what it is short of holds for all of them.
     """
+    if claim.size > 1:
+        everywhere = np.ones(len(state.nodes.slots), dtype=bool)
+        lacks = _short_of_all(state, claim, charge) | lacking or {row for row, _ in charge}
+        return {tuple(sorted(lacks)): everywhere} if lacks else {}
     room = dict(claim.asks[0].room)
     count = len(state.nodes.slots)
     codes = np.zeros(count, dtype=np.int64)
@@ -212,6 +222,18 @@ def by_shortage(state: State, claim: Claim, charge: Vector, lacking: set[int]) -
             mask = codes == code
             groups[rows] = groups[rows] | mask if rows in groups else mask
     return groups
+
+
+def _short_of_all(state: State, claim: Claim, charge: Vector) -> set[int]:
+    """Of what all nodes together have too little for the pods of a claim."""
+    short: set[int] = set()
+    for row, _ in charge:
+        wants = [amount for ask in claim.asks for each, amount in ask.room if each == row]
+        free = state.placement.free_soon(row, state.leaving.room)[: len(state.nodes.slots)]
+        free = free[state.placement.open_nodes(claim.asks[0])]
+        if wants and int((np.maximum(free, 0) // max(wants)).sum()) < len(wants):
+            short.add(row)
+    return short
 
 
 def lent_by_groups(asking: Asking, rows: Rows) -> Limits:
@@ -296,6 +318,6 @@ class _Givers:
         return (
             f"quota {asking.quota} takes back its min for {asking.claim.pods[0].path}: "
             f"min {text(name, state.tree.min.get(row, asking.slot))} {name}, "
-            f"used {text(name, own)}, pod asks {text(name, dict(asking.charge).get(row, 0))}; "
+            f"used {text(name, own)}, {asking.words(row)}; "
             f"quota {giver} uses {text(name, used)}, min {text(name, low)}{short}"
         )

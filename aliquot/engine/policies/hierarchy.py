@@ -13,6 +13,7 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.config import HierarchyKnobs, Knobs
 from aliquot.engine.decisions import Evict
 from aliquot.engine.ledger import Stage
+from aliquot.engine.line import Group
 from aliquot.engine.offer import Offer, Right, Rights
 from aliquot.engine.policies import giving
 from aliquot.engine.policies.base import Policy
@@ -53,7 +54,11 @@ class Hierarchy(Policy):
         """When a quota will have been above its runtime for long enough, and it matters."""
         return self._overuse.deadline(state)
 
-    def turn(self, state: State, claim: Claim) -> object:
+    def path(self, state: State, claim: Claim) -> tuple[Group, ...]:
+        """Quotas take turns."""
+        return (claim.quota,)
+
+    def turn(self, state: State, group: Group, claim: Claim) -> object:
         """Quotas take turns: the one that uses the smaller part of its runtime comes first.
 
         By the shares as they were when the cycle began.
@@ -96,7 +101,7 @@ class Hierarchy(Policy):
 
         Nor what belongs to a quota that never lends.
         """
-        if not self._knobs.surplus or not all(pod.preemptible for pod in claim.pods):
+        if not self._knobs.surplus or not claim.preemptible:
             return self.gate(state, claim, node_class)
         assert claim.quota is not None
         shares, root = self._fresh(state), state.tree.slots[ROOT]
@@ -222,7 +227,7 @@ class Hierarchy(Policy):
         if quota.is_parent and self._knobs.parent_pods == "refuse":
             words = f"quota {name} is a parent: pods belong to the quotas below it"
             return Refusal(Reason.PARENT_QUOTA, words, name, watch=(Watch(quota=name),))
-        if all(pod.preemptible for pod in claim.pods):
+        if claim.preemptible:
             return None
         used = self._unmovable(state, name)
         for row, amount in charge:

@@ -1,9 +1,20 @@
-"""The gate that holds under every policy: no quota, nor any above it, uses more than its max."""
+"""The gates that hold under every policy: a quota is open, and uses no more than its max."""
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
+
+
+def closed_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+    """Neither the claim's quota nor any above it may be closed."""
+    if claim.quota is None:
+        return None
+    for slot in state.tree.closed(claim.quota):
+        name = state.tree.slots.names[slot]
+        words = f"queue {name} is closed: it lets nobody start any more"
+        return Refusal(Reason.QUEUE_CLOSED, words, name, watch=(Watch(quota=name),))
+    return None
 
 
 def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:

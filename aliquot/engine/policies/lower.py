@@ -1,6 +1,7 @@
 """A quota's bounds were lowered below what it uses: who goes, if the knob says that any must."""
 
-from aliquot.engine.cover import Item, Problem, choose
+from aliquot.engine.bundles import Bundle, Bundles, Draws
+from aliquot.engine.cover import Item, Problem, choose, together
 from aliquot.engine.decisions import Evict
 from aliquot.engine.offer import Right, Rights, evictable
 from aliquot.engine.policies.borrowing import soon
@@ -19,30 +20,39 @@ def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]
     may_go, slot = evictable(state, now), state.tree.slots[quota]
     ranked = [uid for uid in state.running.ranked(slot) if may_go[state.running.slots[uid]]]
     over = set(walk(state, slot, tuple(sorted({right.row for right in excess}))).over.tolist())
-    items = [_item(state, uid, excess) for uid in ranked]
-    first = [item for item in items if state.running.slots[item.uid] in over]
-    needs = _needs(items, excess)
-    chosen = _choose(state, first if _needs(first, excess) == needs else items, needs)
-    words = {item.uid: _words(state, quota, item, excess) for item in chosen}
+    bundles = Bundles(state)
+    items = [_item(state, bundle, excess) for bundle in bundles.of(ranked, ranked)]
+    slots = state.running.slots
+    first = [each for each in items if over.issuperset(slots[uid] for uid in each.uids)]
+    needs = _needs(state, items, excess)
+    these = first if _needs(state, first, excess) == needs else items
+    chosen = _choose(state, these, needs, bundles.limits)
+    words = {uid: _words(state, quota, each, excess) for each in chosen for uid in each.uids}
     return [Evict(state.pods[uid], None, Reason.QUOTA_LOWERED, words[uid]) for uid in words]
 
 
-def _needs(items: list[Item], excess: Rights) -> dict[object, int]:
+def _needs(state: State, items: list[Item], excess: Rights) -> dict[object, int]:
     """What is to be given back, as far as these can give it."""
-    can = {right: sum(item.helps.get(right, 0) for item in items) for right in excess}
+    uids = {uid for each in items for uid in each.uids}
+    charges = [dict(state.ledger.entries[uid].booking.charge) for uid in uids]
+    can = {right: sum(charge.get(right.row, 0) for charge in charges) for right in excess}
     return {right: min(n, can[right]) for right, n in excess.items() if min(n, can[right]) > 0}
 
 
-def _choose(state: State, items: list[Item], needs: dict[object, int]) -> list[Item]:
-    budgets = {path: state.budgets.left(path) for item in items for path in item.budgets}
-    return (choose(items, Problem(needs, {}, budgets)) or []) if needs else []
+def _choose(state: State, items: list[Item], needs: dict[object, int], limits: Draws) -> list[Item]:
+    paths = {path for each in items for budgets in each.budgets for path in budgets}
+    left = {path: state.budgets.left(path) for path in paths}
+    return (choose(items, Problem(needs, limits, left)) or []) if needs else []
 
 
-def _item(state: State, uid: str, excess: Rights) -> Item:
-    pod, charge = state.pods[uid], dict(state.ledger.entries[uid].booking.charge)
-    helps: dict[object, int] = {right: charge.get(right.row, 0) for right in excess}
-    name = state.running.name(uid)
-    return Item(uid, pod.priority, pod.created, name, helps, {}, state.budgets.on(pod))
+def _item(state: State, bundle: Bundle, excess: Rights) -> Item:
+    pods = [state.pods[uid] for uid in bundle.uids]
+    charges = [dict(state.ledger.entries[uid].booking.charge) for uid in bundle.uids]
+    helps: dict[object, int] = {
+        right: sum(charge.get(right.row, 0) for charge in charges) for right in excess
+    }
+    budgets = tuple(state.budgets.on(pod) for pod in pods)
+    return together(pods, state.running.name(bundle.uids[0]), helps, bundle.draws, budgets)
 
 
 def _words(state: State, quota: str, item: Item, excess: Rights) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from aliquot.engine.config import SECOND, HierarchyKnobs
 from aliquot.engine.decisions import Evict
+from aliquot.engine.gangs import Unit, units
 from aliquot.engine.objects import Pod
 from aliquot.engine.offer import Limits, Mask, Offer, evictable
 from aliquot.engine.policies import giving
@@ -171,26 +172,48 @@ def _evictions(
     """Who goes so that the quota is within its runtime; budgets are kept where they can be."""
     may_go = evictable(state, now) & state.running.preemptible
     over = _over(shares, slot, _lent(state, surplus).get(slot, {}))
+    pods = [state.pods[uid] for uid in state.running.ranked(slot)]
     ranked = [
-        uid
-        for uid in reversed(state.running.ranked(slot))
-        if may_go[state.running.slots[uid]] and uid not in surplus
+        _Giver(state, unit)
+        for unit in reversed(units(pods, state.gangs.of))
+        if all(may_go[state.running.slots[pod.uid]] and pod.uid not in surplus for pod in unit.pods)
     ]
-    guarded = [uid for uid in ranked if _guarded(state, uid)]
-    gone: dict[str, Amounts] = {}
-    for uid in [*(uid for uid in ranked if uid not in guarded), *guarded]:
-        charge = dict(state.ledger.entries[uid].booking.charge)
-        if any(amount > 0 and charge.get(row, 0) for row, amount in over.items()):
-            gone[uid] = charge
-            over = {row: amount - charge.get(row, 0) for row, amount in over.items()}
+    ranked.sort(key=lambda unit: unit.guarded)
+    gone: dict[_Giver, None] = {}
+    for unit in ranked:
+        if unit not in gone and any(n > 0 and unit.charge.get(row) for row, n in over.items()):
+            for each in (each for each in ranked if each is unit or each.hangs_on(unit)):
+                if each not in gone:
+                    gone[each] = None
+                    over = {row: n - each.charge.get(row, 0) for row, n in over.items()}
     if all(amount <= 0 for amount in over.values()):
-        for uid in sorted(gone, key=state.running.key):
-            back = {row: amount + gone[uid].get(row, 0) for row, amount in over.items()}
-            if all(amount <= 0 for amount in back.values()):
+        for unit in sorted(gone, key=lambda unit: state.running.key(unit.pods[0].uid)):
+            back = {row: amount + unit.charge.get(row, 0) for row, amount in over.items()}
+            alone = not any(unit.hangs_on(each) for each in gone)
+            if alone and all(amount <= 0 for amount in back.values()):
                 over = back
-                del gone[uid]
+                del gone[unit]
     words = _words(state, shares, slot)
-    return [Evict(state.pods[uid], None, Reason.RECYCLED, words) for uid in gone]
+    victims = (pod for unit in gone for pod in unit.pods)
+    return [Evict(pod, None, Reason.RECYCLED, words) for pod in victims]
+
+
+class _Giver:
+    """A pod, or the core of a gang: what goes as a whole."""
+
+    def __init__(self, state: State, unit: Unit) -> None:
+        self.pods = pods = unit.pods
+        self.charge: Amounts = {}
+        for pod in pods:
+            for row, amount in state.ledger.entries[pod.uid].booking.charge:
+                self.charge[row] = self.charge.get(row, 0) + amount
+        self.guarded = any(_guarded(state, pod.uid) for pod in pods)
+        self._gang = pods[0].gang
+        self._is_core = unit.is_core
+
+    def hangs_on(self, other: "_Giver") -> bool:
+        """Is it the surplus of a gang whose core that is?"""
+        return other._is_core and not self._is_core and self._gang == other._gang
 
 
 def _lent(state: State, surplus: Collection[str]) -> dict[int, Amounts]:

@@ -11,6 +11,7 @@ from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Columns
 from aliquot.engine.config import HierarchyKnobs
 from aliquot.engine.objects import Quota
+from aliquot.engine.policies.hopeless import Hopeless
 from aliquot.engine.runtime import RuntimeTree
 from aliquot.engine.state import State
 from aliquot.engine.tree import OUTSIDE, ROOT
@@ -28,8 +29,7 @@ class Shares:
         self._seen = -1
         self._asking: dict[int, None] = {}
         self._outside: list[int] = []
-        self._hopeless_at = (-1, -1)
-        self._hopeless: dict[int, dict[int, int]] = {}
+        self._hopeless = Hopeless(state, self._is_hopeless)
         self.own: dict[int, int] = {}
         """The slot that stands for a parent's own pods among its children, by its slot."""
         self._parents: dict[int, int] = {}
@@ -61,7 +61,7 @@ class Shares:
             self._seen = state.tree.version
             self._lay_out()
             asked.update(self._asking)
-        if self._find_hopeless():
+        if self._hopeless.refresh():
             asked.update(self._asking)
         for slot in asked:
             if slot in self.sharing:
@@ -149,7 +149,9 @@ class Shares:
 
     def _set(self, slot: int, parent: int, quota: Quota, low: tuple[tuple[str, int], ...]) -> None:
         vector, scale = self._state.resources.vector, self._knobs.scale_min
-        bounds = (vector(low), vector(quota.max), vector(quota.weight))
+        rows = range(len(self._state.resources))
+        weight = tuple((row, quota.say) for row in rows) if quota.say else vector(quota.weight)
+        bounds = (vector(low), vector(quota.max), weight)
         name = self._state.tree.slots.names[slot] or ""
         self._tree.set(slot, parent, name, *bounds, lend=quota.lend, scale=scale)
 
@@ -157,7 +159,7 @@ class Shares:
         """What the quota's own pods ask for of what is shared."""
         ledger, account = self._state.ledger, self.account(slot)
         below = self._tree.children(slot)
-        hopeless = self._hopeless.get(slot, {})
+        hopeless = self._hopeless.amounts.get(slot, {})
         for row in range(len(self._state.resources)):
             total = 0
             for column in (ledger.used, ledger.held, ledger.wanted) if row in self.rows else ():
@@ -166,29 +168,9 @@ class Shares:
                 self._tree.ask(slot, row, 0)
             self._tree.ask(account, row, max(total - hopeless.get(row, 0), 0))
 
-    def _find_hopeless(self) -> bool:
-        """What waiting pods ask for that could not start, even if they had a share.
-
-        They ask in vain, so nobody's share is kept for them. True if that may have changed.
-        """
-        state = self._state
-        moment = (state.placement.version(), state.waiting.changes)
-        if moment == self._hopeless_at:
-            return False
-        self._hopeless_at = moment
-        before, self._hopeless = self._hopeless, {}
-        for claim, number in state.waiting.kinds():
-            if claim.quota is None or not self._is_hopeless(claim):
-                continue
-            sums = self._hopeless.setdefault(state.tree.slots[claim.quota], {})
-            for row, amount in claim.charge(None):
-                sums[row] = sums.get(row, 0) + amount * number
-        return before != self._hopeless
-
-    def _is_hopeless(self, claim: Claim) -> bool:
+    def _is_hopeless(self, state: State, claim: Claim) -> bool:
         """Can it not start, whatever the shares are?"""
-        state, first = self._state, claim.pods[0]
-        quota = state.tree.quotas[str(claim.quota)]
+        quota, first = state.tree.quotas[str(claim.quota)], claim.pods[0]
         astray = quota.is_parent and self._knobs.parent_pods == "refuse"
         holds = state.placement.could_hold
         return first.gated or first.terminating or astray or not all(map(holds, claim.asks))

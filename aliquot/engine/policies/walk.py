@@ -1,7 +1,8 @@
 """The walk over a quota's pods, the most important first, until their sum passes min.
 
 Those before that point are in-quota, and what they hold is the quota's floor; that pod and all
-after it are over-quota. Walks are kept until a pod of the quota comes or goes, or its min changes.
+after it are over-quota. The core of a gang is one or the other as a whole. Walks are kept until a
+pod of the quota comes or goes, or its min changes.
 """
 
 from dataclasses import dataclass
@@ -41,16 +42,17 @@ def walk(state: State, slot: int, rows: Rows) -> Walk:
     kept = state.walks.get((slot, rows))
     if isinstance(kept, Walk) and kept.ranked is ranked and kept.low == low:
         return kept
-    state.walks[slot, rows] = fresh = _walk(state, ranked, rows, low)
+    state.walks[slot, rows] = fresh = _walk(state, slot, ranked, rows, low)
     return fresh
 
 
-def _walk(state: State, ranked: list[str], rows: Rows, low: tuple[int, ...]) -> Walk:
+def _walk(state: State, slot: int, ranked: list[str], rows: Rows, low: tuple[int, ...]) -> Walk:
     """Add up in Python's own integers: no sum of amounts is too large for them."""
     slots = np.array([state.running.slots[uid] for uid in ranked], dtype=np.int64)
     sums = [np.cumsum(state.running.charge.data[row][slots].astype(object)) for row in rows]
     passed = [total > bound for total, bound in zip(sums, low, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
+    first = state.running.unit_start(slot, first)
     floor = {row: int(s[first - 1]) if first else 0 for row, s in zip(rows, sums, strict=True)}
     total = {row: int(s[-1]) if len(s) else 0 for row, s in zip(rows, sums, strict=True)}
     return Walk(ranked, low, floor, slots[first:], total)

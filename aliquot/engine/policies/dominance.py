@@ -1,0 +1,75 @@
+"""Dominant shares: what namespaces have of the cluster, by their weight, and what gangs have.
+
+A share is the largest part that somebody has of any resource. It is compared exactly: as a whole
+number of parts so fine that different fractions never count as equal.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from aliquot.engine.objects import GPU_MEMORY
+from aliquot.engine.state import State
+from aliquot.engine.tally import Sums, Tally
+
+_FINE = 2**256
+"""Fractions whose denominators are amounts times weights differ by more than one part of these."""
+_UNCOUNTED = ("pods", GPU_MEMORY)
+_NONE: Sums = {}
+
+
+class Dominance:
+    """Who has how much, as the ledger has it."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.tally = state.ledger.tally = Tally()
+        for entry in state.ledger.entries.values():
+            if entry.booking.node is not None:
+                self.tally.post(entry.booking, +1)
+        self._totals: dict[int, int] = {}
+
+    def refresh(self) -> None:
+        """The nodes may have changed."""
+        names, total = self._state.resources.names, self._state.nodes.total
+        counted = (name for name in names if name not in _UNCOUNTED)
+        self._totals = {self._state.resources.row(name): total.get(name, 0) for name in counted}
+
+    def weight(self, namespace: str) -> int:
+        """What a namespace weighs."""
+        return self._state.weights.get(namespace, 1)
+
+    def of_namespace(self, quota: str | None, namespace: str) -> int:
+        """The share of a namespace in a quota by its weight, in the finest parts."""
+        sums = self.tally.namespaces.get((quota, namespace), _NONE)
+        return self._parts(sums, self.weight(namespace))
+
+    def of_gang(self, gang: str) -> int:
+        """The share of a gang, in the finest parts."""
+        return self._parts(self.tally.gangs.get(gang, _NONE), 1)
+
+    def share(self, *sums: Mapping[int, int]) -> Fraction:
+        """The dominant share of these amounts together."""
+        return max((part for part, _ in self._fractions(*sums)), default=Fraction(0))
+
+    def dominant(self, sums: Mapping[int, int]) -> tuple[int, int]:
+        """The resource in which a share is largest, and what there is of it."""
+        _, row = max(self._fractions(sums), key=lambda pair: (pair[0], -pair[1]))
+        return row, self._totals.get(row, 0)
+
+    def _fractions(self, *several: Mapping[int, int]) -> list[tuple[Fraction, int]]:
+        rows = sorted({row for sums in several for row in sums if row in self._totals})
+        found = []
+        for row in rows:
+            used, total = sum(sums.get(row, 0) for sums in several), self._totals[row]
+            found.append((Fraction(used, total) if total else Fraction(bool(used)), row))
+        return found
+
+    def _parts(self, sums: Sums, weight: int) -> int:
+        most, totals = 0, self._totals
+        for row, used in sums.items():
+            total = totals.get(row)
+            if total is not None and used:
+                part = used * _FINE // (total * weight) if total else _FINE // weight
+                if part > most:
+                    most = part
+        return most

@@ -1,0 +1,61 @@
+"""A plea: a claim in a queue that asks others to make way, and what the rules look at.
+
+Whoever cannot be asked is left out from the start: pods that are not preemptible, those of
+`kube-system`, and its own gang. Pods that ask for nothing ask nobody who does.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from aliquot.engine.offer import Mask
+from aliquot.engine.policies import giving
+from aliquot.engine.policies.deserved import Deserved
+from aliquot.engine.policies.dominance import Dominance
+
+_SYSTEM = "kube-system"
+
+
+class Plea:
+    """Who asks, for what, and who could be asked."""
+
+    def __init__(
+        self,
+        asking: giving.Asking,
+        node_class: str | None,
+        deserved: Deserved,
+        dominance: Dominance,
+    ) -> None:
+        self.asking = asking
+        self.state = asking.state
+        self.claim = asking.claim
+        self.queue = asking.quota
+        self.slot = asking.slot
+        self.deserved = deserved
+        self.dominance = dominance
+        self.line = asking.state.tree.lineage(asking.quota)
+        """Its queue, and those above it."""
+        self.charge = tuple(
+            (row, amount) for row, amount in asking.claim.charge(node_class) if row in deserved.rows
+        )
+        self.may_go = asking.may_go & asking.state.running.preemptible & ~self._spared()
+
+    @property
+    def namespace(self) -> str:
+        """Where it is from."""
+        return self.claim.pods[0].namespace
+
+    def of(self, uids: Iterable[str]) -> Mask:
+        """A mask of these pods, as far as they run."""
+        slots, mask = self.state.running.slots, np.zeros_like(self.asking.may_go)
+        mask[[slots[uid] for uid in uids if uid in slots]] = True
+        return mask
+
+    def _spared(self) -> Mask:
+        running, members = self.state.running, self.state.gangs.members
+        spared = self.of(self.state.in_namespace(_SYSTEM))
+        spared |= self.of(members.get(self.claim.gang or "", ()))
+        rows = [row for row, name in enumerate(self.state.resources.names) if name != "pods"]
+        if not any(row in rows for row, _ in self.charge):
+            spared |= (running.charge.data[rows] > 0).any(axis=0)
+        return spared

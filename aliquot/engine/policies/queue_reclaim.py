@@ -1,0 +1,151 @@
+"""Who gives back between queues: those who use more than they deserve of what is short.
+
+A claim takes back only if its queue, and all above it, end within what they deserve. They give down
+to what they deserve; the last one beyond that, if nothing else will do; never below what is
+guaranteed to them. Of their namespaces, those give first who had the last turns.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from aliquot.engine.objects import Pod
+from aliquot.engine.offer import Account, Limits, Mask, Offer, kept_account, namespace_account
+from aliquot.engine.policies import giving
+from aliquot.engine.policies.plea import Plea
+from aliquot.engine.policies.walk import Rows
+from aliquot.engine.quantity import text
+from aliquot.engine.reasons import Reason, asked
+from aliquot.engine.share import fill
+from aliquot.engine.tree import OUTSIDE
+
+
+def offers(plea: Plea) -> Iterator[list[Offer]]:
+    """From queues beyond what they deserve, if its own stays within that."""
+    rights = plea.asking.rights
+    if any(right.slot == plea.slot for right in rights):
+        return  # its own capability: no other queue can give that
+    beyond = {row for row, amount in plea.charge if _is_beyond(plea, row, amount)}
+    if beyond and len(beyond) == len(plea.charge):
+        return
+    lacking = {right.row for right in rights}
+    groups = giving.by_shortage(plea.state, plea.claim, plea.charge, lacking)
+    givers = {rows: _Givers(plea, rows, beyond) for rows in groups}
+    givers = {rows: each for rows, each in givers.items() if each.slots}
+    several = any(each.crowded for each in givers.values())
+    for in_turn in (True, False) if several else (False,):
+        for soft in (False, True):
+            yield [each.offer(groups[rows], in_turn, soft) for rows, each in givers.items()]
+
+
+def _is_beyond(plea: Plea, row: int, amount: int) -> bool:
+    """Would its queue, or one above, use more than it deserves?"""
+    deserved = plea.deserved
+    return any(deserved.soon(row, slot) + amount > deserved.get(row, slot) for slot in plea.line)
+
+
+class _Givers:
+    """The queues that use more of what is short than they deserve."""
+
+    def __init__(self, plea: Plea, rows: Rows, beyond: set[int]) -> None:
+        self._plea = plea
+        self._state = plea.state
+        self._deserved = plea.deserved
+        self._rows = rows
+        others = set(plea.state.running.quotas()) - {plea.slot, plea.state.tree.slots[OUTSIDE]}
+        self.slots = [slot for slot in sorted(others) if self._gives(slot, beyond)]
+        self.crowded = any(len(self._namespaces(slot)) > 1 for slot in self.slots)
+        """Are there several namespaces in any of them?"""
+
+    def _gives(self, slot: int, beyond: set[int]) -> bool:
+        """Is it, and each above it that is not above the claim, beyond what it deserves?
+
+        Where the claim itself is beyond that in something, only of those who deserve none of it.
+        """
+        quotas, names = self._state.tree.quotas, self._state.tree.slots.names
+        return all(
+            quotas[str(names[each])].reclaimable
+            and any(self._over(each, row) > 0 for row in self._rows)
+            and not any(self._deserved.get(row, each) for row in beyond)
+            for each in self._accounts(slot)
+        )
+
+    def _accounts(self, slot: int) -> list[int]:
+        line = self._state.tree.lineage(str(self._state.tree.slots.names[slot]))
+        return [each for each in line if each not in self._plea.line]
+
+    def _over(self, slot: int, row: int) -> int:
+        return self._deserved.soon(row, slot) - self._deserved.get(row, slot)
+
+    def offer(self, nodes: Mask, in_turn: bool, soft: bool) -> Offer:
+        """What they give: down to what they deserve, or the last one beyond that."""
+        gives = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
+        gives[self.slots] = True
+        limits, last = Limits(), set[tuple[Account, int]]()
+        for each in sorted({account for slot in self.slots for account in self._accounts(slot)}):
+            over = {row: n for row in self._rows if (n := self._over(each, row)) > 0}
+            limits |= {(each, row): amount for row, amount in over.items()}
+            last |= {(each, row) for row in over}
+            limits |= self._keeps(each, set(over))
+        for slot in self.slots if in_turn else ():
+            parts = self._in_turn(slot)
+            limits |= parts
+            last |= set(parts)
+        return Offer(
+            self._plea.may_go & gives[self._state.running.quota],
+            Reason.QUEUE_RECLAIMED,
+            self._explain,
+            nodes,
+            limits,
+            soft=frozenset(last if soft else ()),
+        )
+
+    def _keeps(self, slot: int, over: set[int]) -> Limits:
+        """What a queue keeps in any case: its guarantee, as long as it has that.
+
+        And what it has of what was promised to it by name, if it is beyond only in something else.
+        """
+        quota = self._state.tree.quotas[str(self._state.tree.slots.names[slot])]
+        guarantee, fixed = dict(self._state.resources.vector(quota.min)), self._deserved.fixed(slot)
+        kept = guarantee if over & fixed.keys() else guarantee | fixed
+        limits = Limits()
+        for row, low in kept.items():
+            spare = self._deserved.soon(row, slot) - low
+            if spare >= 0 or row in fixed:
+                limits[kept_account(slot), row] = max(spare, 0)
+        return limits
+
+    def _namespaces(self, slot: int) -> list[str]:
+        name, tally = self._state.tree.slots.names[slot], self._plea.dominance.tally
+        return sorted(namespace for queue, namespace in tally.namespaces if queue == name)
+
+    def _in_turn(self, slot: int) -> Limits:
+        """What namespaces have beyond their parts of what will be left: they had the last turns."""
+        queue, dominance = str(self._state.tree.slots.names[slot]), self._plea.dominance
+        namespaces, asks, limits = self._namespaces(slot), dict(self._plea.charge), Limits()
+        for row in (row for row in self._rows if self._over(slot, row) > 0):
+            has = [dominance.tally.namespaces[queue, each].get(row, 0) for each in namespaces]
+            rest = sum(has) - min(asks.get(row, 0), self._over(slot, row))
+            weights = [dominance.weight(each) for each in namespaces]
+            parts = fill(rest, has, [0] * len(has), weights)
+            for namespace, had, part in zip(namespaces, has, parts, strict=True):
+                limits[namespace_account(queue, namespace), row] = had - part
+        return limits
+
+    def _explain(self, victim: Pod) -> str:
+        """Who is within what it deserves, and who beyond, with the numbers."""
+        plea, deserved, names = self._plea, self._deserved, self._state.resources.names
+        giver = str(self._state.tree.home(victim))
+        slot = self._state.tree.slots[giver]
+        by_name = {names[row]: row for row in self._rows}
+        over = (name for name in sorted(by_name) if self._over(slot, by_name[name]) > 0)
+        name = next(over, min(by_name))
+        row = by_name[name]
+        return (
+            f"queue {plea.queue} takes back what it deserves for {plea.claim.pods[0].path}: "
+            f"deserves {text(name, deserved.get(row, plea.slot))} {name}, "
+            f"used {text(name, deserved.soon(row, plea.slot))}, "
+            f"{asked(plea.claim.size, name, dict(plea.charge).get(row, 0))}; "
+            f"queue {giver} deserves {text(name, deserved.get(row, slot))}, "
+            f"uses {text(name, deserved.soon(row, slot))}"
+        )
