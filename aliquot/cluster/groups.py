@@ -5,8 +5,13 @@ group that is given and belongs to a Job, by its owner or by its name, is that J
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
+from aliquot.cluster.belonging import group_key
 from aliquot.cluster.changes import Change
+from aliquot.cluster.endings import Endings
+from aliquot.cluster.record import Phase, PodRecord
 from aliquot.cluster.store import Store
 from aliquot.cluster.workloads import owner_of
 from aliquot.dialects import gangs, jobs
@@ -30,6 +35,7 @@ class Groups:
         self._made: dict[Key, Key] = {}
         """The groups that nobody wrote: whose they are."""
         self._dropped: set[Key] = set()
+        self._endings = Endings()
 
     def of_job(self, manifest: Manifest) -> str:
         """The name of the group of one of Volcano's Jobs; other owners of pods have none."""
@@ -68,31 +74,53 @@ class Groups:
                 self._store.objects.pop(group, None)
                 self._dropped.add(group)
 
-    def restate(self, touched: Iterable[Key], queues: bool, age: Callable[[Manifest], int]) -> None:
+    def note(self, record: PodRecord, phase: Phase) -> None:
+        """A pod is in this phase now; its gang is told anew if that is news to it."""
+        pod = record.pod
+        group = group_key(record.ties, pod.namespace)
+        for each in sorted(self._endings.note(pod.path, group, pod.task, phase)):
+            old = self.gangs.get(_name(each))
+            if old is not None:
+                self._set(replace(old, **self._ended(each)))
+
+    def restate(
+        self, touched: Iterable[Key], queues: bool, age: Callable[[Manifest], int]
+    ) -> set[Key]:
         """Tell what has become of the gangs, where these objects are not what they were.
 
-        Without `queues` there are none to be in; `age` says how old a group is.
+        Without `queues` there are none to be in; `age` says how old a group is. Returns the keys of
+        the groups that were looked at.
         """
         touched = set(touched)
         if {kind for kind, _, _ in touched} & _BEAR_ON_ALL:
             touched |= {each for each in self._store.objects if each[0] == gangs.KIND}
             touched |= {_key(name) for name in self.gangs}
-        for each in sorted(touched):
-            if each[0] == gangs.KIND:
-                self._restate(each, queues, age)
+        groups = {each for each in touched if each[0] == gangs.KIND}
+        for each in sorted(groups):
+            self._restate(each, queues, age)
+        return groups
 
     def _restate(self, group: Key, queues: bool, age: Callable[[Manifest], int]) -> None:
-        name = f"{group[1]}/{group[2]}"
+        name = _name(group)
         manifest, old = self._store.objects.get(group), self.gangs.get(name)
         if manifest is None:
             if self.gangs.pop(name, None) is not None:
                 self._tell(GangGone(name))
             return
         created = old.created if old is not None else age(manifest)
-        gang = self._store.gang(manifest, created, queues)
-        if gang != old:
-            self.gangs[name] = gang
+        self._set(replace(self._store.gang(manifest, created, queues), **self._ended(group)))
+
+    def _ended(self, group: Key) -> dict[str, Any]:
+        return {"done": self._endings.done(group), "failed": self._endings.failed(group)}
+
+    def _set(self, gang: Gang) -> None:
+        if gang != self.gangs.get(gang.name):
+            self.gangs[gang.name] = gang
             self._tell(GangSet(gang))
+
+
+def _name(group: Key) -> str:
+    return f"{group[1]}/{group[2]}"
 
 
 def _key(name: str) -> Key:

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from aliquot.dialects import jobs
 from aliquot.dialects.documents import Body
 from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.pods import Manners
 from aliquot.dialects.volcano import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
 from aliquot.dialects.wire import GangJobWire, WorkloadSpec, WorkloadWire
-
-Manners = tuple[int, bool]
-"""A priority, and whether its pods may preempt."""
 
 
 @dataclass(slots=True)
