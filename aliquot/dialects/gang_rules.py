@@ -11,16 +11,11 @@ from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.templates import faces
 
-GANGS_START_TOGETHER = False
-"""Does the engine start the pods of a gang together? Until it does, gangs are refused: pods that
-start one by one may hold for ever what the others wait for."""
-
 
 def check_gang(manifest: Manifest) -> Iterator[Finding]:
     """What is wrong with one PodGroup, or worth a word."""
     said = gangs.spec(manifest)
     yield from tasks_that_count(manifest)
-    yield from _not_yet(manifest, gangs.gang(manifest).min_member, "spec.minMember")
     wishes = {
         "spec.scheduleTimeoutSeconds": said.schedule_timeout_seconds,
         "spec.networkTopology": said.network_topology,
@@ -32,8 +27,6 @@ def check_gang(manifest: Manifest) -> Iterator[Finding]:
 def check_job(manifest: Manifest) -> Iterator[Finding]:
     """What is wrong with one of Volcano's Jobs, or worth a word."""
     said = jobs.spec(manifest)
-    group = jobs.pod_group(manifest)
-    yield from _not_yet(manifest, gangs.gang(group).min_member, "spec.minAvailable")
     wishes = {"spec.policies": said.policies, "spec.networkTopology": said.network_topology}
     for number, task in enumerate(said.tasks or []):
         at = f"spec.tasks[{number}]"
@@ -62,13 +55,6 @@ def tasks_that_count(manifest: Manifest) -> Iterator[Finding]:
     if total > fewest:
         problem = f"has no effect: the tasks need {total} pods together, and minMember is {fewest}"
         yield manifest.finding("warning", "spec.minTaskMember", problem)
-
-
-def _not_yet(manifest: Manifest, fewest: int, field: str) -> Iterator[Finding]:
-    """One pod is a gang that any engine can start together."""
-    if fewest > 1 and not GANGS_START_TOGETHER:
-        problem = f"a gang of {fewest} pods that start together is not supported yet"
-        yield manifest.finding("error", field, problem)
 
 
 def _not_considered(manifest: Manifest, wishes: dict[str, object]) -> Iterator[Finding]:
