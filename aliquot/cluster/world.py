@@ -5,7 +5,7 @@ replace pods, pods start and end. It decides nothing; decisions are told to it.
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from aliquot.cluster import annotations
@@ -44,7 +44,7 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.objects import Pod
+from aliquot.engine.objects import Gang, Pod
 from aliquot.engine.order import Key as OrderKey
 from aliquot.engine.order import importance
 
@@ -78,6 +78,11 @@ class World:
         self._groups = Groups(self.store, tell)
         self._weights = Weights(tell)
         self._restate_quotas()
+
+    @property
+    def gangs(self) -> Mapping[str, Gang]:
+        """The gangs as they were last told, by name."""
+        return self._groups.gangs
 
     def next_end(self) -> int | None:
         """When the next running pod ends."""

@@ -126,7 +126,9 @@ def test_objects_show_what_queues_hold_and_jobs_make(aliquot: Run) -> None:
     bodies = {
         (each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(ran.out)
     }
-    assert bodies["Queue", "q"]["status"] == {"state": "Open", "allocated": {"cpu": "1"}}
+    status = bodies["Queue", "q"]["status"]
+    assert (status["state"], status["allocated"]) == ("Open", {"cpu": "1"})
+    assert bodies["Job", "j"]["status"]["state"] == {"phase": "Running"}
     assert bodies["PodGroup", "j"]["spec"]["queue"] == "q"
     made = bodies["Pod", "j-0"]["metadata"]
     assert made["annotations"]["scheduling.k8s.io/group-name"] == "j"
