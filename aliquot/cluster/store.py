@@ -9,6 +9,7 @@ from aliquot.dialects import (
     gangs,
     jobs,
     koordinator,
+    made_groups,
     nodes,
     pods,
     queues,
@@ -125,6 +126,8 @@ class Store:
         if spec.template is None:
             raise manifest.error("spec.template", "is missing")
         self._check_templates(manifest)
+        if made_groups.group_name(manifest) is not None:
+            made_groups.pod_group(manifest)
         for field in ("replicas", "parallelism", "completions"):
             value = getattr(spec, field) or 0
             if not 0 <= value <= _MOST_PODS:
@@ -132,10 +135,10 @@ class Store:
                 raise manifest.error(f"spec.{field}", problem)
 
     def _check_gang_job(self, manifest: Manifest) -> None:
-        said = jobs.spec(manifest)
-        jobs.pod_group(manifest)
-        self._check_class(said.priority_class_name, manifest)
+        jobs.fewest(manifest)
+        self._check_class(jobs.spec(manifest).priority_class_name, manifest)
         self._check_templates(manifest)
+        made_groups.pod_group(manifest)
         for face in faces(manifest):
             _check_ties(volcano.ties(face.metadata, manifest, face.metadata_field), manifest)
 

@@ -163,7 +163,7 @@ class World:
 
     def _restate_gangs(self, change: Change, touched: set[Key]) -> None:
         """Tell what has become of the gangs, and of the pods whose gang or queue that changes."""
-        touched = touched | self._groups.make(change)
+        touched = touched | self._groups.make(change, self._owners_of_owners)
         age = self._ages.of
         groups = self._groups.restate(
             touched, bool(self.forest.queues), lambda group: age(group, change.at)
@@ -248,6 +248,7 @@ class World:
         record.owner = owner_of(manifest)
         record.asks_for = koordinator.quota_named(manifest)
         record.ties, record.priority = said, record.pod.priority
+        self._join(record)
         record.pod = self._where_it_belongs(record)
         record.duration = annotations.lasts(manifest)
         workload = self._owner(record)
@@ -285,7 +286,7 @@ class World:
         return pods.pod(manifest, uid, theirs, self._ages.of(manifest, now, since), self._cards)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
-        group = self._groups.of_job(manifest)
+        group = self._groups.of(manifest.key)
         workload = Workload(manifest, manners(manifest, self.store), now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:
@@ -294,7 +295,11 @@ class World:
         self._workloads[manifest.key] = workload
         if old is None:
             self._adopt(workload)
-        elif old.differs(manifest):
+        for uid in workload.all_pods() if group else ():
+            self._join(self.records[uid])
+            self._dependents.note(self.records[uid])
+            self._restate_pods([uid])
+        if old is not None and old.differs(manifest):
             self._end_all(workload.all_pods(), now)
         self._reconcile(workload, now)
 
@@ -305,6 +310,12 @@ class World:
                 workload.done[workload.task_of(record.pod.task)] += record.phase == "Succeeded"
                 if record.alive:
                     workload.add(uid, record.pod.task)
+
+    def _join(self, record: PodRecord) -> None:
+        """The pods of an owner that has a group are in it, unless they name another."""
+        group = self._groups.of(record.owner) if record.owner is not None else ""
+        if group and record.ties.gang is None:
+            record.ties = replace(record.ties, gang=group)
 
     def _drop_workload(self, key: Key, now: int) -> None:
         """An owner goes with its pods, those that have ended as well."""

@@ -6,10 +6,13 @@ to where they are read.
 
 from collections.abc import Iterator
 
-from aliquot.dialects import gangs, jobs, volcano
+from aliquot.dialects import gangs, jobs
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.made_groups import group_name
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.templates import faces
+from aliquot.dialects.volcano import MIN_MEMBER, MIN_RESOURCES
+from aliquot.dialects.wire import GangJobWire
 
 
 def check_gang(manifest: Manifest) -> Iterator[Finding]:
@@ -38,13 +41,15 @@ def check_job(manifest: Manifest) -> Iterator[Finding]:
 
 
 def check_member(manifest: Manifest) -> Iterator[Finding]:
-    """What is worth a word about how a pod, or what makes pods, asks for a gang."""
+    """Owners of pods ask for a gang by annotation; pods that name one are in that instead."""
+    if group_name(manifest) is not None and not isinstance(manifest.content, GangJobWire):
+        return
     places = [("metadata", manifest.metadata)]
     places += [(each.metadata_field, each.metadata) for each in faces(manifest) if each.at]
     for where, metadata in places:
-        for key in volcano.NOT_YET:
+        for key in (MIN_MEMBER, MIN_RESOURCES):
             if key in (metadata.annotations or {}):
-                problem = "is not considered yet; write a PodGroup, and name it in the pods"
+                problem = "has no effect here; write a PodGroup, and name it in the pods"
                 yield manifest.finding("warning", f"{where}.annotations[{key}]", problem)
 
 

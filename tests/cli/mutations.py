@@ -106,6 +106,14 @@ SHARED: list[Body] = [
         task(None, 3, {"gpu": 1}, minAvailable=1),
         minAvailable=2,
     ),
+    annotated(
+        workload("Deployment", "b/web", {"cpu": 1}, replicas=2),
+        queue="default",
+        **{
+            "scheduling.volcano.sh/group-min-member": "2",
+            "scheduling.volcano.sh/group-min-resources": '{"cpu": "2"}',
+        },
+    ),
     timeline(
         {"at": 9, "apply": [gang_job("a/train", task("ps", 2), minAvailable=1)]},
         {"at": 20, "delete": [{"kind": "Job", "namespace": "a", "name": "train"}]},

@@ -176,7 +176,8 @@ def test_a_job_makes_the_pods_of_its_tasks_and_their_gang() -> None:
     }
     assert {(each.gang, each.quota, each.priority) for each in pods.values()} == {("a/j", "q", 50)}
     assert dict(pods["a/j-1"].shape.requests)["cpu"] == 2000
-    assert cluster.gangs == {"a/j": Gang("a/j", 2, (("master", 1), ("worker", 1)), (), "q", 50)}
+    tasks = (("master", 1), ("worker", 1))
+    assert cluster.gangs == {"a/j": Gang("a/j", 2, tasks, (("cpu", 2000),), "q", 50)}
     cluster.step(delete=(("Job", "a", "j"),))
     assert (cluster.pods(), cluster.gangs) == ({}, {})
 
@@ -328,3 +329,50 @@ def test_pods_have_at_least_the_priority_of_their_gang() -> None:
     assert priorities() == {"a/low": 7, "a/high": 99, "a/alone": 0}
     cluster.step({**VIP, "value": -5}, pod_group("a/g"))
     assert priorities() == {"a/low": 7, "a/high": 99, "a/alone": 0}
+
+
+def together(kind: str = "Deployment", **said: str) -> Body:
+    """An owner of three pods, two of which start together."""
+    count = {"parallelism": 3} if kind == "Job" else {"replicas": 3}
+    minimum = {"scheduling.volcano.sh/group-min-member": "2"}
+    return annotated(workload(kind, "a/web", {"cpu": 1}, **count), **minimum, **said)
+
+
+def test_the_pods_of_an_owner_that_asks_for_a_group_are_in_it() -> None:
+    cluster = Cluster()
+    cluster.step(queue("q"), together(queue="q"))
+    assert cluster.gangs == {"a/podgroup-web": Gang("a/podgroup-web", 2, quota="q")}
+    assert {(each.gang, each.quota) for each in cluster.pods().values()} == {
+        ("a/podgroup-web", "q")
+    }
+    cluster.lose("a/web-0")
+    assert cluster.pods()["a/web-3"].gang == "a/podgroup-web"
+    cluster.step(workload("Deployment", "a/web", {"cpu": 1}, replicas=3))
+    assert (cluster.gangs, {each.gang for each in cluster.pods().values()}) == ({}, {None})
+    cluster.step(together())
+    assert {each.gang for each in cluster.pods().values()} == {"a/podgroup-web"}
+    cluster.step(delete=(("Deployment", "a", "web"),))
+    assert (cluster.gangs, cluster.pods()) == ({}, {})
+
+
+def test_pods_that_are_given_are_in_the_group_of_their_owner() -> None:
+    cluster = Cluster()
+    given, other = pod("a/web-x"), annotated(pod("a/web-y"), group="own")
+    for each in (given, other):
+        each["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "web", "controller": True}]
+    cluster.step(together("Job"), given, other, pod_group("a/own"))
+    assert {path: each.gang for path, each in cluster.pods().items()} == {
+        "a/web-x": "a/podgroup-web",
+        "a/web-y": "a/own",
+        "a/web-0": "a/podgroup-web",
+    }
+
+
+def test_an_owner_that_makes_no_pods_has_no_group() -> None:
+    cluster = Cluster()
+    below = together("ReplicaSet")
+    owner = {"kind": "Deployment", "name": "web", "controller": True}
+    below["metadata"] |= {"name": "web-1", "ownerReferences": [owner]}
+    cluster.step(together())
+    cluster.step(below)
+    assert list(cluster.gangs) == ["a/podgroup-web-1"]
