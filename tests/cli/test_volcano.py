@@ -242,6 +242,10 @@ def test_guarantees_beyond_the_nodes(aliquot: Run) -> None:
     ((severity, field, problem),) = said(aliquot, *QUEUES, queue("s", {"cpu": 1}), code=0)
     assert (severity, field) == ("warning", "spec.guarantee.resource[cpu]")
     assert problem == "with this quota, guarantees add up to 9 of 8 cpu that the nodes have"
+    silent = [queue("top"), queue("s", {"cpu": 1}, parent="top")]
+    assert said(aliquot, *QUEUES, *silent, code=0) == [(severity, field, problem)]
+    below = queue("s", {"cpu": 1}, parent="q")
+    assert said(aliquot, *QUEUES, below, code=0) == []
 
 
 def test_a_pod_that_is_more_than_its_queue(aliquot: Run) -> None:
