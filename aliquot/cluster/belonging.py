@@ -6,20 +6,17 @@ namespace. Who is in no queue by any of these, the policy puts into the default 
 
 from collections.abc import Mapping
 
-from aliquot.dialects import gangs, jobs, volcano
+from aliquot.dialects import gangs, made_groups, volcano
 from aliquot.dialects.manifest import Key, Manifest, key
 from aliquot.dialects.templates import Face
 from aliquot.dialects.volcano import Ties
-from aliquot.dialects.wire import GangJobWire
 
 Objects = Mapping[Key, Manifest]
 
 
 def ties(face: Face, manifest: Manifest) -> Ties:
-    """What a pod, or what makes it, says: a Job of Volcano speaks for all of its pods."""
-    if isinstance(manifest.content, GangJobWire):
-        return Ties(queue=jobs.queue(manifest), queue_field="spec.queue")
-    return volcano.ties(face.metadata, manifest, face.metadata_field)
+    """What a pod, or what makes it, says: who has a group made for it speaks for all its pods."""
+    return made_groups.ties(manifest) or volcano.ties(face.metadata, manifest, face.metadata_field)
 
 
 def group_key(said: Ties, namespace: str) -> Key | None:

@@ -17,6 +17,8 @@ class Expect(Wire, forbid_unknown_fields=True):
     evicted: list[str] | None = None
     labels: dict[str, str | None] | None = None
     quotas: dict[str, dict[str, Any]] | None = None
+    queues: dict[str, dict[str, Any]] | None = None
+    gangs: dict[str, dict[str, Any]] | None = None
 
 
 def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]:
@@ -46,24 +48,24 @@ def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]
         have = pods.get(path, {}).get("capacity")
         if have != label:
             yield f"{path} should be {label}, is {have}"
-    quotas = {each["name"]: each for each in result["quotas"]}
-    for name, fields in (expect.quotas or {}).items():
-        if name not in quotas:
-            yield f"quota {name} is not there"
-        else:
-            yield from _compare_quota(name, fields, quotas[name])
+    for kind in ("quota", "queue", "gang"):
+        there = {each["name"]: each for each in result[f"{kind}s"]}
+        for name, fields in (getattr(expect, f"{kind}s") or {}).items():
+            if name not in there:
+                yield f"{kind} {name} is not there"
+            else:
+                differences = _differences(fields, there[name])
+                yield from (f"{kind} {name}: {difference}" for difference in differences)
 
 
-def _compare_quota(name: str, fields: Mapping[str, Any], quota: Result) -> Iterator[str]:
+def _differences(fields: Mapping[str, Any], there: Result) -> Iterator[str]:
+    """What differs in the fields named, and in those inside of them."""
     for word, want in fields.items():
-        have = quota.get(word)
-        if not isinstance(want, dict) or not isinstance(have, dict):
-            if have != want:
-                yield f"quota {name}: {word} should be {want}, is {have}"
-            continue
-        for resource, figure in want.items():
-            if not _equal(figure, have.get(resource)):
-                yield f"quota {name}: {word} {resource} should be {figure}, is {have.get(resource)}"
+        have = there.get(word)
+        if isinstance(want, dict) and isinstance(have, dict):
+            yield from (f"{word} {difference}" for difference in _differences(want, have))
+        elif not _equal(want, have):
+            yield f"{word} should be {want}, is {have}"
 
 
 def _equal(want: object, have: object) -> bool:

@@ -16,9 +16,9 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Special
+from aliquot.dialects.made_groups import group_name
 from aliquot.dialects.manifest import Key, Manifest, key
 from aliquot.dialects.quotas import KINDS
-from aliquot.dialects.wire import GangJobWire
 from aliquot.errors import InputError
 
 
@@ -98,9 +98,10 @@ def _check(inputs: Inputs, settings: Configuration) -> None:
 
 
 def _keys(manifest: Manifest) -> list[Key]:
-    """What an object is known by; a Job of Volcano has a group under its own name."""
-    group = key(gangs.KIND, manifest.namespace, manifest.name)
-    return [manifest.key, *([group] if isinstance(manifest.content, GangJobWire) else [])]
+    """What an object is known by, and the group that is made for it."""
+    group = group_name(manifest)
+    made = [] if group is None else [key(gangs.KIND, manifest.namespace, group)]
+    return [manifest.key, *made]
 
 
 def load_configuration(file: str | None) -> Configuration:

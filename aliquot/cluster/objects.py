@@ -1,26 +1,30 @@
 """The objects as they stand at the end, with what each design writes into them.
 
-Quotas: `status.used`, and in Koordinator's trees annotations with the other figures; queues:
-`status.allocated`. Pod: node, phase, while it runs in a quota the label that says whether it is
-in-quota or over-quota, and while it waits the `PodScheduled` condition with the reason. Evicted and
-deleted pods are gone.
+Quotas: `status.used`, and in Koordinator's trees annotations with the other figures; queues, groups
+and Jobs of Volcano: see `volcano_status`. Pod: node, phase, while it runs in a quota the label that
+says whether it is in-quota or over-quota, and while it waits the `PodScheduled` condition with the
+reason. Evicted and deleted pods are gone.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 
+from aliquot.cluster import volcano_status
 from aliquot.cluster.outcome import capacities
 from aliquot.cluster.record import PodRecord
 from aliquot.cluster.simulation import Simulation
-from aliquot.dialects import amounts, queues, quotas
+from aliquot.dialects import amounts, quotas
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_memory import as_written
-from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Manifest
+from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.quota_status import status_annotations
-from aliquot.engine.summary import QuotaSummary
+from aliquot.dialects.wire import GangJobWire, PodGroupWire, QueueWire
+from aliquot.engine.summary import GangSummary, QuotaSummary
 
 CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
+_GONE = ("Evicted", "Deleted")
 _ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
 
 
@@ -32,6 +36,7 @@ def objects(simulation: Simulation) -> Iterator[Body]:
     trees = special_quotas(simulation.engine.policy) == "koordinator"
     forest = simulation.world.forest
     built_in = (each for each, _ in (*forest.pairs, *forest.queues) if each.key not in given)
+    with_status = _volcano(simulation, summaries)
     for manifest in (*given.values(), *built_in):
         name = quotas.quota_name(manifest)
         if manifest.kind in quotas.KINDS and name in summaries:
@@ -39,14 +44,41 @@ def objects(simulation: Simulation) -> Iterator[Body]:
                 trees or quotas.has_koordinator_keys(manifest)
             )
             yield _quota(manifest, summaries[name], figures[name] if in_a_tree else {})
-        elif manifest.kind == queues.KIND and manifest.name in summaries:
-            yield _queue(manifest, summaries[manifest.name])
         elif manifest.kind != "Pod":
-            yield manifest.body
+            yield with_status(manifest)
     labels = _capacity_labels(simulation)
     for uid, record in simulation.world.records.items():
-        if record.phase not in ("Evicted", "Deleted"):
+        if record.phase not in _GONE:
             yield _pod(record, labels.get(uid, {}), simulation)
+
+
+def _volcano(
+    simulation: Simulation, summaries: Mapping[str, QuotaSummary]
+) -> Callable[[Manifest], Body]:
+    """What writes the status into queues, groups and Jobs, and leaves other objects alone."""
+    world = simulation.world
+    gangs = {each.name: each for each in simulation.engine.gangs()}
+    inside: dict[str | None, list[GangSummary]] = {}
+    for name, each in gangs.items():
+        home = world.forest.homes.of(world.gangs[name].quota, name.partition("/")[0])
+        inside.setdefault(home, []).append(each)
+    phases: dict[Key | None, Counter[str]] = {}
+    for record in world.records.values():
+        phases.setdefault(record.owner, Counter())[record.phase] += 1
+
+    def with_status(manifest: Manifest) -> Body:
+        name = f"{manifest.namespace}/{manifest.name}"
+        match manifest.content:
+            case QueueWire() if manifest.name in summaries:
+                used = summaries[manifest.name].used
+                return volcano_status.queue(manifest, used, inside.get(manifest.name, ()))
+            case PodGroupWire() if name in gangs:
+                return volcano_status.group(manifest, world.gangs[name], gangs[name])
+            case GangJobWire():
+                return volcano_status.job(manifest, phases.get(manifest.key, {}))
+        return manifest.body
+
+    return with_status
 
 
 def _quota(manifest: Manifest, summary: QuotaSummary, figures: dict[str, str]) -> Body:
@@ -57,14 +89,6 @@ def _quota(manifest: Manifest, summary: QuotaSummary, figures: dict[str, str]) -
         written = body["metadata"].get("annotations") or {}
         body["metadata"] = {**body["metadata"], "annotations": {**written, **figures}}
     return body
-
-
-def _queue(manifest: Manifest, summary: QuotaSummary) -> Body:
-    """A queue says what its pods hold, and that it is open unless somebody closed it."""
-    held = {name: amount for name, amount in summary.used.items() if amount}
-    written = manifest.body.get("status") or {}
-    status = {"state": "Open", **written, "allocated": amounts.write(held)}
-    return {**manifest.body, "status": status}
 
 
 def _used(manifest: Manifest, summary: QuotaSummary) -> dict[str, str]:

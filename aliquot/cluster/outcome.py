@@ -7,9 +7,11 @@ from aliquot.dialects import amounts
 from aliquot.dialects.times import seconds
 from aliquot.engine.decisions import Bind, Evict
 from aliquot.engine.order import natural
-from aliquot.engine.summary import QuotaSummary, over_quota_pods
+from aliquot.engine.summary import GangSummary, QueueSummary, QuotaSummary, over_quota_pods
 
 Result = dict[str, Any]
+
+_SHARE_DIGITS = 6
 
 
 def outcome(simulation: Simulation) -> Result:
@@ -22,8 +24,8 @@ def outcome(simulation: Simulation) -> Result:
         "pending": _pending(simulation),
         "pods": _pods(simulation),
         "quotas": [_quota(summary) for summary in simulation.engine.summarise()],
-        "queues": [],
-        "gangs": [],
+        "queues": [queue(summary) for summary in simulation.engine.queues()],
+        "gangs": gangs(simulation.engine.gangs()),
         "gpuQuotas": [],
     }
 
@@ -114,3 +116,34 @@ def _quota(summary: QuotaSummary) -> Result:
         if more is not None:
             figures[word] = amounts.write(more)
     return figures
+
+
+def queue(summary: QueueSummary) -> Result:
+    """How a queue stands, and the namespaces in it."""
+    return {
+        "name": summary.name,
+        "weight": summary.weight,
+        "deserved": amounts.write(summary.deserved),
+        "used": amounts.write(summary.used),
+        "namespaces": {
+            namespace: {
+                "weight": figures.weight,
+                "share": float(round(figures.share, _SHARE_DIGITS)),
+                "used": amounts.write(figures.used),
+            }
+            for namespace, figures in sorted(summary.namespaces.items())
+        },
+    }
+
+
+def gangs(summaries: list[GangSummary]) -> list[Result]:
+    """How the gangs stand, in natural order."""
+    return [
+        {
+            "name": summary.name,
+            "phase": summary.phase,
+            "minMember": summary.min_member,
+            "running": summary.running,
+        }
+        for summary in sorted(summaries, key=lambda each: natural(each.name))
+    ]

@@ -23,6 +23,8 @@ class PodRecord:
     """What it calls its quota, if it names one."""
     ties: Ties = NO_TIES
     """What it says about its gang and its queue."""
+    priority: int = 0
+    """Its own, whatever that of its gang."""
     duration: int | None = None
     started: int = 0
 

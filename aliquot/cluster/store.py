@@ -9,6 +9,7 @@ from aliquot.dialects import (
     gangs,
     jobs,
     koordinator,
+    made_groups,
     nodes,
     pods,
     queues,
@@ -94,7 +95,7 @@ class Store:
                 queues.queue(manifest)
             case PodGroupWire():
                 gangs.gang(manifest)
-                self._gang_priority(manifest)
+                self._check_class(gangs.spec(manifest).priority_class_name, manifest)
             case PriorityClassWire(value=None):
                 raise manifest.error("value", "is missing")
             case PriorityClassWire(value=value):
@@ -125,6 +126,8 @@ class Store:
         if spec.template is None:
             raise manifest.error("spec.template", "is missing")
         self._check_templates(manifest)
+        if made_groups.group_name(manifest) is not None:
+            made_groups.pod_group(manifest)
         for field in ("replicas", "parallelism", "completions"):
             value = getattr(spec, field) or 0
             if not 0 <= value <= _MOST_PODS:
@@ -132,10 +135,10 @@ class Store:
                 raise manifest.error(f"spec.{field}", problem)
 
     def _check_gang_job(self, manifest: Manifest) -> None:
-        said = jobs.spec(manifest)
-        jobs.pod_group(manifest)
-        self.priority(PodSpec(priority_class_name=said.priority_class_name), manifest, "spec")
+        jobs.fewest(manifest)
+        self._check_class(jobs.spec(manifest).priority_class_name, manifest)
         self._check_templates(manifest)
+        made_groups.pod_group(manifest)
         for face in faces(manifest):
             _check_ties(volcano.ties(face.metadata, manifest, face.metadata_field), manifest)
 
@@ -168,10 +171,9 @@ class Store:
         return read if queues else replace(read, quota=None)
 
     def _gang_priority(self, manifest: Manifest) -> int | None:
-        """The priority of a whole gang, if it has one apart from its pods'."""
-        name = gangs.spec(manifest).priority_class_name
-        spec = PodSpec(priority_class_name=name)
-        return self.priority(spec, manifest, "spec")[0] if name else None
+        """The priority of a whole gang, if it names a class that is there."""
+        named = self._class(gangs.spec(manifest).priority_class_name or "")
+        return named.value if named is not None else None
 
     def _check_node(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
@@ -186,14 +188,19 @@ class Store:
         if not name:
             defaults = [each for each in self._classes.values() if each.global_default]
             return max(defaults, key=lambda each: each.value or 0, default=None)
-        if name in self._classes:
-            return self._classes[name]
-        if name in _BUILT_IN:
-            return PriorityClassWire(value=_BUILT_IN[name])
-        if spec.priority is None:
+        known = self._class(name)
+        if known is None and spec.priority is None:
             problem = f"there is no PriorityClass {name}"
             raise manifest.error(f"{field}.priorityClassName", problem)
-        return None
+        return known
+
+    def _class(self, name: str) -> PriorityClassWire | None:
+        if name in _BUILT_IN and name not in self._classes:
+            return PriorityClassWire(value=_BUILT_IN[name])
+        return self._classes.get(name)
+
+    def _check_class(self, name: str | None, manifest: Manifest) -> None:
+        self.priority(PodSpec(priority_class_name=name), manifest, "spec")
 
     def _may_be_owned(self, namespace: str, name: str) -> bool:
         owner, _, index = name.rpartition("-")

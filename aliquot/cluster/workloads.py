@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 
 from aliquot.dialects import jobs
 from aliquot.dialects.documents import Body
-from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.manifest import Key, Manifest, owner_reference
+from aliquot.dialects.pods import Manners
 from aliquot.dialects.volcano import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
 from aliquot.dialects.wire import GangJobWire, WorkloadSpec, WorkloadWire
-
-Manners = tuple[int, bool]
-"""A priority, and whether its pods may preempt."""
 
 
 @dataclass(slots=True)
@@ -94,14 +92,19 @@ class Workload:
             **(template.get("metadata") or {}),
             "name": name,
             "namespace": self.manifest.namespace,
-            "ownerReferences": [jobs.owner_reference(self.manifest)],
+            "ownerReferences": [owner_reference(self.manifest)],
         }
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
         return self._in_its_gang(body, task) if self.group else body
 
     def _in_its_gang(self, body: Body, task: str) -> Body:
-        """The same, with what Volcano adds to the pods of its Jobs."""
-        job, queue, metadata = self.manifest.name, jobs.queue(self.manifest), body["metadata"]
+        """The same, with what Volcano adds to pods of a group, and more of it in its Jobs."""
+        metadata = body["metadata"]
+        if not isinstance(self.manifest.content, GangJobWire):
+            written = metadata.get("annotations") or {}
+            metadata["annotations"] = {GROUP_ANNOTATIONS[0]: self.group, **written}
+            return body
+        job, queue = self.manifest.name, jobs.queue(self.manifest)
         annotations = {GROUP_ANNOTATIONS[0]: self.group, QUEUE: queue, TASK: task, JOB: job}
         for word, ours in (
             ("annotations", annotations),

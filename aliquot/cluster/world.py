@@ -5,20 +5,22 @@ replace pods, pods start and end. It decides nothing; decisions are told to it.
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from aliquot.cluster import annotations
-from aliquot.cluster.belonging import group_key, group_of, queue_of
+from aliquot.cluster.ages import Ages
+from aliquot.cluster.belonging import queue_of
 from aliquot.cluster.changes import Change
+from aliquot.cluster.dependents import Dependents
 from aliquot.cluster.groups import Groups
+from aliquot.cluster.manners import manners
 from aliquot.cluster.record import Phase, PodRecord
 from aliquot.cluster.store import Store
-from aliquot.cluster.workloads import Manners, Workload, owner_of
+from aliquot.cluster.weights import BEAR_ON_WEIGHTS, Weights
+from aliquot.cluster.workloads import Workload, owner_of
 from aliquot.dialects import (
     budgets,
-    gangs,
-    jobs,
     koordinator,
     nodes,
     pods,
@@ -29,11 +31,8 @@ from aliquot.dialects import (
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.documents import Document
 from aliquot.dialects.forest import Forest, Special, plant
-from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, read
-from aliquot.dialects.templates import MAKERS, faces
-from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import GangJobWire, PodSpec, PodStatus, PodWire
+from aliquot.dialects.templates import MAKERS
 from aliquot.engine.events import (
     BudgetGone,
     BudgetSet,
@@ -45,7 +44,7 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.objects import Pod
+from aliquot.engine.objects import Gang, Pod
 from aliquot.engine.order import Key as OrderKey
 from aliquot.engine.order import importance
 
@@ -73,14 +72,17 @@ class World:
         self._uids: dict[str, str] = {}
         self._owners_of_owners: set[Key] = set()
         """Deployments whose ReplicaSets are there too: those make the pods."""
-        self._age_ranks = {moment: rank for rank, moment in enumerate(sorted(set(timestamps)))}
+        self._ages = Ages(timestamps)
         self._special = special
-        self._asking: dict[str, dict[str, None]] = {}
-        """The pods that ask for a quota, by the name they call it."""
-        self._tied: dict[Key, dict[str, None]] = {}
-        """The pods whose gang or queue depends on an object: their group, or their namespace."""
+        self._dependents = Dependents()
         self._groups = Groups(self.store, tell)
+        self._weights = Weights(tell)
         self._restate_quotas()
+
+    @property
+    def gangs(self) -> Mapping[str, Gang]:
+        """The gangs as they were last told, by name."""
+        return self._groups.gangs
 
     def next_end(self) -> int | None:
         """When the next running pod ends."""
@@ -114,6 +116,7 @@ class World:
         record = self.records[uid]
         record.phase = phase
         self._tell(PodGone(uid))
+        self._groups.note(record, phase)
         workload = self._owner(record)
         if workload is not None:
             workload.remove(uid)
@@ -133,8 +136,11 @@ class World:
             if owner is not None and isinstance(manifest.content, MAKERS):
                 self._owners_of_owners.add(owner)
         touched = {each.key for each in change.apply} | {key for key, _ in change.delete}
-        if {kind for kind, _, _ in touched} & {*quotas.KINDS, queues.KIND, "Namespace"}:
+        kinds = {kind for kind, _, _ in touched}
+        if kinds & {*quotas.KINDS, queues.KIND, "Namespace"}:
             self._restate_quotas()
+        if kinds & BEAR_ON_WEIGHTS:
+            self._weights.restate(self.store.objects.values())
         self._restate_gangs(change, touched)
         rank = {kind: place for place, kind in enumerate(_ORDER)}
         for manifest in sorted(change.apply, key=lambda each: rank.get(each.kind, len(_ORDER))):
@@ -149,7 +155,7 @@ class World:
         for name in reversed(before.quotas):
             if name not in self.forest.quotas:
                 self._tell(QuotaGone(name))
-        for name, uids in self._asking.items():
+        for name, uids in self._dependents.asking.items():
             if before.names.get(name) != self.forest.names.get(name):
                 self._restate_pods(uids)
         if bool(before.queues) != bool(self.forest.queues):
@@ -157,32 +163,33 @@ class World:
 
     def _restate_gangs(self, change: Change, touched: set[Key]) -> None:
         """Tell what has become of the gangs, and of the pods whose gang or queue that changes."""
-        touched = touched | self._groups.make(change)
-        age = self._created
-        self._groups.restate(touched, bool(self.forest.queues), lambda m: age(m, None, change.at))
-        tied = (uid for each in touched for uid in self._tied.get(each, ()))
-        self._restate_pods(dict.fromkeys(tied))
+        touched = touched | self._groups.make(change, self._owners_of_owners)
+        age = self._ages.of
+        groups = self._groups.restate(
+            touched, bool(self.forest.queues), lambda group: age(group, change.at)
+        )
+        self._restate_pods(self._dependents.of(touched | groups))
 
     def _restate_pods(self, uids: Iterable[str]) -> None:
         """Where these pods belong may be another quota now, or another gang."""
         for uid in list(uids):
             record = self.records[uid]
-            pod = replace(record.pod, quota=self._quota(record), gang=self._gang(record))
+            pod = self._where_it_belongs(record)
             if pod != record.pod:
                 record.pod = pod
                 if record.alive:
                     self._tell(PodSet(pod))
 
-    def _quota(self, record: PodRecord) -> str | None:
-        """What a pod asks for, as things are."""
-        pod = record.pod
-        queue = queue_of(record.ties, pod.namespace, self.store.objects)
-        return self.forest.asked_for(record.asks_for, pod.namespace, pod.priority, queue)
-
-    def _gang(self, record: PodRecord) -> str | None:
-        """The gang that a pod names, if it is there."""
-        group = group_of(record.ties, record.pod.namespace, self.store.objects)
-        return gangs.gang_name(group) if group is not None else None
+    def _where_it_belongs(self, record: PodRecord) -> Pod:
+        """A pod in its quota and in its gang, as things are; with at least the gang's priority."""
+        pod, objects = record.pod, self.store.objects
+        queue = queue_of(record.ties, pod.namespace, objects)
+        quota = self.forest.asked_for(record.asks_for, pod.namespace, record.priority, queue)
+        gang = self._groups.gangs.get(f"{pod.namespace}/{record.ties.gang}")
+        if gang is None:
+            return replace(pod, quota=quota, gang=None, priority=record.priority)
+        whole = record.priority if gang.priority is None else gang.priority
+        return replace(pod, quota=quota, gang=gang.name, priority=max(record.priority, whole))
 
     def restate_budgets(self) -> None:
         """Do what the disruption controller does: say anew what budgets allow, as pods run now."""
@@ -228,30 +235,30 @@ class World:
         """A pod by its path; with a slash at the end, all of a namespace."""
         for uid, record in list(self.records.items()):
             in_namespace = path.endswith("/") and record.pod.path.startswith(path)
-            if record.alive and (in_namespace or record.pod.path == path):
+            if not in_namespace and record.pod.path != path:
+                continue
+            if record.alive:
                 self.end(uid, "Deleted", now)
+            else:
+                self._groups.note(record, "Deleted")
 
     def _apply_pod(self, manifest: Manifest, now: int) -> None:
-        content = manifest.content
-        assert isinstance(content, PodWire)
-        status = content.status or PodStatus()
-        path = f"{manifest.namespace}/{manifest.name}"
-        record = PodRecord(self._pod(manifest, content, status, now), manifest.body)
+        said = volcano.ties(manifest.metadata, manifest)
+        record = PodRecord(self._pod(manifest, now, said.task), manifest.body)
         record.owner = owner_of(manifest)
         record.asks_for = koordinator.quota_named(manifest)
-        record.ties = volcano.ties(manifest.metadata, manifest)
-        record.pod = replace(
-            record.pod, quota=self._quota(record), gang=self._gang(record), task=record.ties.task
-        )
+        record.ties, record.priority = said, record.pod.priority
+        self._join(record)
+        record.pod = self._where_it_belongs(record)
         record.duration = annotations.lasts(manifest)
         workload = self._owner(record)
         if workload is not None:
             record.duration = record.duration or annotations.lasts(workload.manifest)
+        path, status = record.pod.path, pods.status(manifest)
         old = self.records.get(self._uids.get(path, ""))
         if old is not None and old.alive:
             _carry_over(old, record)
-        self._note_quota(record)
-        self._note_ties(record)
+        self._dependents.note(record, self.records.get(record.pod.uid))
         self.records[record.pod.uid] = record
         self._uids[path] = record.pod.uid
         if workload is not None:
@@ -259,70 +266,28 @@ class World:
         if pods.finished(status):
             phase: Phase = "Succeeded" if status.phase == "Succeeded" else "Failed"
             self.end(record.pod.uid, phase, now)
-        elif record.pod.node is not None and record.phase == "Pending":
+            return
+        self._groups.note(record, record.phase)
+        if record.pod.node is not None and record.phase == "Pending":
             self.start(record.pod.uid, record.pod.node, now)
         else:
             self._tell(PodSet(record.pod))
             self._await_end(record)
 
-    def _note_quota(self, record: PodRecord) -> None:
-        """Remember who asks for a quota, under what name; and no longer what it asked before."""
-        uid = record.pod.uid
-        old = self.records.get(uid)
-        if old is not None and old.asks_for is not None:
-            del self._asking[old.asks_for][uid]
-        if record.asks_for is not None:
-            self._asking.setdefault(record.asks_for, {})[uid] = None
-
-    def _note_ties(self, record: PodRecord) -> None:
-        """Remember what else decides where this pod belongs. It never hurts to remember more."""
-        group = group_key(record.ties, record.pod.namespace)
-        for each in (group, ("Namespace", "", record.pod.namespace)):
-            if each is not None:
-                self._tied.setdefault(each, {})[record.pod.uid] = None
-
-    def _pod(self, manifest: Manifest, content: PodWire, status: PodStatus, now: int) -> Pod:
-        spec = content.spec or PodSpec()
-        workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
-        if workload is not None:
-            task = volcano.ties(manifest.metadata, manifest).task
-            priority, preempts = workload.manners[workload.task_of(task)]
-        else:
-            priority, preempts = self.store.priority(spec, manifest, "spec")
+    def _pod(self, manifest: Manifest, now: int, task: str) -> Pod:
         path = f"{manifest.namespace}/{manifest.name}"
-        labels = texts(manifest.metadata.labels, manifest, "metadata.labels")
-        return Pod(
-            uid=path if path not in self._uids else f"{path}#{len(self.records)}",
-            namespace=manifest.namespace,
-            name=manifest.name,
-            shape=pods.shape(spec, status, manifest, self._cards),
-            priority=priority,
-            created=self._created(manifest, workload, now),
-            node=spec.node_name or None,
-            nominated=status.nominated_node_name or None,
-            gated=bool(spec.scheduling_gates),
-            terminating=content.metadata.deletion_timestamp is not None,
-            preempts=preempts,
-            preemptible=koordinator.is_preemptible(labels)
-            and volcano.is_preemptable(manifest.metadata),
-            labels=tuple(sorted(labels.items())),
-        )
-
-    def _created(self, manifest: Manifest, workload: Workload | None, now: int) -> int:
-        """Its age: when it came; of those that came together, the older timestamp first.
-
-        The first pods of a workload are as old as the workload.
-        """
-        written = manifest.metadata.creation_timestamp
-        if written is None and workload is not None and workload.applied == now:
-            written = workload.manifest.metadata.creation_timestamp
-        moment = timestamp(written, manifest.place, "metadata.creationTimestamp")
-        ranks = self._age_ranks
-        return now + (len(ranks) if moment is None else ranks.get(moment, len(ranks)))
+        uid = path if path not in self._uids else f"{path}#{len(self.records)}"
+        workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
+        if workload is None:
+            own = self.store.priority(pods.spec(manifest), manifest, "spec")
+            return pods.pod(manifest, uid, own, self._ages.of(manifest, now), self._cards)
+        theirs = workload.manners[workload.task_of(task)]
+        since = workload.manifest.metadata if workload.applied == now else None
+        return pods.pod(manifest, uid, theirs, self._ages.of(manifest, now, since), self._cards)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
-        group = self._groups.of_job(manifest)
-        workload = Workload(manifest, self._manners(manifest), now, group)
+        group = self._groups.of(manifest.key)
+        workload = Workload(manifest, manners(manifest, self.store), now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
@@ -330,24 +295,13 @@ class World:
         self._workloads[manifest.key] = workload
         if old is None:
             self._adopt(workload)
-        elif old.differs(manifest):
+        for uid in workload.all_pods() if group else ():
+            self._join(self.records[uid])
+            self._dependents.note(self.records[uid])
+            self._restate_pods([uid])
+        if old is not None and old.differs(manifest):
             self._end_all(workload.all_pods(), now)
         self._reconcile(workload, now)
-
-    def _manners(self, manifest: Manifest) -> dict[str, Manners]:
-        """How the pods of a workload behave, by task; a Job's class is that of all its tasks."""
-        found = faces(manifest)
-        if not isinstance(manifest.content, GangJobWire):
-            (face,) = found
-            return {"": self.store.priority(face.spec, manifest, face.spec_field)}
-        named = jobs.spec(manifest).priority_class_name
-        manners = {}
-        for task, face in zip(jobs.tasks(manifest), found, strict=True):
-            spec = face.spec or PodSpec()
-            if named and not spec.priority_class_name and spec.priority is None:
-                spec = PodSpec(priority_class_name=named, preemption_policy=spec.preemption_policy)
-            manners[task.name] = self.store.priority(spec, manifest, face.spec_field)
-        return manners
 
     def _adopt(self, workload: Workload) -> None:
         """Pods that were there first, and name this owner."""
@@ -357,8 +311,18 @@ class World:
                 if record.alive:
                     workload.add(uid, record.pod.task)
 
+    def _join(self, record: PodRecord) -> None:
+        """The pods of an owner that has a group are in it, unless they name another."""
+        group = self._groups.of(record.owner) if record.owner is not None else ""
+        if group and record.ties.gang is None:
+            record.ties = replace(record.ties, gang=group)
+
     def _drop_workload(self, key: Key, now: int) -> None:
+        """An owner goes with its pods, those that have ended as well."""
         self._end_all(self._workloads.pop(key).all_pods(), now)
+        for record in self.records.values():
+            if record.owner == key:
+                self._groups.note(record, "Deleted")
 
     def _end_all(self, uids: list[str], now: int) -> None:
         """Delete pods without their owner replacing them one by one."""

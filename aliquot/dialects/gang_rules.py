@@ -6,21 +6,19 @@ to where they are read.
 
 from collections.abc import Iterator
 
-from aliquot.dialects import gangs, jobs, volcano
+from aliquot.dialects import gangs, jobs
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.made_groups import group_name
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.templates import faces
-
-GANGS_START_TOGETHER = False
-"""Does the engine start the pods of a gang together? Until it does, gangs are refused: pods that
-start one by one may hold for ever what the others wait for."""
+from aliquot.dialects.volcano import MIN_MEMBER, MIN_RESOURCES
+from aliquot.dialects.wire import GangJobWire
 
 
 def check_gang(manifest: Manifest) -> Iterator[Finding]:
     """What is wrong with one PodGroup, or worth a word."""
     said = gangs.spec(manifest)
     yield from tasks_that_count(manifest)
-    yield from _not_yet(manifest, gangs.gang(manifest).min_member, "spec.minMember")
     wishes = {
         "spec.scheduleTimeoutSeconds": said.schedule_timeout_seconds,
         "spec.networkTopology": said.network_topology,
@@ -32,8 +30,6 @@ def check_gang(manifest: Manifest) -> Iterator[Finding]:
 def check_job(manifest: Manifest) -> Iterator[Finding]:
     """What is wrong with one of Volcano's Jobs, or worth a word."""
     said = jobs.spec(manifest)
-    group = jobs.pod_group(manifest)
-    yield from _not_yet(manifest, gangs.gang(group).min_member, "spec.minAvailable")
     wishes = {"spec.policies": said.policies, "spec.networkTopology": said.network_topology}
     for number, task in enumerate(said.tasks or []):
         at = f"spec.tasks[{number}]"
@@ -45,13 +41,15 @@ def check_job(manifest: Manifest) -> Iterator[Finding]:
 
 
 def check_member(manifest: Manifest) -> Iterator[Finding]:
-    """What is worth a word about how a pod, or what makes pods, asks for a gang."""
+    """Owners of pods ask for a gang by annotation; pods that name one are in that instead."""
+    if group_name(manifest) is not None and not isinstance(manifest.content, GangJobWire):
+        return
     places = [("metadata", manifest.metadata)]
     places += [(each.metadata_field, each.metadata) for each in faces(manifest) if each.at]
     for where, metadata in places:
-        for key in volcano.NOT_YET:
+        for key in (MIN_MEMBER, MIN_RESOURCES):
             if key in (metadata.annotations or {}):
-                problem = "is not considered yet; write a PodGroup, and name it in the pods"
+                problem = "has no effect here; write a PodGroup, and name it in the pods"
                 yield manifest.finding("warning", f"{where}.annotations[{key}]", problem)
 
 
@@ -62,13 +60,6 @@ def tasks_that_count(manifest: Manifest) -> Iterator[Finding]:
     if total > fewest:
         problem = f"has no effect: the tasks need {total} pods together, and minMember is {fewest}"
         yield manifest.finding("warning", "spec.minTaskMember", problem)
-
-
-def _not_yet(manifest: Manifest, fewest: int, field: str) -> Iterator[Finding]:
-    """One pod is a gang that any engine can start together."""
-    if fewest > 1 and not GANGS_START_TOGETHER:
-        problem = f"a gang of {fewest} pods that start together is not supported yet"
-        yield manifest.finding("error", field, problem)
 
 
 def _not_considered(manifest: Manifest, wishes: dict[str, object]) -> Iterator[Finding]:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from aliquot.dialects.documents import Body, Document
-from aliquot.dialects.manifest import VOLCANO_GROUP, Manifest, read
+from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.queues import DEFAULT
 from aliquot.dialects.wire import GangJobSpec, GangJobWire, TaskWire
 
@@ -55,44 +54,6 @@ def fewest(manifest: Manifest) -> int:
 def queue(manifest: Manifest) -> str:
     """The queue of all its pods."""
     return spec(manifest).queue or DEFAULT
-
-
-def pod_group(manifest: Manifest) -> Manifest:
-    """The group that Volcano would make for it, under its own name."""
-    said = spec(manifest)
-    metadata: Body = {
-        "name": manifest.name,
-        "namespace": manifest.namespace,
-        "ownerReferences": [owner_reference(manifest)],
-    }
-    if manifest.metadata.creation_timestamp is not None:
-        metadata["creationTimestamp"] = manifest.metadata.creation_timestamp
-    group: Body = {
-        "minMember": max(fewest(manifest), 1),
-        "minTaskMember": {task.name: task.fewest for task in tasks(manifest)},
-        "queue": queue(manifest),
-    }
-    if said.priority_class_name:
-        group["priorityClassName"] = said.priority_class_name
-    body = {
-        "apiVersion": f"{VOLCANO_GROUP}/v1beta1",
-        "kind": "PodGroup",
-        "metadata": metadata,
-        "spec": group,
-    }
-    made = read(Document(manifest.place, body))
-    assert made is not None
-    return made
-
-
-def owner_reference(manifest: Manifest) -> Body:
-    """What its pods and its group say of it."""
-    return {
-        "apiVersion": manifest.body["apiVersion"],
-        "kind": manifest.kind,
-        "name": manifest.name,
-        "controller": True,
-    }
 
 
 def _task(number: int, written: TaskWire, manifest: Manifest) -> Task:

@@ -137,6 +137,16 @@ def key(kind: str, namespace: str | None, name: str) -> Key:
     return (kind, "" if kind in _CLUSTER_WIDE else namespace or "default", name)
 
 
+def owner_reference(manifest: Manifest) -> Body:
+    """What its pods and its group say of an owner."""
+    return {
+        "apiVersion": manifest.body["apiVersion"],
+        "kind": manifest.kind,
+        "name": manifest.name,
+        "controller": True,
+    }
+
+
 def is_read(kind: str) -> bool:
     """Is it a kind that has a part here?"""
     return any(kind == known for _, known in _KINDS)

@@ -1,9 +1,9 @@
-"""Pods: what one asks for in all, and where it may run."""
+"""Pods as the engine sees them: above all, what one asks for in all, and where it may run."""
 
 from collections.abc import Mapping
 from functools import reduce
 
-from aliquot.dialects import amounts
+from aliquot.dialects import amounts, koordinator, volcano
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.gpu_memory import as_written
 from aliquot.dialects.labels import texts
@@ -12,12 +12,13 @@ from aliquot.dialects.wire import (
     Container,
     PodSpec,
     PodStatus,
+    PodWire,
     Quantities,
     ResourceRequirements,
     SelectorRequirement,
     SelectorTerm,
 )
-from aliquot.engine.objects import GPU_MEMORY, Requirement, Shape, Term, Toleration, Where
+from aliquot.engine.objects import GPU_MEMORY, Pod, Requirement, Shape, Term, Toleration, Where
 from aliquot.engine.quantity import text
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
@@ -25,6 +26,46 @@ _EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}
 _FINISHED = {"Succeeded", "Failed"}
 
 Sums = dict[str, int]
+Manners = tuple[int, bool]
+"""A priority, and whether it lets its pods preempt."""
+
+
+def pod(manifest: Manifest, uid: str, manners: Manners, created: int, cards: Cards) -> Pod:
+    """A pod by itself; its quota and its gang, other objects decide."""
+    said, doing = spec(manifest), status(manifest)
+    metadata = manifest.metadata
+    labels = texts(metadata.labels, manifest, "metadata.labels")
+    priority, preempts = manners
+    return Pod(
+        uid=uid,
+        namespace=manifest.namespace,
+        name=manifest.name,
+        shape=shape(said, doing, manifest, cards),
+        priority=priority,
+        created=created,
+        node=said.node_name or None,
+        nominated=doing.nominated_node_name or None,
+        gated=bool(said.scheduling_gates),
+        terminating=metadata.deletion_timestamp is not None,
+        preempts=preempts,
+        preemptible=koordinator.is_preemptible(labels) and volcano.is_preemptable(metadata),
+        labels=tuple(sorted(labels.items())),
+        task=volcano.ties(metadata, manifest).task,
+    )
+
+
+def spec(manifest: Manifest) -> PodSpec:
+    """What is written about it; an empty one, if nothing is."""
+    content = manifest.content
+    assert isinstance(content, PodWire)
+    return content.spec or PodSpec()
+
+
+def status(manifest: Manifest) -> PodStatus:
+    """How it is doing; an empty one, if nothing is known."""
+    content = manifest.content
+    assert isinstance(content, PodWire)
+    return content.status or PodStatus()
 
 
 def shape(

@@ -4,15 +4,16 @@ As with other quotas, all queues are looked at as they stand together after a ch
 findings; it never raises and never changes anything.
 """
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 
 from aliquot.dialects import queues
-from aliquot.dialects.findings import Finding, few
+from aliquot.dialects.findings import Finding, Severity, few
 from aliquot.dialects.forest import Forest, circle
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.queues import KIND, ROOT, SPECIAL
 from aliquot.dialects.quota_rules import gpu_memory_in_gigabytes
-from aliquot.engine.objects import Amounts
+from aliquot.engine.objects import Amounts, Quota
 from aliquot.engine.quantity import text
 
 _HIERARCHY = ("volcano.sh/hierarchy", "volcano.sh/hierarchy-weights")
@@ -36,6 +37,7 @@ def check_queues(forest: Forest, coming: Container[str] = ()) -> Iterator[Findin
     """
     yield from parents_are_there(forest, coming)
     yield from no_circles(forest)
+    yield from children_within_parents(forest)
 
 
 def check_queue_change(
@@ -121,6 +123,47 @@ def parents_are_there(forest: Forest, coming: Container[str]) -> Iterator[Findin
             yield manifest.finding("warning", "spec.parent", problem)
         else:
             yield manifest.finding("error", "spec.parent", f"there is no parent queue {above}")
+
+
+def children_within_parents(forest: Forest) -> Iterator[Finding]:
+    """What children are guaranteed, and deserve, comes out of what their parent has.
+
+    Looked at is what the parent names, too. Each child may use as much as the parent; more than
+    that would be no use to it.
+    """
+    yield from _sums_within(forest, "error", _GUARANTEE, lambda queue: queue.min)
+    yield from _sums_within(forest, "warning", _DESERVED, lambda queue: queue.deserved)
+    for manifest, one in forest.queues:
+        ceiling = dict(forest.quotas[one.parent].max) if one.parent is not None else {}
+        for resource, high in one.max:
+            limit = ceiling.get(resource, high)
+            if high > limit:
+                numbers = f"{text(resource, high)} is above {text(resource, limit)}"
+                where = queues.field(manifest, _CAPABILITY, resource)
+                yield manifest.finding("error", where, f"{numbers} of its parent {one.parent}")
+
+
+def _sums_within(
+    forest: Forest, severity: Severity, where: str, amounts: Callable[[Quota], Amounts]
+) -> Iterator[Finding]:
+    """The child with which a sum goes above what the parent has is the one to be named."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for manifest, one in forest.queues:
+        if one.parent is None:
+            continue
+        limits = dict(amounts(forest.quotas[one.parent]))
+        for resource, amount in amounts(one):
+            before = sums[one.parent, resource]
+            sums[one.parent, resource] = total = before + amount
+            if before <= limits.get(resource, total) < total:
+                word = where.split(".")[1]
+                numbers = (
+                    f"{text(resource, total)} together, above {text(resource, limits[resource])}"
+                )
+                problem = (
+                    f"with this queue, the children of {one.parent} have a {word} of {numbers}"
+                )
+                yield manifest.finding(severity, queues.field(manifest, where, resource), problem)
 
 
 def no_circles(forest: Forest) -> Iterator[Finding]:

@@ -201,13 +201,16 @@ def guarantees_within_capacity(
 ) -> Iterator[Finding]:
     """Guarantees that add up to more than the nodes have cannot all be kept at once.
 
-    What a quota guarantees comes out of what its parent does.
+    What a quota guarantees comes out of what those above it do, if they guarantee any of it.
     """
+    by_name = {bounds.name: bounds for _, bounds in quotas}
     nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
     capacity = dict(plus(*(each.allocatable for each in nodes)))
     total: dict[str, int] = {}
     for manifest, bounds in quotas:
-        for resource, amount in bounds.min if bounds.parent is None else ():
+        for resource, amount in bounds.min:
+            if _is_guaranteed_above(bounds, resource, by_name):
+                continue
             before = total.get(resource, 0)
             total[resource] = before + amount
             have = capacity.get(resource, 0)
@@ -215,6 +218,14 @@ def guarantees_within_capacity(
                 sums = f"{text(resource, total[resource])} of {text(resource, have)} {resource}"
                 problem = f"with this quota, guarantees add up to {sums} that the nodes have"
                 yield manifest.finding("warning", bound_field(manifest, "min", resource), problem)
+
+
+def _is_guaranteed_above(quota: Quota, resource: str, by_name: Mapping[str, Quota]) -> bool:
+    while quota.parent is not None:
+        quota = by_name[quota.parent]
+        if any(name == resource for name, _ in quota.min):
+            return True
+    return False
 
 
 def bound_field(manifest: Manifest, word: str, resource: str) -> str:

@@ -20,8 +20,8 @@ JOB_QUEUE = "volcano.sh/queue-name"
 TASK = "volcano.sh/task-spec"
 JOB = "volcano.sh/job-name"
 PREEMPTABLE = "volcano.sh/preemptable"
-NOT_YET = ("scheduling.volcano.sh/group-min-member", "scheduling.volcano.sh/group-min-resources")
-"""By these, owners ask for a gang without writing one."""
+MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+MIN_RESOURCES = "scheduling.volcano.sh/group-min-resources"
 
 _YES = {"1", "t", "T", "TRUE", "true", "True"}
 
@@ -45,7 +45,7 @@ def ties(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Tie
     """What the metadata of a pod say; two words that differ are refused."""
     if not metadata.annotations and not metadata.labels:
         return NO_TIES
-    gang, gang_field = _word(
+    gang, gang_field = word(
         [
             *((metadata.annotations, f"{field}.annotations", key) for key in GROUP_ANNOTATIONS),
             *((metadata.labels, f"{field}.labels", key) for key in GROUP_LABELS),
@@ -53,7 +53,7 @@ def ties(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Tie
         manifest,
     )
     queue, queue_field = queue_named(metadata, manifest, field)
-    task, _ = _word([(metadata.annotations, f"{field}.annotations", TASK)], manifest)
+    task, _ = word([(metadata.annotations, f"{field}.annotations", TASK)], manifest)
     return Ties(gang, gang_field, queue, queue_field, task or "")
 
 
@@ -65,7 +65,7 @@ def queue_named(
         (metadata.annotations, f"{field}.annotations", QUEUE),
         (metadata.labels, f"{field}.labels", JOB_QUEUE),
     ]
-    return _word(places, manifest)
+    return word(places, manifest)
 
 
 def is_preemptable(metadata: Metadata) -> bool:
@@ -76,7 +76,7 @@ def is_preemptable(metadata: Metadata) -> bool:
     return True
 
 
-def _word(
+def word(
     places: Sequence[tuple[Mapping[str, Any] | None, str, str]], manifest: Manifest
 ) -> tuple[str | None, str]:
     """One name and where it stands; under several keys, it must be the same."""
@@ -87,8 +87,8 @@ def _word(
             raise manifest.error(f"{field}[{key}]", "must be text")
         if text(value):
             found[f"{field}[{key}]"] = text(value)
-    (first, word), *others = found.items() or [("", None)]
+    (first, said), *others = found.items() or [("", None)]
     for field, other in others:
-        if other != word:
-            raise manifest.error(field, f"is {other!r}, but {first} is {word!r}")
-    return word, first
+        if other != said:
+            raise manifest.error(field, f"is {other!r}, but {first} is {said!r}")
+    return said, first

@@ -93,17 +93,26 @@ SHARED: list[Body] = [
     node("n", cpu=40, gpu=8),
     queue("default", {"gpu": 1}, {"cpu": 30, "gpu": 8}, weight=1),
     queue("root", weight=1),
-    pod_group("a/one", queue="default", minMember=1, minTaskMember={"x": 1}),
+    pod_group("a/one", queue="default", minMember=2, minTaskMember={"x": 1}),
     pod_group("b/two", "scheduling.x-k8s.io/v1alpha1", minResources={"cpu": 1}),
     annotated(pod("a/p", {"gpu": 1}, {"duration": "1m"}), group="one", queue="default"),
+    annotated(pod("a/q", {"gpu": 1}), group="one", **{"volcano.sh/task-spec": "x"}),
     annotated(pod("b/p", {"gpu": 1}), **{"volcano.sh/preemptable": "false"}),
     namespace("b", queue="default"),
     resource_quota("a/rq", **{"volcano.sh/namespace.weight": "3", "cpu": 20}),
     gang_job(
         "a/train",
         task("ps", 1, {"cpu": 1}),
-        task(None, 3, {"gpu": 1}, minAvailable=0),
-        minAvailable=1,
+        task(None, 3, {"gpu": 1}, minAvailable=1),
+        minAvailable=2,
+    ),
+    annotated(
+        workload("Deployment", "b/web", {"cpu": 1}, replicas=2),
+        queue="default",
+        **{
+            "scheduling.volcano.sh/group-min-member": "2",
+            "scheduling.volcano.sh/group-min-resources": '{"cpu": "2"}',
+        },
     ),
     timeline(
         {"at": 9, "apply": [gang_job("a/train", task("ps", 2), minAvailable=1)]},
@@ -111,7 +120,7 @@ SHARED: list[Body] = [
         {"at": 30, "apply": [namespace("b"), queue("default", {}, {"gpu": 2}, state="Closed")]},
     ),
 ]
-"""What runs under any policy: queues that come with Volcano, gangs of one."""
+"""What runs under any policy: queues that come with Volcano, and gangs."""
 VOLCANO: list[Body] = [
     *SHARED[:-1],
     queue("research", {"gpu": 4}, {"gpu": 8}, weight=3, deserved={"nvidia.com/gpu": 6}),

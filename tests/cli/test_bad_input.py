@@ -158,8 +158,7 @@ def test_configuration_is_checked_to_the_last_key(
         assert word in message
 
 
-def test_policies_and_kinds_that_are_not_there_yet(aliquot: Run) -> None:
-    assert "queues" in refused(aliquot, [node()], "--policy", "queues")
+def test_kinds_that_are_not_there_yet(aliquot: Run) -> None:
     gpu = {"apiVersion": "tensor-fusion.ai/v1", "kind": "GPU"}
     assert "not supported yet" in refused(aliquot, [{**gpu, "metadata": {"name": "g"}}])
 

@@ -388,7 +388,7 @@ def test_validate_knows_the_configured_policy(aliquot: Run) -> None:
     assert len(findings(aliquot, nos, code=0 if "fair" in POLICIES else 1)) == (
         0 if "fair" in POLICIES else 1
     )
-    missing = {**CONFIG, "profiles": [{"schedulerName": "x", "policy": "queues"}]}
+    missing = {**CONFIG, "profiles": [{"schedulerName": "x", "policy": "best"}]}
     ran = aliquot("validate", [nos], "--config", [missing])
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
 

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 import yaml
 
-from aliquot.dialects.gang_rules import GANGS_START_TOGETHER
-from aliquot.engine.policies import POLICIES
 from tests.cli.conftest import Run
 from tests.cli.manifests import Body, labelled, node, pod, quota, timeline, tree_quota, workload
 from tests.cli.volcano import (
@@ -24,8 +22,6 @@ CONFIG = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
 CAPACITY = {**CONFIG, "profiles": [{"schedulerName": "aliquot", "policy": "capacity"}]}
 QUEUES = [node("n", cpu=8), queue("q", {"cpu": 4}, {"cpu": 6}), queue("r", {"cpu": 4})]
 NAMED = "metadata.annotations[scheduling.volcano.sh/queue-name]"
-not_yet = pytest.mark.skipif("queues" in POLICIES, reason="the policy is there")
-no_gangs = pytest.mark.skipif(GANGS_START_TOGETHER, reason="gangs start together")
 
 
 def validated(aliquot: Run, *documents: Any, code: int, config: Body = CAPACITY) -> list[Body]:
@@ -58,12 +54,11 @@ def deletion(name: str) -> Body:
     return {"kind": "Queue", "name": name}
 
 
-@not_yet
 def test_queues_ask_for_their_policy(aliquot: Run) -> None:
-    problem = "asks for policy queues (there is Queue q), which is not available yet"
-    assert f"Queue q: kind: {problem}" in refused(aliquot, *QUEUES)
-    (found,) = validated(aliquot, *QUEUES, code=1, config=CONFIG)
-    assert problem in found["problem"]
+    ran = aliquot("simulate", [*QUEUES, annotated(pod("a/p", {"cpu": 1}), queue="q")], "-o", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out)["policy"] == "queues"
+    assert validated(aliquot, *QUEUES, code=0, config=CONFIG) == []
 
 
 def test_queues_that_come_with_volcano_ask_for_nothing(aliquot: Run) -> None:
@@ -131,23 +126,22 @@ def test_objects_show_what_queues_hold_and_jobs_make(aliquot: Run) -> None:
     bodies = {
         (each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(ran.out)
     }
-    assert bodies["Queue", "q"]["status"] == {"state": "Open", "allocated": {"cpu": "1"}}
+    status = bodies["Queue", "q"]["status"]
+    assert (status["state"], status["allocated"]) == ("Open", {"cpu": "1"})
+    assert bodies["Job", "j"]["status"]["state"] == {"phase": "Running"}
     assert bodies["PodGroup", "j"]["spec"]["queue"] == "q"
     made = bodies["Pod", "j-0"]["metadata"]
     assert made["annotations"]["scheduling.k8s.io/group-name"] == "j"
     assert made["labels"]["volcano.sh/task-spec"] == "m"
 
 
-@no_gangs
-def test_gangs_are_refused_by_both_commands(aliquot: Run) -> None:
+def test_gangs_are_taken_by_both_commands(aliquot: Run) -> None:
     for group in ("scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"):
-        gang = pod_group("a/g", group, minMember=2)
-        words = refused(aliquot, node(), gang, annotated(pod("a/p"), group="g"))
-        problem = "a gang of 2 pods that start together is not supported yet"
-        assert f"PodGroup a/g: spec.minMember: {problem}" in words
-        assert said(aliquot, gang, code=1) == [("error", "spec.minMember", problem)]
-    words = refused(aliquot, node(), gang_job("a/j", task("x", 2)))
-    assert "Job a/j: spec.minAvailable: a gang of 2 pods" in words
+        members = [annotated(pod(f"a/p-{number}"), group="g") for number in range(2)]
+        documents = [node(), pod_group("a/g", group, minMember=2), *members]
+        assert {each["phase"] for each in simulated(aliquot, *documents)["pods"]} == {"Running"}
+        assert said(aliquot, *documents, code=0) == []
+    assert said(aliquot, node(), gang_job("a/j", task("x", 2)), code=0) == []
 
 
 def test_what_is_named_and_not_there(aliquot: Run) -> None:
@@ -248,6 +242,10 @@ def test_guarantees_beyond_the_nodes(aliquot: Run) -> None:
     ((severity, field, problem),) = said(aliquot, *QUEUES, queue("s", {"cpu": 1}), code=0)
     assert (severity, field) == ("warning", "spec.guarantee.resource[cpu]")
     assert problem == "with this quota, guarantees add up to 9 of 8 cpu that the nodes have"
+    silent = [queue("top"), queue("s", {"cpu": 1}, parent="top")]
+    assert said(aliquot, *QUEUES, *silent, code=0) == [(severity, field, problem)]
+    below = queue("s", {"cpu": 1}, parent="q")
+    assert said(aliquot, *QUEUES, below, code=0) == []
 
 
 def test_a_pod_that_is_more_than_its_queue(aliquot: Run) -> None:

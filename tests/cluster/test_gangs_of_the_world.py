@@ -1,14 +1,31 @@
 """What the embedded cluster tells of gangs, and of the pods in gangs and queues, step by step."""
 
 from aliquot.cluster.changes import Change
+from aliquot.cluster.record import Phase
 from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.forest import Special
 from aliquot.dialects.manifest import Key
-from aliquot.engine.events import Event, GangGone, GangSet, PodSet, QuotaGone, QuotaSet
+from aliquot.engine.events import (
+    Event,
+    GangGone,
+    GangSet,
+    PodSet,
+    QuotaGone,
+    QuotaSet,
+    WeightSet,
+)
 from aliquot.engine.objects import Gang, Pod
 from tests.cli.manifests import Body, node, pod, quota, workload
-from tests.cli.volcano import annotated, gang_job, namespace, pod_group, queue, task
+from tests.cli.volcano import (
+    annotated,
+    gang_job,
+    namespace,
+    pod_group,
+    queue,
+    resource_quota,
+    task,
+)
 from tests.dialects.manifests import read
 
 VIP = {
@@ -25,6 +42,7 @@ class Cluster:
     def __init__(self, special: Special = "volcano") -> None:
         self.gangs: dict[str, Gang] = {}
         self.quotas: set[str] = set()
+        self.weights: list[tuple[str, int]] = []
         self.told = 0
         self.world = World(self._take, Cards(), special=special)
 
@@ -34,11 +52,14 @@ class Cluster:
                 self.gangs[gang.name] = gang
             case GangGone(name):
                 del self.gangs[name]
-            case QuotaSet(each):
-                self.quotas.add(each.name)
+            case QuotaSet(quota):
+                self.quotas.add(quota.name)
             case QuotaGone(name):
                 self.quotas.discard(name)
-            case PodSet():
+            case WeightSet(space, weight):
+                self.weights.append((space, weight))
+            case PodSet(each):
+                assert each.gang is None or each.gang in self.gangs
                 self.told += 1
 
     def step(self, *apply: Body, delete: tuple[Key, ...] = (), at: int = 0) -> int:
@@ -54,9 +75,9 @@ class Cluster:
     def queues(self) -> dict[str, str | None]:
         return {path: each.quota for path, each in self.pods().items()}
 
-    def lose(self, path: str) -> None:
-        """Evict a pod."""
-        self.world.end(self.pods()[path].uid, "Evicted", 0)
+    def lose(self, path: str, phase: Phase = "Evicted") -> None:
+        """End a pod."""
+        self.world.end(self.pods()[path].uid, phase, 0)
 
 
 def test_the_default_queue_is_there_from_the_start() -> None:
@@ -155,7 +176,8 @@ def test_a_job_makes_the_pods_of_its_tasks_and_their_gang() -> None:
     }
     assert {(each.gang, each.quota, each.priority) for each in pods.values()} == {("a/j", "q", 50)}
     assert dict(pods["a/j-1"].shape.requests)["cpu"] == 2000
-    assert cluster.gangs == {"a/j": Gang("a/j", 2, (("master", 1), ("worker", 1)), (), "q", 50)}
+    tasks = (("master", 1), ("worker", 1))
+    assert cluster.gangs == {"a/j": Gang("a/j", 2, tasks, (("cpu", 2000),), "q", 50)}
     cluster.step(delete=(("Job", "a", "j"),))
     assert (cluster.pods(), cluster.gangs) == ({}, {})
 
@@ -169,7 +191,7 @@ def test_a_lost_pod_is_replaced_by_one_of_its_task() -> None:
         "a/j-2": "worker",
         "a/j-3": "master",
     }
-    cluster.world.end(cluster.pods()["a/j-1"].uid, "Succeeded", 0)
+    cluster.lose("a/j-1", "Succeeded")
     assert sorted(cluster.pods()) == ["a/j-2", "a/j-3"]
 
 
@@ -227,3 +249,130 @@ def test_a_pod_that_is_to_be_spared() -> None:
     cluster = Cluster()
     cluster.step(annotated(pod("a/p"), **{"volcano.sh/preemptable": "false"}), pod("a/q"))
     assert [each.preemptible for each in cluster.pods().values()] == [False, True]
+
+
+def weighed(path: str, weight: object) -> Body:
+    return resource_quota(path, **{"volcano.sh/namespace.weight": weight})
+
+
+def test_weights_follow_resource_quotas() -> None:
+    cluster = Cluster()
+    cluster.step(weighed("a/x", 3), weighed("a/y", 5), weighed("b/x", 2), weighed("c/x", 1))
+    cluster.step(weighed("a/y", 5), pod("a/p"))
+    assert cluster.weights == [("a", 5), ("b", 2)]
+    cluster.weights.clear()
+    cluster.step(weighed("a/y", 0))
+    cluster.step(delete=(("ResourceQuota", "a", "x"),))
+    cluster.step(delete=(("Namespace", "", "b"),))
+    assert cluster.weights == [("a", 3), ("a", 1), ("b", 1)]
+
+
+def test_a_weight_is_told_before_the_pods_it_counts_for() -> None:
+    told: list[str] = []
+    world = World(lambda event: told.append(type(event).__name__), Cards())
+    world.change(Change(0, (read(pod("a/p")), read(weighed("a/x", 3)))))
+    assert told == ["WeightSet", "PodSet"]
+
+
+def test_a_gang_knows_how_its_pods_ended() -> None:
+    cluster = Cluster()
+    cluster.step(gang_job("a/j", task("master", 1), task("worker", 2)))
+    cluster.lose("a/j-1", "Succeeded")
+    cluster.lose("a/j-0", "Failed")
+    cluster.lose("a/j-2")
+    gang = cluster.gangs["a/j"]
+    assert (gang.done, gang.failed) == ((("worker", 1),), 1)
+    cluster.step(gang_job("a/j", task("master", 1), task("worker", 2), minAvailable=2))
+    assert (cluster.gangs["a/j"].done, cluster.gangs["a/j"].min_member) == ((("worker", 1),), 2)
+    cluster.step(delete=(("Job", "a", "j"),))
+    cluster.step(gang_job("a/j", task("worker", 2)))
+    assert (cluster.gangs["a/j"].done, cluster.gangs["a/j"].failed) == ((), 0)
+
+
+def test_a_gang_is_told_before_the_next_pod_of_it() -> None:
+    told: list[str] = []
+    world = World(lambda event: told.append(type(event).__name__), Cards())
+    world.change(Change(0, (read(gang_job("a/j", task("x", 1))),)))
+    told.clear()
+    world.end("a/j-0", "Failed", 0)
+    assert told == ["PodGone", "GangSet", "PodSet"]
+
+
+def test_a_gang_that_comes_after_the_end_of_its_pods() -> None:
+    cluster = Cluster()
+    ended = {**annotated(pod("a/p"), group="g"), "status": {"phase": "Succeeded"}}
+    cluster.step(ended, {**annotated(pod("a/q"), group="g"), "status": {"phase": "Failed"}})
+    cluster.step(pod_group("a/g", minMember=2), ended)
+    assert (cluster.gangs["a/g"].done, cluster.gangs["a/g"].failed) == ((("", 1),), 1)
+    cluster.step(annotated(pod("a/p"), group="g"))
+    cluster.step(delete=(("Pod", "a", "q"),))
+    assert (cluster.gangs["a/g"].done, cluster.gangs["a/g"].failed) == ((), 0)
+
+
+def test_pods_have_at_least_the_priority_of_their_gang() -> None:
+    cluster = Cluster()
+
+    def priorities() -> dict[str, int]:
+        return {path: each.priority for path, each in cluster.pods().items()}
+
+    low, high = (
+        annotated(pod(f"a/{name}", priority=own), group="g")
+        for name, own in (("low", 7), ("high", 99))
+    )
+    cluster.step(VIP, low, high, pod("a/alone"))
+    assert priorities() == {"a/low": 7, "a/high": 99, "a/alone": 0}
+    assert cluster.step(pod_group("a/g", priorityClassName="vip")) == 2
+    assert priorities() == {"a/low": 50, "a/high": 99, "a/alone": 0}
+    assert cluster.step({**VIP, "value": 100}) == 2
+    assert priorities() == {"a/low": 100, "a/high": 100, "a/alone": 0}
+    cluster.step(delete=(("PriorityClass", "", "vip"),))
+    assert priorities() == {"a/low": 7, "a/high": 99, "a/alone": 0}
+    cluster.step({**VIP, "value": -5}, pod_group("a/g"))
+    assert priorities() == {"a/low": 7, "a/high": 99, "a/alone": 0}
+
+
+def together(kind: str = "Deployment", **said: str) -> Body:
+    """An owner of three pods, two of which start together."""
+    count = {"parallelism": 3} if kind == "Job" else {"replicas": 3}
+    minimum = {"scheduling.volcano.sh/group-min-member": "2"}
+    return annotated(workload(kind, "a/web", {"cpu": 1}, **count), **minimum, **said)
+
+
+def test_the_pods_of_an_owner_that_asks_for_a_group_are_in_it() -> None:
+    cluster = Cluster()
+    cluster.step(queue("q"), together(queue="q"))
+    assert cluster.gangs == {"a/podgroup-web": Gang("a/podgroup-web", 2, quota="q")}
+    assert {(each.gang, each.quota) for each in cluster.pods().values()} == {
+        ("a/podgroup-web", "q")
+    }
+    cluster.lose("a/web-0")
+    assert cluster.pods()["a/web-3"].gang == "a/podgroup-web"
+    cluster.step(workload("Deployment", "a/web", {"cpu": 1}, replicas=3))
+    assert (cluster.gangs, {each.gang for each in cluster.pods().values()}) == ({}, {None})
+    cluster.step(together())
+    assert {each.gang for each in cluster.pods().values()} == {"a/podgroup-web"}
+    cluster.step(delete=(("Deployment", "a", "web"),))
+    assert (cluster.gangs, cluster.pods()) == ({}, {})
+
+
+def test_pods_that_are_given_are_in_the_group_of_their_owner() -> None:
+    cluster = Cluster()
+    given, other = pod("a/web-x"), annotated(pod("a/web-y"), group="own")
+    for each in (given, other):
+        each["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "web", "controller": True}]
+    cluster.step(together("Job"), given, other, pod_group("a/own"))
+    assert {path: each.gang for path, each in cluster.pods().items()} == {
+        "a/web-x": "a/podgroup-web",
+        "a/web-y": "a/own",
+        "a/web-0": "a/podgroup-web",
+    }
+
+
+def test_an_owner_that_makes_no_pods_has_no_group() -> None:
+    cluster = Cluster()
+    below = together("ReplicaSet")
+    owner = {"kind": "Deployment", "name": "web", "controller": True}
+    below["metadata"] |= {"name": "web-1", "ownerReferences": [owner]}
+    cluster.step(together())
+    cluster.step(below)
+    assert list(cluster.gangs) == ["a/podgroup-web-1"]

@@ -6,8 +6,9 @@ import pytest
 
 from aliquot.dialects.gang_rules import check_gang, check_job, check_member
 from aliquot.dialects.gangs import gang
-from aliquot.dialects.jobs import Task, fewest, pod_group, tasks
-from aliquot.dialects.volcano import is_preemptable, ties
+from aliquot.dialects.jobs import Task, fewest, tasks
+from aliquot.dialects.made_groups import group_name, pod_group
+from aliquot.dialects.volcano import MIN_MEMBER, MIN_RESOURCES, is_preemptable, ties
 from aliquot.engine.objects import Gang
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload
@@ -111,14 +112,9 @@ def test_jobs_that_make_no_sense(job: Body, words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_gangs_are_refused_until_they_start_together() -> None:
-    (found,) = check_gang(read(group("a/g", minMember=3)))
-    assert (found.severity, found.field) == ("error", "spec.minMember")
-    assert found.problem == "a gang of 3 pods that start together is not supported yet"
-    (found,) = check_job(read(gang_job("a/j", task("x", 2))))
-    assert (found.severity, found.field) == ("error", "spec.minAvailable")
-    assert list(check_gang(read(group("a/g")))) == []
-    assert list(check_job(read(gang_job("a/j", task("x", 2), minAvailable=1)))) == []
+def test_gangs_need_no_word() -> None:
+    assert list(check_gang(read(group("a/g", minMember=3)))) == []
+    assert list(check_job(read(gang_job("a/j", task("x", 2))))) == []
 
 
 def test_what_is_not_considered_is_said() -> None:
@@ -130,10 +126,71 @@ def test_what_is_not_considered_is_said() -> None:
         "spec.tasks[0].policies",
     ]
     assert {each.severity for each in found} == {"warning"}
-    owner = workload("Deployment", "a/web", {})
-    key = "scheduling.volcano.sh/group-min-member"
-    (said,) = check_member(read(annotated(owner, **{key: "3"})))
-    assert (said.severity, said.field) == ("warning", f"metadata.annotations[{key}]")
+    (said,) = check_member(read(annotated(pod("a/p"), **{MIN_MEMBER: "3"})))
+    assert (said.severity, said.field) == ("warning", f"metadata.annotations[{MIN_MEMBER}]")
+
+
+def test_a_job_needs_what_its_most_important_pods_ask_for() -> None:
+    parts = (
+        task("few", 2, {"cpu": 1, "memory": "1Gi"}),
+        task("many", 8, {"cpu": 2, "gpu": 1}),
+    )
+    job = read(gang_job("a/j", *parts, minAvailable=5))
+    assert pod_group(job).body["spec"]["minResources"] == {
+        "cpu": "8",
+        "memory": "2Gi",
+        "nvidia.com/gpu": "3",
+    }
+    made = pod_group(job, {"few": 0, "many": 9})
+    assert made.body["spec"]["minResources"] == {"cpu": "10", "nvidia.com/gpu": "5"}
+    assert "minResources" not in pod_group(read(gang_job("a/j", task("x", 2)))).body["spec"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "Job"])
+def test_an_owner_asks_for_a_group(kind: str) -> None:
+    owner = workload(kind, "a/web", {"cpu": 1}, replicas=3)
+    assert group_name(read(owner)) is None
+    body = annotated(owner, queue="q", **{MIN_MEMBER: "3", MIN_RESOURCES: '{"cpu": 3, "gpu": "1"}'})
+    made = pod_group(read(body))
+    assert made.key == ("PodGroup", "a", "podgroup-web")
+    assert gang(made) == Gang("a/podgroup-web", 3, (), (("cpu", 3000), ("gpu", 1)), "q")
+    assert made.body["metadata"]["ownerReferences"][0]["kind"] == kind
+    assert list(check_member(read(body))) == []
+
+
+def test_a_template_may_ask_for_the_group() -> None:
+    owner = workload("Deployment", "a/web", {}, replicas=3)
+    owner["spec"]["template"] = annotated(owner["spec"]["template"], queue="q", **{MIN_MEMBER: 2})
+    assert gang(pod_group(read(owner))) == Gang("a/podgroup-web", 2, quota="q")
+    with pytest.raises(InputError) as caught:
+        pod_group(read(annotated(owner, **{MIN_MEMBER: "3"})))
+    assert caught.value.field == f"spec.template.metadata.annotations[{MIN_MEMBER}]"
+    owner["spec"]["template"] = annotated(owner["spec"]["template"], group="g")
+    assert group_name(read(owner)) is None
+    (said,) = check_member(read(owner))
+    assert said.problem == "has no effect here; write a PodGroup, and name it in the pods"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        (MIN_MEMBER, "0", "'0' is no whole number of at least 1"),
+        (MIN_MEMBER, "many", "'many' is no whole number"),
+        (MIN_MEMBER, "9" * 30, "is no whole number"),
+        (MIN_MEMBER, {"a": 1}, "must be text"),
+        (MIN_RESOURCES, "cpu=1", "'cpu=1' is no JSON map of quantities"),
+        (MIN_RESOURCES, "[1]", "'[1]' is no JSON map of quantities"),
+        (MIN_RESOURCES, '{"\\ud800": 1}', "is no JSON map of quantities"),
+        (MIN_RESOURCES, '{"cpu": "x"}', "'x' is not a quantity"),
+        (MIN_RESOURCES, '{"cpu": -1}', "-1 is negative"),
+    ],
+)
+def test_annotations_that_make_no_sense(key: str, value: Any, words: str) -> None:
+    owner = annotated(workload("Deployment", "a/web", {}), **{key: value})
+    with pytest.raises(InputError) as caught:
+        pod_group(read(owner))
+    assert caught.value.field.startswith(f"metadata.annotations[{key}]")
+    assert words in caught.value.problem
 
 
 @pytest.mark.parametrize(

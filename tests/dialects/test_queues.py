@@ -192,6 +192,30 @@ def test_no_circles() -> None:
     assert forest(*ring, below).quotas["d"].parent == "a"
 
 
+def test_children_within_their_parent() -> None:
+    top = queue("top", {"cpu": 4}, {"cpu": 8}, deserved={"cpu": 6})
+    fine = [queue(name, {"cpu": 2, GPU: 9}, {"cpu": 8}, parent="top") for name in ("a", "b")]
+    assert together(top, *fine, queue("free", {"cpu": 99}, {"cpu": 99}, deserved={GPU: 9})) == []
+    assert together(top, *fine, queue("c", {"cpu": 1}, parent="top")) == [
+        (
+            "error",
+            "Queue c",
+            "with this queue, the children of top have a guarantee of 5 together, above 4",
+        )
+    ]
+    assert together(top, queue("c", {}, {"cpu": 9}, parent="top")) == [
+        ("error", "Queue c", "9 is above 8 of its parent top")
+    ]
+    halves = [queue(name, parent="top", deserved={"cpu": "3500m"}) for name in ("a", "b", "c")]
+    assert together(top, *halves) == [
+        (
+            "warning",
+            "Queue b",
+            "with this queue, the children of top have a deserved of 7 together, above 6",
+        )
+    ]
+
+
 def test_who_cannot_be_deleted() -> None:
     assert deleted("q", queue("other")) == []
     for name in ("default", "root"):

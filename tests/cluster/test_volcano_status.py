@@ -1,0 +1,100 @@
+"""What is written into queues, groups and Jobs of Volcano."""
+
+from typing import Any
+
+import pytest
+
+from aliquot.cluster import volcano_status
+from aliquot.engine.objects import Gang
+from aliquot.engine.reasons import Reason, Refusal
+from aliquot.engine.summary import GangSummary
+from tests.cli.manifests import Body
+from tests.cli.volcano import gang_job, pod_group, queue, task
+from tests.dialects.manifests import read
+
+PLUGINS = "scheduling.x-k8s.io/v1alpha1"
+GANG = Gang("a/g", 2, done=(("master", 1), ("worker", 3)), failed=2)
+
+
+def status_of_group(body: Body, summary: GangSummary) -> Body:
+    status: Body = volcano_status.group(read(body), GANG, summary)["status"]
+    return status
+
+
+def status_of_job(body: Body, **phases: int) -> Body:
+    status: Body = volcano_status.job(read(body), phases)["status"]
+    return status
+
+
+def test_a_queue_counts_its_gangs() -> None:
+    gangs = [GangSummary("a/g", "Running", 2, 2), GangSummary("a/h", "Inqueue", 2, 0)]
+    counters = {"pending": 0, "inqueue": 1, "running": 1, "unknown": 0, "completed": 0}
+    body = volcano_status.queue(read(queue("q")), {"cpu": 1500, "memory": 0}, gangs)
+    assert body["status"] == {"state": "Open", "allocated": {"cpu": "1500m"}, **counters}
+    closed = volcano_status.queue(read(queue("q", state="Closing")), {}, [])
+    assert closed["status"]["state"] == "Closing"
+
+
+def test_a_group_that_runs() -> None:
+    assert status_of_group(pod_group("a/g"), GangSummary("a/g", "Running", 2, 3)) == {
+        "phase": "Running",
+        "conditions": [
+            {
+                "type": "Scheduled",
+                "status": "True",
+                "reason": "enough pods of the gang have started",
+            }
+        ],
+        "running": 3,
+        "succeeded": 4,
+        "failed": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        (Reason.GANG_INCOMPLETE, "NotEnoughTasks"),
+        (Reason.QUEUE_OVER_DESERVED, "NotEnoughResources"),
+    ],
+)
+def test_a_group_that_waits_says_why(reason: Reason, word: str) -> None:
+    body = pod_group("a/g")
+    other = {"type": "Other", "status": "True"}
+    body["status"] = {"conditions": [other, {"type": "Scheduled", "status": "True"}]}
+    summary = GangSummary("a/g", "Inqueue", 2, 0, Refusal(reason, "the numbers"))
+    condition = {
+        "type": "Unschedulable",
+        "status": "True",
+        "reason": word,
+        "message": "the numbers",
+    }
+    assert status_of_group(body, summary)["conditions"] == [other, condition]
+
+
+@pytest.mark.parametrize(
+    ("phase", "word"),
+    [
+        ("Pending", "Pending"),
+        ("Inqueue", "Scheduling"),
+        ("Running", "Running"),
+        ("Unknown", "Unknown"),
+        ("Completed", "Finished"),
+    ],
+)
+def test_groups_of_the_scheduler_plugins(phase: Any, word: str) -> None:
+    found = status_of_group(pod_group("a/g", PLUGINS), GangSummary("a/g", phase, 2, 1))
+    assert found == {"phase": word, "scheduled": 1, "running": 1, "succeeded": 4, "failed": 2}
+
+
+def test_phases_of_a_job() -> None:
+    job = gang_job("a/j", task("master", 1), task("worker", 2), minAvailable=2)
+    assert status_of_job(job, Pending=2, Running=1, Evicted=4) == {
+        "state": {"phase": "Pending"},
+        "minAvailable": 2,
+        "pending": 2,
+        "running": 1,
+        "succeeded": 0,
+    }
+    assert status_of_job(job, Running=1, Succeeded=1, Pending=1)["state"] == {"phase": "Running"}
+    assert status_of_job(job, Succeeded=3)["state"] == {"phase": "Completed"}
