@@ -29,6 +29,7 @@ from aliquot.engine.policies import POLICIES, Policy, lower
 from aliquot.engine.policies.limits import max_gate
 from aliquot.engine.reasons import Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan
+from aliquot.engine.reservations import Reservations
 from aliquot.engine.state import State
 from aliquot.engine.summary import GangSummary, QueueSummary, QuotaSummary, summarise
 from aliquot.engine.trial import Trial
@@ -50,6 +51,8 @@ class Engine:
             path, turn = self._policy.path, self._policy.turn
             self.state.waiting.take_turns(partial(path, self.state), partial(turn, self.state))
         self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
+        hold_for = knobs.eviction.hold_for
+        self._reservations = Reservations(self.state, self._policy, self._holds, hold_for)
         self._trial = Trial(self.state, self._policy, self._holds)
         self._wakes = Wakes(self.state)
         self._now = 0
@@ -76,6 +79,7 @@ class Engine:
             self._wakes.by_what_came_free()
         if all(isinstance(decision, Hold) for decision in decisions):
             decisions.extend(self._use_what_is_idle())
+        decisions.extend(self._reservations.reserve(now))
         return decisions
 
     def _use_what_is_idle(self) -> Iterator[Bind]:
@@ -88,6 +92,7 @@ class Engine:
                 line.drop()
                 continue
             waiting.remove(claim.uid)
+            self._reservations.started(claim)
             self._policy.started(self.state, claim)
             self._let_others_claim(claim)
             self._policy.lent(claim)
@@ -104,6 +109,7 @@ class Engine:
             self._wakes.deadline(self._now),
             self._holds.deadline(),
             self._policy.deadline(self.state),
+            self._reservations.deadline(),
         )
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -135,6 +141,7 @@ class Engine:
             self._make_way(claim, verdict, decisions)
         else:
             self.state.waiting.park(lane, verdict)
+            self._reservations.refused(claim, verdict, self._now)
             self._wakes.note_when_ripe(self._now)
             for waiting in lane.tell(verdict):
                 decisions.extend(Hold(pod, verdict) for pod in waiting.members)
@@ -143,6 +150,7 @@ class Engine:
 
     def _started(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         self.state.waiting.start(lane, claim)
+        self._reservations.started(claim)
         self._policy.started(self.state, claim)
         self._let_others_claim(claim)
         decisions.extend(self._binds(claim))

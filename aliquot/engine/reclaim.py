@@ -343,7 +343,7 @@ class _Attempt:
         draws: dict[object, int] = {}
         for uid in bundle.uids:
             entry = self.state.ledger.entries[uid]
-            accounts = _accounts(entry) if self._narrow else entry.path
+            accounts: tuple[Account, ...] = _accounts(entry) if self._narrow else entry.path
             for row, amount in entry.booking.charge:
                 for account in accounts:
                     if account in self._accounts:
@@ -417,13 +417,15 @@ class _Masked:
         return isinstance(uid, str) and uid in self._slots and bool(self._mask[self._slots[uid]])
 
 
-def _accounts(entry: Entry) -> Iterator[Account]:
+def _accounts(entry: Entry) -> tuple[Account, ...]:
     """All accounts that a pod counts in."""
     booking = entry.booking
-    yield from entry.path
-    yield from map(kept_account, entry.path)
-    yield namespace_account(booking.quota, booking.namespace)
-    yield gang_account(booking.gang)
+    return (
+        *entry.path,
+        *map(kept_account, entry.path),
+        namespace_account(booking.quota, booking.namespace),
+        gang_account(booking.gang),
+    )
 
 
 def _add(sums: dict[object, int], to: Container[object], key: object, amount: int) -> None:

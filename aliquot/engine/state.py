@@ -119,6 +119,11 @@ class State:
     def give_up_hold(self, uid: str) -> None:
         """Nothing is kept for this pod any longer; it waits on."""
         self.ledger.wait(uid, self._in_waiting(self.pods[uid]))
+        if uid in self.waiting:
+            claim = self.waiting.claim(uid)
+            if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
+                same = claim.pods, claim.others, claim.missing, claim.surplus
+                self.waiting.add(self.claim(*same))
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)

@@ -44,6 +44,16 @@ class Policy(ABC):
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
         """Add to the quotas' figures what this policy says of them."""
 
+    def could_start(self, state: State, claim: Claim) -> bool:
+        """Would the quotas let it start, if those who use what it needs ended by themselves?"""
+        if claim.quota is None:
+            return True
+        return all(
+            amount <= state.tree.max.get(row, slot)
+            for slot in state.tree.lineage(claim.quota)
+            for row, amount in claim.charge(None)
+        )
+
     def queues(self, state: State) -> list[QueueSummary]:
         """How queues stand, where this is a policy of queues."""
         return []

@@ -150,6 +150,12 @@ class Borrowing(Policy):
             if tree.guaranteed(row) is not None
         )
 
+    def could_start(self, state: State, claim: Claim) -> bool:
+        """Not if it asks for more than all quotas together may use."""
+        lendable = ((amount, self._lendable(state, row)) for row, amount in claim.charge(None))
+        within = all(most is None or amount <= most for amount, most in lendable)
+        return super().could_start(state, claim) and (within or claim.quota is None)
+
     def spare(self, state: State, quota: str, row: int) -> int:
         """What a quota can use without having to give it back at once.
 

@@ -22,10 +22,13 @@ class Dominance:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.tally = state.ledger.tally = Tally()
-        for entry in state.ledger.entries.values():
+        self._held = state.ledger.tally = Tally()
+        self._leaving = state.leaving.tally = Tally()
+        for uid, entry in state.ledger.entries.items():
             if entry.booking.node is not None:
-                self.tally.post(entry.booking, +1)
+                self._held.post(entry.booking, +1)
+            if uid in state.leaving:
+                self._leaving.post(entry.booking, +1)
         self._totals: dict[int, int] = {}
 
     def refresh(self) -> None:
@@ -38,14 +41,28 @@ class Dominance:
         """What a namespace weighs."""
         return self._state.weights.get(namespace, 1)
 
-    def of_namespace(self, quota: str | None, namespace: str) -> int:
-        """The share of a namespace in a quota by its weight, in the finest parts."""
-        sums = self.tally.namespaces.get((quota, namespace), _NONE)
+    def namespaces(self, quota: str) -> list[str]:
+        """Those who have something in a quota, by name."""
+        return sorted(namespace for each, namespace in self._held.namespaces if each == quota)
+
+    def namespace_turn(self, quota: str, namespace: str) -> int:
+        """The share that a namespace has in a quota by its weight, in the finest parts."""
+        sums = self._held.namespaces.get((quota, namespace), _NONE)
         return self._parts(sums, self.weight(namespace))
 
-    def of_gang(self, gang: str) -> int:
-        """The share of a gang, in the finest parts."""
-        return self._parts(self.tally.gangs.get(gang, _NONE), 1)
+    def gang_turn(self, gang: str) -> int:
+        """The share that a gang has, in the finest parts."""
+        return self._parts(self._held.gangs.get(gang, _NONE), 1)
+
+    def of_namespace(self, quota: str, namespace: str) -> Sums:
+        """What a namespace has in a quota, once those who are leaving have left."""
+        key = quota, namespace
+        held, leaving = self._held.namespaces.get(key, _NONE), self._leaving.namespaces
+        return _less(held, leaving.get(key, _NONE))
+
+    def of_gang(self, gang: str) -> Sums:
+        """What a gang has, once those who are leaving have left."""
+        return _less(self._held.gangs.get(gang, _NONE), self._leaving.gangs.get(gang, _NONE))
 
     def share(self, *sums: Mapping[int, int]) -> Fraction:
         """The dominant share of these amounts together."""
@@ -73,3 +90,7 @@ class Dominance:
                 if part > most:
                     most = part
         return most
+
+
+def _less(sums: Sums, others: Sums) -> Sums:
+    return {row: amount - others.get(row, 0) for row, amount in sums.items()} if others else sums

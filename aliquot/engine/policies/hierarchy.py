@@ -153,6 +153,18 @@ class Hierarchy(Policy):
         if not quota.fallback:
             yield from giving.from_own(asking)
 
+    def could_start(self, state: State, claim: Claim) -> bool:
+        """Not if it asks for more than the runtime of its quota."""
+        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+            return True
+        shares = self._fresh(state)
+        return super().could_start(state, claim) and all(
+            amount <= shares.runtime.get(row, slot)
+            for slot in shares.accounts(claim.quota)
+            for row, amount in claim.charge(None)
+            if row in shares.rows
+        )
+
     def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
         """Who is above runtime and will have to give back, and when, if that is worth waiting."""
         if not self._within_own(state, claim, claim.charge(None)):

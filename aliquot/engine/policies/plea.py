@@ -41,6 +41,12 @@ class Plea:
         self.may_go = asking.may_go & asking.state.running.preemptible & ~self._spared()
 
     @property
+    def asked_for(self) -> set[int]:
+        """The resources that it asks for; a place for a pod is one only to those without others."""
+        rows = {row for row, _ in self.charge}
+        return rows - {row for row in rows if self.state.resources.names[row] == "pods"} or rows
+
+    @property
     def namespace(self) -> str:
         """Where it is from."""
         return self.claim.pods[0].namespace

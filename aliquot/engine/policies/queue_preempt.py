@@ -80,7 +80,7 @@ class Preempt:
     def _can_give(self, namespace: str, ties: bool) -> tuple[int, int] | None:
         """As long as it has more than ours once the claim has started: of what, how much."""
         dominance = self._plea.dominance
-        sums = dominance.tally.namespaces[self._plea.queue, namespace]
+        sums = dominance.of_namespace(self._plea.queue, namespace)
         if dominance.share(sums) == 0:
             return None
         row, total = dominance.dominant(sums)
@@ -97,7 +97,7 @@ class Preempt:
         uids = (str(state.running.slots.names[slot]) for slot in np.flatnonzero(equals))
         gangs = {state.pods[uid].gang for uid in uids} - {None}
         for gang in sorted(map(str, gangs)):
-            sums = dominance.tally.gangs[gang]
+            sums = dominance.of_gang(gang)
             if dominance.share(sums) == 0:
                 continue
             row, total = dominance.dominant(sums)
@@ -110,21 +110,20 @@ class Preempt:
     @cached_property
     def _namespaces(self) -> list[str]:
         """Those who have something in the claim's queue."""
-        found = self._plea.dominance.tally.namespaces
-        return sorted(namespace for queue, namespace in found if queue == self._plea.queue)
+        return self._plea.dominance.namespaces(self._plea.queue)
 
     @cached_property
     def _share_after(self) -> Fraction:
         """The share of the claim's namespace by its weight, once it has started."""
         dominance, namespace = self._plea.dominance, self._plea.namespace
-        sums = dominance.tally.namespaces.get((self._plea.queue, namespace), {})
+        sums = dominance.of_namespace(self._plea.queue, namespace)
         after = dominance.share(sums, dict(self._plea.charge))
         return after / dominance.weight(namespace)
 
     @cached_property
     def _job_share_after(self) -> Fraction:
         """The share of the claim's job, once it has started."""
-        sums = self._plea.dominance.tally.gangs.get(self._plea.claim.gang or "", {})
+        sums = self._plea.dominance.of_gang(self._plea.claim.gang or "")
         return self._plea.dominance.share(sums, dict(self._plea.charge))
 
     def _explain(self, victim: Pod) -> str:
@@ -142,7 +141,7 @@ class Preempt:
             return (
                 f"queue {queue}: job {ours} has less than {victim.gang}, even once it has started"
             )
-        sums = dominance.tally.namespaces[queue, victim.namespace]
+        sums = dominance.of_namespace(queue, victim.namespace)
         theirs = dominance.share(sums) / dominance.weight(victim.namespace)
         return (
             f"queue {queue}: namespace {claimant.namespace} starts {claimant.path} with "

@@ -6,11 +6,21 @@ guaranteed to them. Of their namespaces, those give first who had the last turns
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from aliquot.engine.objects import Pod
-from aliquot.engine.offer import Account, Limits, Mask, Offer, kept_account, namespace_account
+from aliquot.engine.offer import (
+    Account,
+    Limits,
+    Mask,
+    Offer,
+    Right,
+    Rights,
+    kept_account,
+    namespace_account,
+)
 from aliquot.engine.policies import giving
 from aliquot.engine.policies.plea import Plea
 from aliquot.engine.policies.walk import Rows
@@ -20,35 +30,57 @@ from aliquot.engine.share import fill
 from aliquot.engine.tree import OUTSIDE
 
 
+class _How(NamedTuple):
+    """By which rules they give."""
+
+    in_turn: bool = False
+    """Those first who had the last turns."""
+    last_served: bool = False
+    """Of them, the last one beyond what is theirs."""
+    soft: bool = False
+    """Of queues, the last one beyond what they deserve."""
+
+
+_PLAIN = (_How(), _How(soft=True))
+_IN_TURN = (_How(True), _How(True, True), _How(True, True, True), *_PLAIN)
+
+
 def offers(plea: Plea) -> Iterator[list[Offer]]:
     """From queues beyond what they deserve, if its own stays within that."""
-    rights = plea.asking.rights
-    if any(right.slot == plea.slot for right in rights):
+    if any(right.slot == plea.slot for right in plea.asking.rights):
         return  # its own capability: no other queue can give that
-    beyond = {row for row, amount in plea.charge if _is_beyond(plea, row, amount)}
-    if beyond and len(beyond) == len(plea.charge):
+    lacks = _beyond(plea)
+    beyond = {right.row for right in lacks if right.slot == plea.slot}
+    if beyond and beyond.issuperset(plea.asked_for):
         return
-    lacking = {right.row for right in rights}
-    groups = giving.by_shortage(plea.state, plea.claim, plea.charge, lacking)
-    givers = {rows: _Givers(plea, rows, beyond) for rows in groups}
+    above = {right: short for right, short in lacks.items() if right.slot != plea.slot}
+    rows = {right.row for right in (*plea.asking.rights, *above)}
+    groups = giving.by_shortage(plea.state, plea.claim, plea.charge, rows)
+    givers = {rows: _Givers(plea, rows, beyond, above) for rows in groups}
     givers = {rows: each for rows, each in givers.items() if each.slots}
     several = any(each.crowded for each in givers.values())
-    for in_turn in (True, False) if several else (False,):
-        for soft in (False, True):
-            yield [each.offer(groups[rows], in_turn, soft) for rows, each in givers.items()]
+    for how in _IN_TURN if several else _PLAIN:
+        yield [each.offer(groups[rows], how) for rows, each in givers.items()]
 
 
-def _is_beyond(plea: Plea, row: int, amount: int) -> bool:
-    """Would its queue, or one above, use more than it deserves?"""
+def _beyond(plea: Plea) -> Rights:
+    """By how much its queue, and those above it, would use more than they deserve."""
     deserved = plea.deserved
-    return any(deserved.soon(row, slot) + amount > deserved.get(row, slot) for slot in plea.line)
+    lacks = {
+        Right(slot, row): deserved.soon(row, slot) + amount - deserved.get(row, slot)
+        for slot in plea.line
+        for row, amount in plea.charge
+    }
+    return {right: short for right, short in lacks.items() if short > 0}
 
 
 class _Givers:
     """The queues that use more of what is short than they deserve."""
 
-    def __init__(self, plea: Plea, rows: Rows, beyond: set[int]) -> None:
+    def __init__(self, plea: Plea, rows: Rows, beyond: set[int], above: Rights) -> None:
         self._plea = plea
+        self._above = above
+        """What must come free below the queues that are above the claim's."""
         self._state = plea.state
         self._deserved = plea.deserved
         self._rows = rows
@@ -77,7 +109,7 @@ class _Givers:
     def _over(self, slot: int, row: int) -> int:
         return self._deserved.soon(row, slot) - self._deserved.get(row, slot)
 
-    def offer(self, nodes: Mask, in_turn: bool, soft: bool) -> Offer:
+    def offer(self, nodes: Mask, how: _How) -> Offer:
         """What they give: down to what they deserve, or the last one beyond that."""
         gives = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
         gives[self.slots] = True
@@ -85,19 +117,19 @@ class _Givers:
         for each in sorted({account for slot in self.slots for account in self._accounts(slot)}):
             over = {row: n for row in self._rows if (n := self._over(each, row)) > 0}
             limits |= {(each, row): amount for row, amount in over.items()}
-            last |= {(each, row) for row in over}
+            last |= {(each, row) for row in over if how.soft}
             limits |= self._keeps(each, set(over))
-        for slot in self.slots if in_turn else ():
-            parts = self._in_turn(slot)
-            limits |= parts
-            last |= set(parts)
+        for slot in self.slots if how.in_turn else ():
+            limits |= self._in_turn(slot)
+            last |= self._last_served(slot) if how.last_served else set()
         return Offer(
             self._plea.may_go & gives[self._state.running.quota],
             Reason.QUEUE_RECLAIMED,
             self._explain,
             nodes,
             limits,
-            soft=frozenset(last if soft else ()),
+            soft=frozenset(last),
+            rights=self._above,
         )
 
     def _keeps(self, slot: int, over: set[int]) -> Limits:
@@ -116,21 +148,35 @@ class _Givers:
         return limits
 
     def _namespaces(self, slot: int) -> list[str]:
-        name, tally = self._state.tree.slots.names[slot], self._plea.dominance.tally
-        return sorted(namespace for queue, namespace in tally.namespaces if queue == name)
+        return self._plea.dominance.namespaces(str(self._state.tree.slots.names[slot]))
 
     def _in_turn(self, slot: int) -> Limits:
         """What namespaces have beyond their parts of what will be left: they had the last turns."""
         queue, dominance = str(self._state.tree.slots.names[slot]), self._plea.dominance
         namespaces, asks, limits = self._namespaces(slot), dict(self._plea.charge), Limits()
         for row in (row for row in self._rows if self._over(slot, row) > 0):
-            has = [dominance.tally.namespaces[queue, each].get(row, 0) for each in namespaces]
+            has = [dominance.of_namespace(queue, each).get(row, 0) for each in namespaces]
             rest = sum(has) - min(asks.get(row, 0), self._over(slot, row))
             weights = [dominance.weight(each) for each in namespaces]
             parts = fill(rest, has, [0] * len(has), weights)
             for namespace, had, part in zip(namespaces, has, parts, strict=True):
                 limits[namespace_account(queue, namespace), row] = had - part
         return limits
+
+    def _last_served(self, slot: int) -> set[tuple[Account, int]]:
+        """Of its namespaces, those who have most by their weight."""
+        queue, dominance = str(self._state.tree.slots.names[slot]), self._plea.dominance
+        shares = {
+            each: dominance.share(dominance.of_namespace(queue, each)) / dominance.weight(each)
+            for each in self._namespaces(slot)
+        }
+        most = max(shares.values(), default=None)
+        return {
+            (namespace_account(queue, each), row)
+            for each, share in shares.items()
+            for row in self._rows
+            if share == most
+        }
 
     def _explain(self, victim: Pod) -> str:
         """Who is within what it deserves, and who beyond, with the numbers."""

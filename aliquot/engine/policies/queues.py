@@ -79,10 +79,10 @@ class Queues(Policy):
                 share = self._share(deserved, slot)
                 return first, -quota.priority, share, self._served.get(group, 0)
             case ("namespace", str(queue), str(namespace)):
-                share = dominance.of_namespace(queue, namespace)
+                share = dominance.namespace_turn(queue, namespace)
                 return first, share, self._served.get(group, 0)
             case ("job", str(gang)):
-                return -claim.priority, bool(gang), dominance.of_gang(gang) if gang else 0
+                return -claim.priority, bool(gang), dominance.gang_turn(gang) if gang else 0
         raise AssertionError(group)
 
     def started(self, state: State, claim: Claim) -> None:
@@ -150,6 +150,18 @@ class Queues(Policy):
         plea = Plea(asking, node_class, *self._fresh(asking.state))
         yield from queue_reclaim.offers(plea)
         yield from Preempt(plea, self._banded).offers()
+
+    def could_start(self, state: State, claim: Claim) -> bool:
+        """Not if it asks for more than its queue, or one above it, deserves."""
+        if claim.quota is None:
+            return True
+        deserved = self._fresh(state)[0]
+        return super().could_start(state, claim) and all(
+            amount <= deserved.get(row, slot)
+            for slot in state.tree.lineage(claim.quota)
+            for row, amount in claim.charge(None)
+            if row in deserved.rows
+        )
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is it within what its queue deserves, whatever is held?"""
@@ -246,7 +258,12 @@ class Queues(Policy):
         watch = (Watch(quota=claim.quota),)
         return Refusal(Reason.PARENT_QUOTA, words, claim.quota, watch=watch)
 
-    def _refusal(self, state: State, claim: Claim, slot: int, row: int, amount: int) -> Refusal:
+    def _refusal(
+        self, state: State, claim: Claim, slot: int, row: int, amount: int
+    ) -> Refusal | None:
+        """With the numbers; none where no node could ever hold it: that is what it lacks."""
+        if not all(map(state.placement.could_hold, claim.asks)):
+            return None
         deserved = self._fresh(state)[0]
         name, resource = str(state.tree.slots.names[slot]), state.resources.names[row]
         above = "" if name == claim.quota else f", above {claim.quota}"

@@ -1,0 +1,124 @@
+"""So that big gangs are not starved by small claims: room and right are held for one, for a while.
+
+A gang that finds no room for all of its pods lets others pass who fit. Once somebody of no higher
+priority has passed it, and it has waited for `holdFor`, what comes free is held for it, wherever
+its pods would find room soonest. That lasts for `holdFor` at most; then others may pass again, for
+as long. For one gang at a time, so that little is ever idle for its sake.
+"""
+
+import numpy as np
+
+from aliquot.engine.claim import Claim
+from aliquot.engine.decisions import Nominate
+from aliquot.engine.holds import Holds
+from aliquot.engine.policies import Policy
+from aliquot.engine.reasons import Reason, Refusal
+from aliquot.engine.state import State
+
+_PASSED_BY = (
+    Reason.NO_NODE_FITS,
+    Reason.QUOTA_MAX_EXCEEDED,
+    Reason.BORROWING_EXHAUSTED,
+    Reason.RUNTIME_EXCEEDED,
+    Reason.ANCESTOR_EXCEEDED,
+    Reason.QUEUE_OVER_DESERVED,
+)
+
+
+class Reservations:
+    """Which gangs wait for room, since when, and whether others have passed them."""
+
+    def __init__(self, state: State, policy: Policy, holds: Holds, hold_for: int) -> None:
+        self._state = state
+        self._policy = policy
+        self._holds = holds
+        self._hold_for = hold_for
+        self._since: dict[str, int] = {}
+        """Since when a gang has been refused, by its name."""
+        self._passed: set[str] = set()
+
+    def refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
+        """A claim was refused."""
+        if claim.size > 1 and claim.gang is not None and refusal.reason in _PASSED_BY:
+            self._since.setdefault(claim.gang, now)
+
+    def started(self, claim: Claim) -> None:
+        """A claim has started: the gangs that wait, and are no less important, were passed."""
+        if self._since:
+            self._since.pop(claim.gang or "", None)
+            for gang in self._since.keys() - self._passed:
+                waiting = self._claim(gang)
+                if waiting is not None and claim.priority <= waiting.priority:
+                    self._passed.add(gang)
+
+    def deadline(self) -> int | None:
+        """When a gang will have waited for long enough."""
+        if not self._passed or self._active():
+            return None
+        return min(self._since[gang] for gang in self._passed) + self._hold_for
+
+    def reserve(self, now: int) -> list[Nominate]:
+        """Hold room for the most important gang that was passed and has waited long enough."""
+        claims = {gang: self._claim(gang) for gang in self._since}
+        self._since = {gang: at for gang, at in self._since.items() if claims[gang] is not None}
+        self._passed &= self._since.keys()
+        if self._active():
+            return []
+        ripe = [
+            claim
+            for gang, claim in claims.items()
+            if claim is not None
+            and gang in self._passed
+            and self._since[gang] + self._hold_for <= now
+        ]
+        for claim in sorted(ripe, key=lambda claim: claim.key):
+            self._passed.discard(str(claim.gang))
+            self._since[str(claim.gang)] = now + self._hold_for
+            nodes = self._nodes(claim) if self._policy.could_start(self._state, claim) else None
+            if nodes is not None:
+                return self._hold(claim, nodes, now)
+        return []
+
+    def _active(self) -> bool:
+        """Is anything held for a gang that waits for nobody in particular?"""
+        holding = self._state.ledger.holding
+        return any(self._state.pods[uid].gang in self._since for uid in holding)
+
+    def _claim(self, gang: str) -> Claim | None:
+        """What a gang waits for, if its core still does."""
+        for uid in self._state.gangs.members.get(gang, ()):
+            if uid in self._state.waiting:
+                claim = self._state.waiting.claim(uid)
+                return claim if claim.size > 1 and not claim.missing else None
+        return None
+
+    def _hold(self, claim: Claim, nodes: list[str], now: int) -> list[Nominate]:
+        state = self._state
+        for pod, node in zip(claim.pods, nodes, strict=True):
+            state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node))
+        self._holds.begin(claim, (), now)
+        state.waiting.add(state.claim(claim.pods, claim.others))
+        return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
+
+    def _nodes(self, claim: Claim) -> list[str] | None:
+        """Where its pods could run once others have ended, the least short nodes first."""
+        state, count = self._state, len(self._state.nodes.slots)
+        rows = sorted({row for ask in claim.asks for row, _ in ask.room})
+        has = {row: state.nodes.allocatable.data[row][:count].copy() for row in rows}
+        free = {row: state.placement.free_soon(row, state.leaving.room)[:count] for row in rows}
+        chosen = []
+        for ask in claim.asks:
+            possible = state.placement.open_nodes(ask).copy()
+            shortage = np.zeros(count)
+            for row, amount in ask.room:
+                possible &= has[row] >= amount
+                shortage += np.maximum(amount - free[row], 0) / amount
+            if not possible.any():
+                return None
+            found = np.flatnonzero(possible)
+            best = int(found[np.lexsort((state.nodes.rank[found], shortage[found]))[0]])
+            for row, amount in ask.room:
+                has[row][best] -= amount
+                free[row][best] -= amount
+            chosen.append(str(state.nodes.slots.names[best]))
+        return chosen
