@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
-from aliquot.cli.grid import table
+from aliquot.cli.bar import Part, bar, legend, room
+from aliquot.cli.grid import indented, table
 from aliquot.cluster.outcome import Result
 from aliquot.engine.quantity import amount, text
 
-_SHORTEST_BAR, _LONGEST_BAR = 8, 32
-_CELLS = (
+_PARTS: tuple[Part, ...] = (
     ("█", "green", "used within min"),
     ("▓", "yellow", "borrowed"),
     ("░", "cyan", "idle min, to lend"),
@@ -36,19 +35,17 @@ def bars(policy: str, quotas: list[Result], width: int) -> Iterator[RenderableTy
         for name, quota in _tree(quotas)
         for number, resource in enumerate(sorted(named & set(quota["used"])))
     ]
-    texts = [headings, *(cells for _, _, cells in lines)]
-    words = sum(max(len(cell) for cell in column) + 2 for column in zip(*texts, strict=True))
-    words += max((len(_remark(quota, resource)) for quota, resource, _ in lines), default=0)
-    length = min(max(width - words - 6, _SHORTEST_BAR), _LONGEST_BAR)
+    remarks = [_remark(quota, resource) for quota, resource, _ in lines]
+    length = room(width, [headings, *(cells for _, _, cells in lines)], remarks)
     drawn = table(width, *headings, "bar", "", right=headings[2:])
     drawn.columns[len(headings)].header = ""
-    for quota, resource, (name, *cells) in lines:
-        bar = _bar(quota, resource, scale[resource], length)
-        drawn.add_row(Text(name, style="bold"), *cells, bar, _remark(quota, resource))
-    yield _indented(drawn)
+    for (quota, resource, (name, *cells)), remark in zip(lines, remarks, strict=True):
+        parts = bar(_ends(quota, resource), _PARTS, scale[resource], length)
+        drawn.add_row(Text(name, style="bold"), *cells, parts, remark)
+    yield indented(drawn)
     if policy == "fair":
-        yield _indented(_idle(quotas, sorted(named)))
-    yield _indented(_legend(meaning))
+        yield indented(_idle(quotas, sorted(named)))
+    yield indented(legend((sign, style, words or meaning) for sign, style, words in _PARTS))
 
 
 def _tree(
@@ -96,16 +93,6 @@ def _ends(quota: Result, resource: str) -> tuple[int, ...]:
     return (*ends, max(*ends, high))
 
 
-def _bar(quota: Result, resource: str, scale: int, length: int) -> Text:
-    """The parts of the bar, to one scale for all quotas."""
-    bar, drawn = Text(), 0
-    for end, (cell, style, _) in zip(_ends(quota, resource), _CELLS, strict=True):
-        cells = round(end * length / scale)
-        bar.append(cell * (cells - drawn), style=style)
-        drawn = max(cells, drawn)
-    return bar
-
-
 def _remark(quota: Result, resource: str) -> Text:
     borrowed = quota["borrowed"].get(resource, "0")
     waiting = amount(resource, quota["request"][resource]) - amount(
@@ -117,14 +104,3 @@ def _remark(quota: Result, resource: str) -> Text:
     if waiting > 0:
         words.append(Text(f"wants {quota['request'][resource]}", style="bright_black"))
     return Text(", ").join(words)
-
-
-def _legend(meaning: str) -> Text:
-    cells = [(cell, style, words or meaning) for cell, style, words in _CELLS]
-    return Text("   ").join(
-        Text(f"{cell} {words}", style=style) for cell, style, words in cells if words
-    )
-
-
-def _indented(part: RenderableType) -> RenderableType:
-    return Padding(part, (0, 0, 0, 2))

@@ -1,10 +1,15 @@
 """The one way a table looks on a terminal: no box, dim headings, words that fold."""
 
+from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
-_WRAPPING = ("why", "quota", "resource", "pod", "pods")
+_WRAPPING = ("why", "quota", "queue", "gang", "resource", "pod", "pods")
 _NARROW = 110
-_NARROWEST = {"quota": 16, "pod": 16, "pods": 16, "resource": 8}
+MOST_ROWS = 24
+"""Who wants to see more asks for another output."""
+_NARROWEST = {"quota": 16, "queue": 16, "gang": 16, "pod": 16, "pods": 16, "resource": 8}
 """How far words may be folded where the terminal is narrow."""
 
 
@@ -17,6 +22,22 @@ def table(width: int, *columns: str, right: tuple[str, ...] = ()) -> Table:
             justify="right" if column in right else "left",
             no_wrap=column not in _WRAPPING,
             overflow="fold" if column in _WRAPPING else "ellipsis",
-            min_width=_NARROWEST.get(column) if width < _NARROW else None,
+            min_width=least(column, width) or None,
         )
     return made
+
+
+def least(column: str, width: int) -> int:
+    """How wide a column is in any case, on a console of this width."""
+    return _NARROWEST.get(column, 0) if width < _NARROW else 0
+
+
+def indented(part: RenderableType) -> RenderableType:
+    """Set in below its title."""
+    return Padding(part, (0, 0, 0, 2))
+
+
+def more(rows: int) -> list[Text]:
+    """What is said of rows that are left out, if there are any."""
+    words = f"... and {rows} more; -o json has them all"
+    return [Text(words, style="bright_black")] if rows > 0 else []

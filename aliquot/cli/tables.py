@@ -1,22 +1,23 @@
 """How a simulation looks on a terminal: quotas as bars, what happened when, what waits and why."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import click
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from aliquot.cli.bars import bars
+from aliquot.cli.gang_bars import gang_bars
+from aliquot.cli.grid import MOST_ROWS, indented, more
 from aliquot.cli.grid import table as _table
+from aliquot.cli.queue_bars import queue_bars
 from aliquot.cluster.outcome import Result, outcome
 from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects.times import seconds
 from aliquot.engine.decisions import Bind, Evict
 
-_MOST_ROWS = 24
 _PIPE_WIDTH = 160
 
 
@@ -41,8 +42,16 @@ def _parts(
     simulation: Simulation, result: Result, why: str, width: int
 ) -> Iterator[RenderableType]:
     yield _headline(result, why)
-    if result["quotas"]:
-        yield _titled("QUOTAS", *bars(result["policy"], result["quotas"], width))
+    queues = {each["name"] for each in result["queues"]}
+    quotas = [each for each in result["quotas"] if each["name"] not in queues]
+    if quotas:
+        yield _titled("QUOTAS", *bars(result["policy"], quotas, width))
+    if queues:
+        tree = simulation.engine.state.tree.quotas
+        requests = {each["name"]: each["request"] for each in result["quotas"]}
+        yield _titled("QUEUES", *queue_bars(result["queues"], tree, requests, width))
+    if result["gangs"]:
+        yield _titled("GANGS", *gang_bars(result["gangs"], width))
     if simulation.history:
         yield _titled("WHAT HAPPENED", _history(simulation.history, width))
     if result["pending"]:
@@ -70,7 +79,7 @@ def _headline(result: Result, why: str) -> Text:
 def _history(history: Sequence[Done], width: int) -> RenderableType:
     """One line for each decision, in the order they were taken."""
     table = _table(width, "at", "", "pod", "node", "why", right=("at",))
-    for done in islice(history, _MOST_ROWS):
+    for done in islice(history, MOST_ROWS):
         at, pod = _time(seconds(done.at)), done.decision.pod
         match done.decision:
             case Bind(node=node):
@@ -78,7 +87,7 @@ def _history(history: Sequence[Done], width: int) -> RenderableType:
             case Evict(reason=reason, message=message):
                 why = f"{reason}: {message}"
                 table.add_row(at, Text("evicted", style="red"), pod.path, pod.node, why)
-    return Padding(Group(table, *_more(len(history) - _MOST_ROWS)), (0, 0, 0, 2))
+    return indented(Group(table, *more(len(history) - MOST_ROWS)))
 
 
 def _waiting(pending: list[Result], width: int) -> RenderableType:
@@ -86,18 +95,10 @@ def _waiting(pending: list[Result], width: int) -> RenderableType:
     groups: dict[tuple[str, str], list[str]] = {}
     for each in pending:
         groups.setdefault((each["reason"], each["message"]), []).append(each["pod"])
-    for (reason, message), pods in islice(groups.items(), _MOST_ROWS):
+    for (reason, message), pods in islice(groups.items(), MOST_ROWS):
         others = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
         table.add_row(f"{pods[0]}{others}", Text(reason, style="yellow"), message)
-    return Padding(Group(table, *_more(len(groups) - _MOST_ROWS)), (0, 0, 0, 2))
-
-
-def _more(rows: int) -> Iterable[Text]:
-    return (
-        [Text(f"... and {rows} more; -o json has them all", style="bright_black")]
-        if rows > 0
-        else []
-    )
+    return indented(Group(table, *more(len(groups) - MOST_ROWS)))
 
 
 def _time(seconds: float) -> str:

@@ -156,13 +156,9 @@ def _sums_within(
             before = sums[one.parent, resource]
             sums[one.parent, resource] = total = before + amount
             if before <= limits.get(resource, total) < total:
-                word = where.split(".")[1]
-                numbers = (
-                    f"{text(resource, total)} together, above {text(resource, limits[resource])}"
-                )
-                problem = (
-                    f"with this queue, the children of {one.parent} have a {word} of {numbers}"
-                )
+                whose = f"with this queue, the children of {one.parent}"
+                have, limit = text(resource, total), text(resource, limits[resource])
+                problem = f"{whose} have a {where.split('.')[1]} of {have} together, above {limit}"
                 yield manifest.finding(severity, queues.field(manifest, where, resource), problem)
 
 

@@ -1,0 +1,96 @@
+"""How queues and gangs look on a terminal."""
+
+import io
+from collections.abc import Iterable
+from fractions import Fraction
+
+import pytest
+from rich.console import Console, RenderableType
+
+from aliquot.cli.gang_bars import gang_bars
+from aliquot.cli.queue_bars import queue_bars
+from aliquot.cluster.outcome import gangs, queue
+from aliquot.engine.objects import Quota
+from aliquot.engine.summary import GangSummary, NamespaceFigures, QueueSummary
+
+TREE = {
+    "idle": Quota("idle"),
+    "top": Quota("top", max=(("cpu", 16000),), is_parent=True),
+    "low": Quota("low", parent="top", priority=5, closed=True),
+}
+SUMMARIES = [
+    QueueSummary("idle", 1, {"cpu": 0}, {}, {}),
+    QueueSummary("low", 2, {"cpu": 4000}, {"cpu": 6000}, {}),
+    QueueSummary(
+        "top",
+        3,
+        {"cpu": 12000},
+        {"cpu": 6000},
+        {
+            "team": NamespaceFigures(4, Fraction(3, 8), {"cpu": 6000}),
+            "rest": NamespaceFigures(1, Fraction(0), {}),
+        },
+    ),
+]
+REQUESTS = {"top": {"cpu": "9"}, "low": {"cpu": "6"}}
+
+
+def lines(parts: Iterable[RenderableType], width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def shown(width: int = 160) -> list[str]:
+    return lines(queue_bars([queue(each) for each in SUMMARIES], TREE, REQUESTS, width), width)
+
+
+def test_children_and_namespaces_stand_below_their_queue() -> None:
+    assert [line.split()[0] for line in shown()] == [
+        "queue",
+        "idle",
+        "top",
+        "rest",
+        "team",
+        "low",
+        "█",
+    ]
+    assert [len(line) - len(line.lstrip()) for line in shown()[1:6]] == [2, 2, 4, 4, 4]
+
+
+def test_a_line_says_what_a_queue_uses_and_deserves() -> None:
+    top, _, team, low = shown()[2:6]
+    assert top.split()[:5] == ["top", "3", "cpu", "6", "12"]
+    assert top.split()[5:] == ["█" * 12 + "░" * 12 + "·" * 8, "wants", "9"]
+    assert team.split() == ["team", "4", "cpu", "6", "▪" * 12, "share", "37.5%"]
+    assert low.split()[5:] == ["█" * 8 + "▓" * 4, "closed,", "priority", "5"]
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 200])
+def test_no_line_is_wider_than_the_console(width: int) -> None:
+    assert max(len(line) for line in shown(width)) <= width
+    assert any("█" in line for line in shown(width)) is (width >= 72)
+
+
+def test_gangs_and_how_much_of_them_runs() -> None:
+    listed = gangs(
+        [
+            GangSummary("a/more", "Running", 2, 3),
+            GangSummary("a/none", "Inqueue", 4, 0),
+            GangSummary("a/part", "Unknown", 4, 2),
+            GangSummary("a/past", "Completed", 4, 0),
+        ]
+    )
+    assert [line.split() for line in lines(gang_bars(listed, 80), 80)[1:]] == [
+        ["a/more", "Running", "3/2", "█" * 10],
+        ["a/none", "Inqueue", "0/4", "░" * 10],
+        ["a/part", "Unknown", "2/4", "█" * 5 + "░" * 5],
+        ["a/past", "Completed", "0/4", "█" * 10],
+    ]
+
+
+def test_very_many_gangs_are_not_all_shown() -> None:
+    listed = gangs([GangSummary(f"a/g-{number}", "Pending", 2, 0) for number in range(30)])
+    assert lines(gang_bars(listed, 80), 80)[-1] == "  ... and 6 more; -o json has them all"
