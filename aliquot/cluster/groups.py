@@ -83,8 +83,9 @@ class Groups:
         return made.key
 
     def drop(self, owner: Key) -> None:
-        """An owner is no longer there, or wants no group, nor is the one that was made for it."""
-        self._names.pop(owner, None)
+        """An owner is no longer there, or wants no group; the one made for it goes, too."""
+        if self._names.pop(owner, None) is None:
+            return
         for group, whose in list(self._made.items()):
             if whose == owner:
                 del self._made[group]

@@ -42,11 +42,13 @@ def ties(manifest: Manifest) -> Ties | None:
         return None
     fields = (_word(manifest, key)[1] for key in (MIN_MEMBER, MIN_RESOURCES))
     asked = next(field for field in fields if field)
-    queue, queue_field = volcano.queue_named(manifest.metadata, manifest)
     (face,) = faces(manifest)
     own = volcano.ties(face.metadata, manifest, face.metadata_field)
+    queue, queue_field = volcano.queue_named(manifest.metadata, manifest)
     if queue is None:
         queue, queue_field = own.queue, own.queue_field
+    elif own.queue not in (None, queue):
+        raise manifest.error(own.queue_field, f"is {own.queue!r}, but {queue_field} is {queue!r}")
     return Ties(group_name(manifest), asked, queue, queue_field, own.task)
 
 

@@ -144,6 +144,27 @@ def test_gangs_are_taken_by_both_commands(aliquot: Run) -> None:
     assert said(aliquot, node(), gang_job("a/j", task("x", 2)), code=0) == []
 
 
+def test_owners_that_ask_for_a_group(aliquot: Run) -> None:
+    key = "scheduling.volcano.sh/group-min-member"
+    owner = annotated(workload("StatefulSet", "a/web", {"cpu": 1}, replicas=2), queue="q")
+    documents = [*QUEUES, annotated(owner, **{key: "2"})]
+    assert said(aliquot, *documents, code=0) == []
+    ran = aliquot("simulate", documents, "--policy", "capacity", "-o", "objects")
+    bodies = {
+        (each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(ran.out)
+    }
+    assert bodies["PodGroup", "podgroup-web"]["spec"] == {"minMember": 2, "queue": "q"}
+    made = bodies["Pod", "web-1"]["metadata"]
+    assert made["annotations"] == {"scheduling.k8s.io/group-name": "podgroup-web"}
+    problem = "'two' is no whole number of at least 1"
+    expected = ("error", f"metadata.annotations[{key}]", problem)
+    assert said(aliquot, *QUEUES, annotated(owner, **{key: "two"}), code=1) == [expected]
+    words = refused(aliquot, node(), annotated(owner, **{key: "two"}))
+    assert f"StatefulSet a/web: metadata.annotations[{key}]: {problem}" in words
+    lost = annotated(owner, **{key: "2"}, queue="lost")
+    assert said(aliquot, *QUEUES, lost, code=1) == [("error", NAMED, "there is no queue lost")]
+
+
 def test_what_is_named_and_not_there(aliquot: Run) -> None:
     lost = annotated(pod("a/p"), queue="lost")
     assert said(aliquot, *QUEUES, lost, code=1) == [("error", NAMED, "there is no queue lost")]

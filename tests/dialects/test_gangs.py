@@ -165,6 +165,9 @@ def test_a_template_may_ask_for_the_group() -> None:
     with pytest.raises(InputError) as caught:
         pod_group(read(annotated(owner, **{MIN_MEMBER: "3"})))
     assert caught.value.field == f"spec.template.metadata.annotations[{MIN_MEMBER}]"
+    with pytest.raises(InputError) as caught:
+        pod_group(read(annotated(owner, queue="r")))
+    assert caught.value.problem.startswith("is 'q', but metadata.annotations[")
     owner["spec"]["template"] = annotated(owner["spec"]["template"], group="g")
     assert group_name(read(owner)) is None
     (said,) = check_member(read(owner))
