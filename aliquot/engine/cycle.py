@@ -31,7 +31,13 @@ from aliquot.engine.reasons import Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan
 from aliquot.engine.reservations import Reservations
 from aliquot.engine.state import State
-from aliquot.engine.summary import GangSummary, QueueSummary, QuotaSummary, summarise
+from aliquot.engine.summary import (
+    GangSummary,
+    GpuQuotaSummary,
+    QueueSummary,
+    QuotaSummary,
+    summarise,
+)
 from aliquot.engine.trial import Trial
 from aliquot.engine.wakes import Wakes
 
@@ -120,6 +126,10 @@ class Engine:
     def queues(self) -> list[QueueSummary]:
         """How every queue stands, and the namespaces in it, by name; none unless they share so."""
         return self._policy.queues(self.state)
+
+    def gpu_quotas(self) -> list[GpuQuotaSummary]:
+        """How every quota on GPUs stands, by namespace."""
+        return []
 
     def gangs(self) -> list[GangSummary]:
         """How every gang stands, by name."""

@@ -6,6 +6,7 @@ missed one is made good by the next.
 
 from dataclasses import dataclass
 
+from aliquot.engine.gpu_objects import Device, GpuQuota
 from aliquot.engine.objects import Budget, Gang, Node, Pod, Quota
 
 
@@ -74,6 +75,34 @@ class WeightSet:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceSet:
+    """A GPU is there, like this."""
+
+    device: Device
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGone:
+    """A GPU is no longer there."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuQuotaSet:
+    """What a namespace may use of GPUs is this."""
+
+    quota: GpuQuota
+
+
+@dataclass(frozen=True, slots=True)
+class GpuQuotaGone:
+    """A namespace may use what it likes of GPUs."""
+
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSet:
     """A disruption budget is there, like this."""
 
@@ -104,6 +133,10 @@ Event = (
     | GangSet
     | GangGone
     | WeightSet
+    | DeviceSet
+    | DeviceGone
+    | GpuQuotaSet
+    | GpuQuotaGone
     | BudgetSet
     | BudgetGone
     | BindFailed

@@ -7,6 +7,8 @@ them from Kubernetes objects; from here on nobody asks where they came from.
 from dataclasses import dataclass, field
 from typing import Literal
 
+from aliquot.engine.gpu_objects import GpuAsk
+
 Amounts = tuple[tuple[str, int], ...]
 """Resource and amount (see `quantity`), sorted by resource. In requests, zeros are left out."""
 
@@ -68,16 +70,17 @@ class Shape:
 
     `requests` is the room that a node must have. Quotas are charged the same, unless `charges` says
     otherwise: by node class, and under "" for every class that it does not name and for pods that
-    wait.
+    wait. `gpu` is what it asks for of single devices.
     """
 
     requests: Amounts
     where: Where = Where()
     charges: tuple[tuple[str, Amounts], ...] = ()
+    gpu: GpuAsk | None = None
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.requests, self.where, self.charges)))
+        object.__setattr__(self, "_hash", hash((self.requests, self.where, self.charges, self.gpu)))
 
     def __hash__(self) -> int:
         return self._hash
@@ -110,6 +113,8 @@ class Pod:
     labels: tuple[tuple[str, str], ...] = ()
     gang: str | None = None
     task: str = ""
+    devices: tuple[str, ...] = ()
+    """The devices that were chosen for it, once it is bound."""
 
     @property
     def path(self) -> str:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Literal
 
 from aliquot.engine.gangs import units
+from aliquot.engine.gpu_objects import GpuAmount
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import GPU_MEMORY, Amounts, Quota
 from aliquot.engine.order import over_quota
@@ -59,6 +60,33 @@ class QueueSummary:
     deserved: Figures
     used: Figures
     namespaces: dict[str, NamespaceFigures]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that is so, or not, and why."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuQuotaSummary:
+    """How a quota on GPUs stands.
+
+    `available_percent` by `requests.tflops`, `requests.vram`, `limits.tflops`, `limits.vram` and
+    `workers`; None where there is no bound.
+    """
+
+    namespace: str
+    name: str
+    requests: GpuAmount
+    limits: GpuAmount
+    workers: int
+    available_percent: dict[str, Fraction | None]
+    conditions: list[Condition]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,89 @@
+"""What the engine knows of GPUs: devices, what pods ask of them, and what namespaces may use.
+
+Values, like those of `objects`: whatever manner a pod asked in, whole cards, parts or slices, what
+it asks for is per device, times a number of devices.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+WHOLE = 1_000_000
+"""Parts of a device are counted in millionths."""
+
+
+class GpuAmount(NamedTuple):
+    """Compute in milli-TFLOPs, memory in bytes."""
+
+    tflops: int = 0
+    vram: int = 0
+
+
+NOTHING = GpuAmount()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAsk:
+    """What a pod asks for of each of `count` devices on one node.
+
+    Amounts, and beside them parts of what the device has (in millionths), for whoever asks for whole
+    cards or for a percentage. Who is `whole` needs idle devices, and takes all of each. Slices
+    (`sliced`) are handed out by the node: they count against quotas, but no device is chosen.
+    """
+
+    request: GpuAmount = NOTHING
+    limit: GpuAmount = NOTHING
+    request_part: GpuAmount = NOTHING
+    limit_part: GpuAmount = NOTHING
+    count: int = 1
+    whole: bool = False
+    sliced: bool = False
+    model: str = ""
+    vendor: str = ""
+    pool: str = ""
+    indices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU. What is used on it `outside` of the pods that are known here is not there for them.
+
+    One that is not `ready` takes nobody new.
+    """
+
+    name: str
+    node: str
+    capacity: GpuAmount
+    outside: GpuAmount = NOTHING
+    model: str = ""
+    vendor: str = ""
+    pool: str = ""
+    index: int = 0
+    ready: bool = True
+
+
+class Bound(NamedTuple):
+    """A bound of a quota on compute and memory; None is no bound."""
+
+    tflops: int | None = None
+    vram: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuQuota:
+    """What the pods of a namespace may use of GPUs together, and each of them.
+
+    A total of 0 means none at all; in `single` bounds a 0 was read as None already: no bound.
+    `problem` says what is wrong with the object as it is written now: what is here is then the last
+    good one, or, if there was none, a quota that allows nothing.
+    """
+
+    namespace: str
+    name: str
+    requests: Bound = Bound()
+    limits: Bound = Bound()
+    workers: int | None = None
+    threshold: int = 95
+    single_requests: Bound = Bound()
+    single_limits: Bound = Bound()
+    single_count: int | None = None
+    problem: str = ""
