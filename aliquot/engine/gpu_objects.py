@@ -25,8 +25,8 @@ NOTHING = GpuAmount()
 class GpuAsk:
     """What a pod asks for of each of `count` devices on one node.
 
-    Amounts, and beside them parts of what the device has (in millionths), for whoever asks for whole
-    cards or for a percentage. Who is `whole` needs idle devices, and takes all of each. Slices
+    Amounts, and beside them parts of what the device has (in millionths), for whoever asks for
+    whole cards or for a percentage. Who is `whole` needs idle devices, and takes all of each. Slices
     (`sliced`) are handed out by the node: they count against quotas, but no device is chosen.
     """
 
@@ -68,6 +68,9 @@ class Bound(NamedTuple):
     vram: int | None = None
 
 
+UNBOUND = Bound()
+
+
 @dataclass(frozen=True, slots=True)
 class GpuQuota:
     """What the pods of a namespace may use of GPUs together, and each of them.
@@ -79,11 +82,11 @@ class GpuQuota:
 
     namespace: str
     name: str
-    requests: Bound = Bound()
-    limits: Bound = Bound()
+    requests: Bound = UNBOUND
+    limits: Bound = UNBOUND
     workers: int | None = None
     threshold: int = 95
-    single_requests: Bound = Bound()
-    single_limits: Bound = Bound()
+    single_requests: Bound = UNBOUND
+    single_limits: Bound = UNBOUND
     single_count: int | None = None
     problem: str = ""
