@@ -14,6 +14,7 @@ import numpy as np
 
 from aliquot.cluster.figure import Figure
 from aliquot.cluster.memory import calm_collector
+from aliquot.cluster.queue_benchmark import queues
 from aliquot.cluster.share_benchmark import share
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Decision, Evict
@@ -102,6 +103,7 @@ BENCHMARKS: dict[str, Callable[[Callable[[str], None]], list[Figure]]] = {
     "preempt": preempt,
     "reclaim": reclaim,
     "share": share,
+    "queues": queues,
 }
 
 

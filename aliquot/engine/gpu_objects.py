@@ -26,8 +26,9 @@ class GpuAsk:
     """What a pod asks for of each of `count` devices on one node.
 
     Amounts, and beside them parts of what the device has (in millionths), for whoever asks for
-    whole cards or for a percentage. Who is `whole` needs idle devices, and takes all of each. Slices
-    (`sliced`) are handed out by the node: they count against quotas, but no device is chosen.
+    whole cards or for a percentage. Who is `whole` needs idle devices, and takes all of each.
+    Slices (`sliced`) are handed out by the node: they count against quotas, but no device is
+    chosen.
     """
 
     request: GpuAmount = NOTHING

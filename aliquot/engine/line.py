@@ -102,9 +102,8 @@ class Turns(Line):
 class _Branch:
     """A group: either of groups that take turns, or of lanes in order of importance.
 
-    Where a group stood when it lined up is remembered. It can only have fallen back since, unless
-    somebody came, who then lines it up again: so the one in front is looked up anew, and put right
-    if others are before it.
+    Where a group stood when it lined up is remembered. Only whoever was in front, and did
+    something, can have fallen back since: it is looked up anew, and put right if others are before.
     """
 
     def __init__(self, turn: Turn) -> None:
@@ -112,6 +111,8 @@ class _Branch:
         self._groups: dict[Group, _Branch] = {}
         self._order: list[tuple[tuple[Any, ...], int, Group]] = []
         self._lanes: list[Place] = []
+        self._used = False
+        """Was the one in front asked for, and may have done something?"""
 
     def push(self, path: tuple[Group, ...], place: Place) -> bool:
         """Put a lane in line; is it first now?"""
@@ -138,9 +139,11 @@ class _Branch:
                 heapq.heappop(self._order)
                 self._groups.pop(group, None)
                 continue
-            entry = self._entry(group, place)
-            if entry[0] <= stood:
+            entry = self._entry(group, place) if self._used else None
+            if entry is None or entry[0] <= stood:
+                self._used = True
                 return place
+            self._used = False
             heapq.heapreplace(self._order, entry)
         return self._lanes[0] if self._lanes else None
 
@@ -150,7 +153,7 @@ class _Branch:
 
     def line_up(self) -> None:
         """Let the groups line up anew."""
-        self._order = []
+        self._order, self._used = [], False
         for group, branch in list(self._groups.items()):
             branch.line_up()
             place = branch.first()

@@ -6,6 +6,8 @@ its pods would find room soonest. That lasts for `holdFor` at most; then others 
 as long. For one gang at a time, so that little is ever idle for its sake.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from aliquot.engine.claim import Claim
@@ -35,49 +37,51 @@ class Reservations:
         self._hold_for = hold_for
         self._since: dict[str, int] = {}
         """Since when a gang has been refused, by its name."""
+        self._unpassed: dict[int, dict[str, None]] = {}
+        """Those whom nobody has passed so far, by priority."""
         self._passed: set[str] = set()
+        self._due: int | None = None
+        """When the first of those who were passed will have waited long enough, or earlier."""
 
     def refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
         """A claim was refused."""
         if claim.size > 1 and claim.gang is not None and refusal.reason in _PASSED_BY:
             self._since.setdefault(claim.gang, now)
+            if claim.gang not in self._passed:
+                self._unpassed.setdefault(claim.priority, {})[claim.gang] = None
 
     def started(self, claim: Claim) -> None:
         """A claim has started: the gangs that wait, and are no less important, were passed."""
-        if self._since:
-            self._since.pop(claim.gang or "", None)
-            for gang in self._since.keys() - self._passed:
-                waiting = self._claim(gang)
-                if waiting is not None and claim.priority <= waiting.priority:
-                    self._passed.add(gang)
+        self._since.pop(claim.gang or "", None)
+        for priority in [each for each in self._unpassed if each >= claim.priority]:
+            passed = self._unpassed.pop(priority).keys() & self._since.keys()
+            moments = (self._due, self._first_due(passed))
+            self._due = min((each for each in moments if each is not None), default=None)
+            self._passed |= passed
 
     def deadline(self) -> int | None:
         """When a gang will have waited for long enough."""
-        if not self._passed or self._active():
-            return None
-        return min(self._since[gang] for gang in self._passed) + self._hold_for
+        return None if self._due is None or self._active() else self._due
 
     def reserve(self, now: int) -> list[Nominate]:
         """Hold room for the most important gang that was passed and has waited long enough."""
-        claims = {gang: self._claim(gang) for gang in self._since}
-        self._since = {gang: at for gang, at in self._since.items() if claims[gang] is not None}
-        self._passed &= self._since.keys()
-        if self._active():
+        if self._due is None or self._due > now or self._active():
             return []
-        ripe = [
-            claim
-            for gang, claim in claims.items()
-            if claim is not None
-            and gang in self._passed
-            and self._since[gang] + self._hold_for <= now
-        ]
-        for claim in sorted(ripe, key=lambda claim: claim.key):
-            self._passed.discard(str(claim.gang))
-            self._since[str(claim.gang)] = now + self._hold_for
-            nodes = self._nodes(claim) if self._policy.could_start(self._state, claim) else None
-            if nodes is not None:
-                return self._hold(claim, nodes, now)
-        return []
+        claims = {gang: claim for gang in self._since if (claim := self._claim(gang)) is not None}
+        self._since = {gang: since for gang, since in self._since.items() if gang in claims}
+        self._passed &= claims.keys()
+        ripe = [gang for gang in self._passed if self._since[gang] + self._hold_for <= now]
+        nominated: list[Nominate] = []
+        for gang in sorted(ripe, key=lambda gang: claims[gang].key):
+            if not nominated:
+                self._passed.discard(gang)
+                self._since[gang] = now + self._hold_for
+                nominated = self._hold(claims[gang], now)
+        self._due = self._first_due(self._passed)
+        return nominated
+
+    def _first_due(self, gangs: Iterable[str]) -> int | None:
+        return min((self._since[gang] + self._hold_for for gang in gangs), default=None)
 
     def _active(self) -> bool:
         """Is anything held for a gang that waits for nobody in particular?"""
@@ -92,8 +96,11 @@ class Reservations:
                 return claim if claim.size > 1 and not claim.missing else None
         return None
 
-    def _hold(self, claim: Claim, nodes: list[str], now: int) -> list[Nominate]:
+    def _hold(self, claim: Claim, now: int) -> list[Nominate]:
         state = self._state
+        nodes = self._nodes(claim) if self._policy.could_start(state, claim) else None
+        if nodes is None:
+            return []
         for pod, node in zip(claim.pods, nodes, strict=True):
             state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node))
         self._holds.begin(claim, (), now)

@@ -21,12 +21,17 @@ class Tally:
     def __init__(self) -> None:
         self.namespaces: dict[Owner, Sums] = {}
         self.gangs: dict[str, Sums] = {}
+        self.settled: dict[object, int] = {}
+        """What somebody has worked out about a namespace or gang that has not moved since."""
 
     def post(self, booking: Booking, sign: int) -> None:
         """Count a booking, or no longer."""
-        _post(self.namespaces, (booking.quota, booking.namespace), booking, sign)
-        if booking.gang is not None:
-            _post(self.gangs, booking.gang, booking, sign)
+        owner, gang = (booking.quota, booking.namespace), booking.gang
+        _post(self.namespaces, owner, booking, sign)
+        self.settled.pop(owner, None)
+        if gang is not None:
+            _post(self.gangs, gang, booking, sign)
+            self.settled.pop(gang, None)
 
 
 def _post(sums: dict[Any, Sums], key: object, booking: Booking, sign: int) -> None:

@@ -30,9 +30,11 @@ class Dominance:
             if uid in state.leaving:
                 self._leaving.post(entry.booking, +1)
         self._totals: dict[int, int] = {}
+        self.refresh()
 
     def refresh(self) -> None:
-        """The nodes may have changed."""
+        """The nodes may have changed, or the weights."""
+        self._held.settled.clear()
         names, total = self._state.resources.names, self._state.nodes.total
         counted = (name for name in names if name not in _UNCOUNTED)
         self._totals = {self._state.resources.row(name): total.get(name, 0) for name in counted}
@@ -47,12 +49,20 @@ class Dominance:
 
     def namespace_turn(self, quota: str, namespace: str) -> int:
         """The share that a namespace has in a quota by its weight, in the finest parts."""
-        sums = self._held.namespaces.get((quota, namespace), _NONE)
-        return self._parts(sums, self.weight(namespace))
+        key, settled = (quota, namespace), self._held.settled
+        found = settled.get(key)
+        if found is None:
+            sums = self._held.namespaces.get(key, _NONE)
+            found = settled[key] = self._parts(sums, self.weight(namespace))
+        return found
 
     def gang_turn(self, gang: str) -> int:
         """The share that a gang has, in the finest parts."""
-        return self._parts(self._held.gangs.get(gang, _NONE), 1)
+        settled = self._held.settled
+        found = settled.get(gang)
+        if found is None:
+            found = settled[gang] = self._parts(self._held.gangs.get(gang, _NONE), 1)
+        return found
 
     def of_namespace(self, quota: str, namespace: str) -> Sums:
         """What a namespace has in a quota, once those who are leaving have left."""

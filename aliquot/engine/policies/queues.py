@@ -48,7 +48,7 @@ class Queues(Policy):
 
     def begin(self, state: State, now: int) -> Iterable[str]:
         """Whose share has changed."""
-        self._fresh(state)
+        self._fresh(state)[1].refresh()
         news, self._news = self._news, {}
         state.stirred = state.stirred or bool(news)
         return news
@@ -69,9 +69,9 @@ class Queues(Policy):
         """The less somebody has, the sooner; of equals, the one whose turn is longest ago.
 
         In a namespace, priority comes first, then gangs that do not run yet. With `priorityBands`,
-        priority comes first everywhere.
+        priority comes first everywhere. By what was deserved when the cycle began.
         """
-        deserved, dominance = self._fresh(state)
+        deserved, dominance = self._known or self._fresh(state)
         first = -claim.priority if self._banded else 0
         match group:
             case ("queue", int(slot)):
@@ -189,6 +189,7 @@ class Queues(Policy):
     def queues(self, state: State) -> list[QueueSummary]:
         """How queues stand, and the namespaces in them."""
         dominance = self._fresh(state)[1]
+        dominance.refresh()
         names, used = state.resources.names, _in_use(state)
         found = []
         for summary in self.complete(state, summarise(state)):
@@ -214,12 +215,10 @@ class Queues(Policy):
         """As things are now; what has changed is remembered for the next cycle."""
         if self._known is None:
             self._known = Deserved(state), Dominance(state)
-        deserved, dominance = self._known
+        deserved = self._known[0]
+        names = state.tree.slots.names
         changed = deserved.refresh()
-        if changed:
-            dominance.refresh()
-            names = state.tree.slots.names
-            self._news.update({name: None for slot in changed if (name := names[slot])})
+        self._news.update({name: None for slot in changed if (name := names[slot])})
         return self._known
 
     def _share(self, deserved: Deserved, slot: int) -> int:
