@@ -72,6 +72,7 @@ class Turns(Line):
         self._path = path
         self._turn = turn
         self._all = _Branch(turn)
+        self._front: list[Place] = []
 
     def push(self, lane: Lane, claim: Claim) -> None:
         """Put a lane in the line of its group; if it comes first there, so may its group."""
@@ -80,15 +81,18 @@ class Turns(Line):
     def first(self) -> tuple[Lane, Claim] | None:
         """The first of the group whose turn it is."""
         place = self._all.first()
-        return None if place is None else place[-2:]
+        if place is None:
+            return None
+        self._front = self._all.use()
+        return place[-2:]
 
     def drop(self) -> None:
         """Send the front away; where its group stands now is seen when it gets to the front."""
-        heapq.heappop(self._all.front())
+        heapq.heappop(self._front)
 
     def replace(self, lane: Lane, claim: Claim) -> None:
         """The same, with a lane of the same group in its place."""
-        heapq.heapreplace(self._all.front(), self._place(lane, claim))
+        heapq.heapreplace(self._front, self._place(lane, claim))
 
     def line_up(self) -> None:
         """Turns have changed: let all groups line up anew."""
@@ -100,70 +104,102 @@ class Turns(Line):
 
 
 class _Branch:
-    """A group: either of groups that take turns, or of lanes in order of importance.
+    """A group: either of groups that take turns, or of lanes in order of importance, never both.
 
     Where a group stood when it lined up is remembered. Only whoever was in front, and did
-    something, can have fallen back since: it is looked up anew, and put right if others are before.
+    something, can have fallen back since: it lines up anew before the next one is asked for.
     """
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._groups: dict[Group, _Branch] = {}
-        self._order: list[tuple[tuple[Any, ...], int, Group]] = []
+        self._order: list[_Standing] = []
+        self._stands: dict[Group, _Standing] = {}
+        """Where each group stands; whatever else is in the order is out of date."""
+        self._lined_up = 0
         self._lanes: list[Place] = []
+        self._first: Place | None = None
         self._used = False
-        """Was the one in front asked for, and may have done something?"""
+        self._acted: Group = None
+        """Who was in front when it was asked for, and may have done something."""
 
     def push(self, path: tuple[Group, ...], place: Place) -> bool:
         """Put a lane in line; is it first now?"""
-        if not path:
+        if path:
+            branch = self._groups.get(path[0])
+            if branch is None:
+                branch = self._groups[path[0]] = _Branch(self._turn)
+            if not branch.push(path[1:], place):
+                return False
+            standing = self._standing(path[0], place)
+            heapq.heappush(self._order, standing)
+            is_first = self._order[0] is standing
+        else:
             heapq.heappush(self._lanes, place)
-            return self._lanes[0] is place
-        group = path[0]
-        branch = self._groups.get(group)
-        if branch is None:
-            branch = self._groups[group] = _Branch(self._turn)
-        if not branch.push(path[1:], place):
-            return False
-        entry = self._entry(group, place)
-        heapq.heappush(self._order, entry)
-        return self._order[0] is entry
+            is_first = self._lanes[0] is place
+        if is_first:
+            self._first = place
+        return is_first
 
     def first(self) -> Place | None:
         """Who is at the front, if anybody is."""
-        while self._order:
-            stood, _, group = self._order[0]
-            branch = self._groups.get(group)
-            place = branch.first() if branch is not None else None
-            if place is None:
-                heapq.heappop(self._order)
-                self._groups.pop(group, None)
-                continue
-            entry = self._entry(group, place) if self._used else None
-            if entry is None or entry[0] <= stood:
-                self._used = True
-                return place
+        if self._used:
             self._used = False
-            heapq.heapreplace(self._order, entry)
-        return self._lanes[0] if self._lanes else None
+            if self._groups:
+                self._put_right(self._acted)
+            else:
+                self._first = self._lanes[0] if self._lanes else None
+        return self._first
 
-    def front(self) -> list[Place]:
-        """The lanes among which the first one is, once it was asked for."""
-        return self._groups[self._order[0][2]].front() if self._order else self._lanes
+    def use(self) -> list[Place]:
+        """The lanes among which the first one is: it may do something."""
+        self._used = True
+        if not self._groups:
+            return self._lanes
+        self._acted = self._order[0][-1]
+        return self._groups[self._acted].use()
 
     def line_up(self) -> None:
         """Let the groups line up anew."""
-        self._order, self._used = [], False
-        for group, branch in list(self._groups.items()):
+        self._order, self._stands, groups = [], {}, self._groups
+        self._groups = {}
+        for group, branch in groups.items():
             branch.line_up()
             place = branch.first()
-            if place is None:
-                del self._groups[group]
-            else:
-                self._order.append(self._entry(group, place))
+            if place is not None:
+                self._groups[group] = branch
+                self._order.append(self._standing(group, place))
         heapq.heapify(self._order)
+        self._used = False
+        self._find()
 
-    def _entry(self, group: Group, place: Place) -> tuple[tuple[Any, ...], int, Group]:
+    def _put_right(self, group: Group) -> None:
+        """A group may have fallen back, or be empty."""
+        place = self._groups[group].first()
+        if place is None:
+            del self._stands[group], self._groups[group]
+        elif self._order[0] is self._stands[group]:
+            heapq.heapreplace(self._order, self._standing(group, place))
+        else:
+            heapq.heappush(self._order, self._standing(group, place))
+        self._find()
+
+    def _find(self) -> None:
+        """Who is first, leaving aside what is out of date."""
+        while self._order and self._stands.get(self._order[0][-1]) is not self._order[0]:
+            heapq.heappop(self._order)
+        if self._order:
+            self._first = self._groups[self._order[0][-1]].first()
+        else:
+            self._first = self._lanes[0] if self._lanes else None
+
+    def _standing(self, group: Group, place: Place) -> "_Standing":
         """Its turn, then the importance of its first claim, then as they came."""
-        *key, pushed, _, claim = place
-        return (self._turn(group, claim), *key), pushed, group
+        self._lined_up += 1
+        *key, _, _, claim = place
+        standing = (self._turn(group, claim), *key), self._lined_up, group
+        self._stands[group] = standing
+        return standing
+
+
+_Standing = tuple[tuple[Any, ...], int, Group]

@@ -56,10 +56,11 @@ class Queues(Policy):
     def path(self, state: State, claim: Claim) -> tuple[Group, ...]:
         """Queues take turns, from the top down, then namespaces, then jobs.
 
-        Whoever is no surplus of a gang stands with all the others of the namespace.
+        Whoever is no surplus of a gang stands with all the others of the namespace. Claims without
+        a queue are for themselves.
         """
         if claim.quota is None:
-            return ()
+            return (None,)
         line = (("queue", slot) for slot in reversed(state.tree.lineage(claim.quota)))
         namespace = claim.pods[0].namespace
         job = str(claim.gang) if claim.surplus else ""
@@ -74,6 +75,8 @@ class Queues(Policy):
         deserved, dominance = self._known or self._fresh(state)
         first = -claim.priority if self._banded else 0
         match group:
+            case None:
+                return first, 0, 0, 0
             case ("queue", int(slot)):
                 quota = state.tree.quotas[str(state.tree.slots.names[slot])]
                 share = self._share(deserved, slot)
