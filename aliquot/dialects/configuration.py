@@ -12,6 +12,7 @@ from aliquot.engine.config import (
     CapacityKnobs,
     EvictionKnobs,
     FairKnobs,
+    GpuKnobs,
     HierarchyKnobs,
     Knobs,
     PlacementKnobs,
@@ -177,5 +178,6 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             on_quota_lowered=configuration.eviction.on_quota_lowered,
             hold_for=duration(configuration.eviction.hold_for, place, "eviction.holdFor"),
         ),
+        gpu=GpuKnobs(placement=configuration.gpu.placement),
         placement=PlacementKnobs(score=configuration.placement.score),
     )

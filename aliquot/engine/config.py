@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from aliquot.engine.devices import DevicePlacement
 from aliquot.engine.placement import ScoreMode
 
 Borrow = Literal["unusedMin", "freeCapacity"]
@@ -47,6 +48,13 @@ class QueuesKnobs:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuKnobs:
+    """Of the choice of devices."""
+
+    placement: DevicePlacement = "NodeCompactGPULowLoad"
+
+
+@dataclass(frozen=True, slots=True)
 class EvictionKnobs:
     """Of whatever takes back."""
 
@@ -71,5 +79,6 @@ class Knobs:
     fair: FairKnobs = field(default_factory=FairKnobs)
     hierarchy: HierarchyKnobs = field(default_factory=HierarchyKnobs)
     queues: QueuesKnobs = field(default_factory=QueuesKnobs)
+    gpu: GpuKnobs = field(default_factory=GpuKnobs)
     eviction: EvictionKnobs = field(default_factory=EvictionKnobs)
     placement: PlacementKnobs = field(default_factory=PlacementKnobs)

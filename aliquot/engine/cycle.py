@@ -16,6 +16,7 @@ Pure and deterministic: the same events give the same decisions. Time is only wh
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from aliquot.engine import gpu_standing
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
 from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
@@ -129,7 +130,7 @@ class Engine:
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """How every quota on GPUs stands, by namespace."""
-        return []
+        return gpu_standing.summarise(self.state)
 
     def gangs(self) -> list[GangSummary]:
         """How every gang stands, by name."""
@@ -175,9 +176,9 @@ class Engine:
 
     def _binds(self, claim: Claim) -> Iterator[Bind]:
         for pod in claim.pods:
-            node = self.state.ledger.entries[pod.uid].booking.node
-            assert node is not None
-            yield Bind(pod, node)
+            booking = self.state.ledger.entries[pod.uid].booking
+            assert booking.node is not None
+            yield Bind(pod, booking.node, booking.gpu.devices if booking.gpu is not None else ())
 
     def _make_way(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
         """Evict the victims, and hold room and right for the claim until they are gone."""

@@ -17,6 +17,10 @@ class GpuAmount(NamedTuple):
     tflops: int = 0
     vram: int = 0
 
+    def plus(self, other: "GpuAmount", sign: int = 1) -> "GpuAmount":
+        """With so much more, or less."""
+        return GpuAmount(self.tflops + sign * other.tflops, self.vram + sign * other.vram)
+
 
 NOTHING = GpuAmount()
 

@@ -16,8 +16,8 @@ class Leaving:
         self.room = Columns(resources, nodes)
         self.charge = Columns(resources, quotas)
         self.overdue: set[str] = set()
-        self.tally: Tally | None = None
-        """Somebody who wants to know what that will free in other accounts."""
+        self.tallies: list[Tally] = []
+        """Whoever wants to know what that will free in other accounts."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -43,8 +43,8 @@ class Leaving:
 
     def _post(self, entry: Entry, sign: int) -> None:
         room, charge = entry.booking.room, entry.booking.charge
-        if self.tally is not None:
-            self.tally.post(entry.booking, sign)
+        for tally in self.tallies:
+            tally.post(entry.booking, sign)
         if not self.room.add(entry.node, room, sign):
             same = [e.booking.room for e in self._entries.values() if e.node == entry.node]
             _refold(self.room, entry.node, room, same)

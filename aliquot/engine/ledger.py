@@ -16,6 +16,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
+from aliquot.engine.devices import Taken
 from aliquot.engine.quantity import LIMIT
 from aliquot.engine.tree import Tree
 from aliquot.errors import LedgerError
@@ -51,6 +52,7 @@ class Booking(NamedTuple):
     room: Vector = ()
     namespace: str = ""
     gang: str | None = None
+    gpu: Taken | None = None
 
 
 @dataclass(slots=True)
@@ -79,8 +81,8 @@ class Ledger:
         self.used = Columns(resources, tree.slots)
         self.taken = Columns(resources, nodes)
         self._charged = (self.wanted, self.held, self.used, self.used)
-        self.tally: Tally | None = None
-        """Somebody who wants to know what namespaces and gangs hold."""
+        self.tallies: list[Tally] = []
+        """Whoever wants to know what is held, and on whose behalf."""
         self.lifting = 0
         """How many times something is left out of account just now."""
         self.asked: dict[int, None] = {}
@@ -215,8 +217,9 @@ class Ledger:
     def _post(self, entry: Entry, sign: int) -> None:
         booking = entry.booking
         charged = self._charged[entry.stage]
-        if self.tally is not None and entry.stage >= Stage.HELD:
-            self.tally.post(booking, sign)
+        if entry.stage >= Stage.HELD:
+            for tally in self.tallies:
+                tally.post(booking, sign)
         self.moved[entry.path[0]] = None
         for slot in entry.path:
             if not charged.add(slot, booking.charge, sign):

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Vector
+from aliquot.engine.devices import Devices
+from aliquot.engine.gpu_objects import GpuAsk
 from aliquot.engine.ledger import Ledger
 from aliquot.engine.nodes import Nodes
 from aliquot.engine.objects import GPU_MEMORY, Shape
@@ -45,6 +47,8 @@ class Ask:
 
     def __init__(self, shape: Shape, resources: Resources, mode: ScoreMode) -> None:
         self.shape = shape
+        self.gpu = None if shape.gpu is None or shape.gpu.sliced else shape.gpu
+        """What it asks for of devices that are to be chosen for it."""
         self.room = resources.vector(shape.requests)
         charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
         self._charge = charges.pop("", self.room)
@@ -81,7 +85,8 @@ class Ask:
         for row, amount in self.room:
             self.request[row] = self.need[row] = amount
         asked = [row for row, _ in self.room if resources.names[row] != "pods"]
-        self.slope[asked[:_MOST_SCORED]] = 1 if mode == "spread" else -1
+        if self.gpu is None:
+            self.slope[asked[:_MOST_SCORED]] = 1 if mode == "spread" else -1
         self.spared = [
             row
             for row, name in enumerate(resources.names)
@@ -93,11 +98,17 @@ class Placement:
     """Finds room on the nodes, given what the ledger says is taken."""
 
     def __init__(
-        self, resources: Resources, nodes: Nodes, ledger: Ledger, mode: ScoreMode = "pack"
+        self,
+        resources: Resources,
+        nodes: Nodes,
+        ledger: Ledger,
+        devices: Devices,
+        mode: ScoreMode = "pack",
     ) -> None:
         self._resources = resources
         self._nodes = nodes
         self._ledger = ledger
+        self._devices = devices
         self._mode = mode
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
@@ -179,6 +190,8 @@ class Placement:
             kept_off = int((standing == code).sum())
             if kept_off:
                 causes.append((kept_off, words, None))
+        if ask.gpu is not None:
+            causes += self._device_causes(ask.gpu, open_to)
         causes.sort(key=lambda cause: -cause[0])
         short = next((resource for _, _, resource in causes if resource), None)
         told = ", ".join(f"{number} {words}" for number, words, _ in causes)
@@ -188,6 +201,15 @@ class Placement:
         if not count:
             message = "there are no nodes"
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+
+    def _device_causes(
+        self, gpu: GpuAsk, open_to: NDArray[np.bool_]
+    ) -> list[tuple[int, str, str | None]]:
+        """How many nodes have no devices for it, and what each filter leaves of all devices."""
+        points = self._devices.points(gpu, np.arange(len(open_to)))
+        lacking = int(((points < 0) & open_to).sum())
+        steps = ", ".join(f"{left.filter} {left.devices}" for left in self._devices.explain(gpu))
+        return [(lacking, f"without devices for it ({steps})", "devices")] if lacking else []
 
     def hardness(self, ask: Ask) -> tuple[int, float]:
         """How hard it is to place such a pod: fewer nodes are open to it, it asks for more."""
@@ -256,6 +278,9 @@ class Placement:
         """The scores of some nodes. What it costs is the number of numpy calls: it makes few."""
         unfit = np.logical_or.reduce(self._room.free.data.take(slots, 1) < ask.need)
         scores = ask.slope @ self._room.part.data.take(slots, 1)
+        if ask.gpu is not None:
+            scores += (points := self._devices.points(ask.gpu, slots))
+            unfit |= points < 0
         scores <<= _RANK_BITS
         scores += ask.base.take(slots)
         np.putmask(scores, unfit, -1)

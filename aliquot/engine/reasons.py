@@ -47,6 +47,8 @@ class Watch:
     quota: str | None = None
     nodes: bool = False
     borrowers: bool = False
+    gpus: str | None = None
+    """What a namespace uses of GPUs."""
 
 
 ROOM = Watch(nodes=True)

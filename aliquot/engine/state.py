@@ -13,13 +13,18 @@ from aliquot.engine.circles import Circles, mark
 from aliquot.engine.claim import Claim, Pods
 from aliquot.engine.columns import Resources
 from aliquot.engine.config import Knobs
+from aliquot.engine.devices import Devices, Taken
 from aliquot.engine.events import (
     BindFailed,
     BudgetGone,
     BudgetSet,
+    DeviceGone,
+    DeviceSet,
     Event,
     GangGone,
     GangSet,
+    GpuQuotaGone,
+    GpuQuotaSet,
     NodeGone,
     NodeSet,
     PodGone,
@@ -29,6 +34,9 @@ from aliquot.engine.events import (
     WeightSet,
 )
 from aliquot.engine.gangs import Gangs
+from aliquot.engine.gpu_books import GpuBooks, GpuLeaving
+from aliquot.engine.gpu_objects import Device, GpuAsk, GpuQuota
+from aliquot.engine.gpu_quotas import GpuQuotas
 from aliquot.engine.leaving import Leaving
 from aliquot.engine.ledger import Booking, Entry, Ledger, Stage
 from aliquot.engine.nodes import Nodes
@@ -49,7 +57,12 @@ class State:
         self.tree = Tree(self.resources)
         self.nodes = Nodes(self.resources)
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
-        self.placement = Placement(self.resources, self.nodes, self.ledger, knobs.placement.score)
+        self.devices = Devices(self.nodes, knobs.gpu.placement)
+        self.gpu_quotas = GpuQuotas()
+        self.ledger.tallies.append(GpuBooks(self.devices, self.gpu_quotas))
+        self.placement = Placement(
+            self.resources, self.nodes, self.ledger, self.devices, knobs.placement.score
+        )
         self.waiting = Waiting()
         self.gangs = Gangs()
         self.weights: dict[str, int] = {}
@@ -59,6 +72,8 @@ class State:
         self.budgets = Budgets()
         self.circles = Circles()
         self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
+        self.gpus_leaving = GpuLeaving()
+        self.leaving.tallies.append(self.gpus_leaving)
         self.walks: dict[object, object] = {}
         """What a policy has worked out about pods that have not changed since."""
         self.stirred = False
@@ -96,6 +111,15 @@ class State:
                 self._drop_gang(name)
             case WeightSet(namespace, weight):
                 self._weigh(namespace, weight)
+            case DeviceSet(device):
+                self._set_device(device)
+            case DeviceGone(name):
+                self._touch_devices(self.devices.remove(name), name)
+            case GpuQuotaSet(quota):
+                self._set_gpu_quota(quota)
+            case GpuQuotaGone(namespace):
+                self.gpu_quotas.remove(namespace)
+                self.circles.forget()
             case BudgetSet(budget):
                 self.budgets.set(budget)
             case BudgetGone(path):
@@ -105,7 +129,20 @@ class State:
         """What a pod takes on a node, and is charged in its quota."""
         known, ask = self.nodes.known.get(node), self.placement.ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
-        return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang)
+        gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node)
+        return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang, gpu)
+
+    def _on_devices(self, pod: Pod, ask: GpuAsk, node: str) -> Taken:
+        """What a pod takes of the devices of a node: of those it has, else of the best ones."""
+        entry = self.ledger.entries.get(pod.uid)
+        booked = entry.booking if entry is not None else None
+        if ask.sliced:
+            return self.devices.sliced(ask, node)
+        if pod.devices:
+            return self.devices.taken(ask, pod.devices)
+        if booked is not None and booked.node == node and booked.gpu is not None:
+            return self.devices.taken(ask, booked.gpu.devices)
+        return self.devices.taken(ask, self.devices.choose(ask, node) or ())
 
     def _in_waiting(self, pod: Pod) -> Booking:
         """What a pod asks for."""
@@ -254,6 +291,31 @@ class State:
         if pod is not None and self.ledger.entries[uid].stage is Stage.RESERVED:
             self.circles.forget()
             self._let_wait(pod)
+
+    def _set_device(self, device: Device) -> None:
+        old = self.devices.known.get(device.name)
+        if old != device:
+            self._touch_devices(self.devices.set(device), device.name)
+
+    def _touch_devices(self, nodes: Iterable[str], device: str) -> None:
+        """A device is not what it was: look at its node anew, and at those who have it."""
+        self.circles.forget()
+        self.stirred = True
+        for name in nodes:
+            if name in self.nodes.known:
+                slot = self.nodes.slots[name]
+                self.ledger.touched.append(slot)
+                self.ledger.freed_nodes.add(slot)
+                self.ledger.gains += 1
+                for uid in list(self.ledger.by_node.get(slot, ())):
+                    gpu = self.ledger.entries[uid].booking.gpu
+                    if gpu is not None and device in gpu.devices:
+                        self._file(self.pods[uid])
+
+    def _set_gpu_quota(self, quota: GpuQuota) -> None:
+        if self.gpu_quotas.known.get(quota.namespace) != quota:
+            self.gpu_quotas.set(quota)
+            self.circles.forget()
 
     def _set_node(self, node: Node) -> None:
         if self.nodes.known.get(node.name) == node:

@@ -14,7 +14,7 @@ from aliquot.engine.ledger import Entry
 from aliquot.engine.mustering import stand_in, take
 from aliquot.engine.placement import Ask
 from aliquot.engine.policies import Policy
-from aliquot.engine.policies.limits import closed_gate, max_gate
+from aliquot.engine.policies.limits import closed_gate, gpu_gate, gpu_refusal, max_gate
 from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan, search
 from aliquot.engine.state import State
@@ -44,7 +44,7 @@ class Trial:
         self.state = state
         self._policy = policy
         self._holds = holds
-        self._gates = (closed_gate, max_gate, policy.gate)
+        self._gates = (closed_gate, gpu_gate, max_gate, policy.gate)
         self._short_of: tuple[Ask, int]
         """For what no node was found in the last trial, and for how many like it there were."""
         self.now = 0
@@ -222,7 +222,13 @@ class Trial:
                 state.ledger.restore(before)
                 return self._of_several(claim, node, len(before))
             before[pod.uid] = state.ledger.entries.get(pod.uid)
-            state.ledger.reserve(pod.uid, state.booking(pod, claim.quota, node))
+            booking = state.booking(pod, claim.quota, node)
+            beyond = gpu_refusal(state, claim, pod, booking.gpu)
+            if beyond is not None:
+                del before[pod.uid]
+                state.ledger.restore(before)
+                return beyond
+            state.ledger.reserve(pod.uid, booking)
         return None
 
     def _of_several(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:

@@ -34,6 +34,10 @@ class Wakes:
     def by_what_came_free(self) -> None:
         """Have the claims tried again for which something has been given back."""
         ledger, waiting = self.state.ledger, self.state.waiting
+        if self.state.gpu_quotas.freed:
+            for namespace in self.state.gpu_quotas.freed:
+                waiting.wake(waiting.parked(Watch(gpus=namespace)))
+            self.state.gpu_quotas.freed.clear()
         if not ledger.freed_nodes and not ledger.freed_quotas:
             return
         nodes, quotas = ledger.freed_nodes, ledger.freed_quotas

@@ -22,8 +22,9 @@ class Dominance:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._held = state.ledger.tally = Tally()
-        self._leaving = state.leaving.tally = Tally()
+        self._held, self._leaving = Tally(), Tally()
+        state.ledger.tallies.append(self._held)
+        state.leaving.tallies.append(self._leaving)
         for uid, entry in state.ledger.entries.items():
             if entry.booking.node is not None:
                 self._held.post(entry.booking, +1)

@@ -1,6 +1,13 @@
-"""The gates that hold under every policy: a quota is open, and uses no more than its max."""
+"""The gates that hold under every policy.
+
+A quota is open, and uses no more than its max; a namespace uses no more of GPUs than it may.
+"""
 
 from aliquot.engine.claim import Claim
+from aliquot.engine.devices import Taken
+from aliquot.engine.gpu_objects import GpuAmount
+from aliquot.engine.gpu_quotas import Wish
+from aliquot.engine.objects import Pod
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
@@ -15,6 +22,47 @@ def closed_gate(state: State, claim: Claim, node_class: str | None) -> Refusal |
         words = f"queue {name} is closed: it lets nobody start any more"
         return Refusal(Reason.QUEUE_CLOSED, words, name, watch=(Watch(quota=name),))
     return None
+
+
+def gpu_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+    """What the pods of a namespace may use of GPUs, each and all together.
+
+    Where that depends on the device, as on the smallest that would do.
+    """
+    if not state.gpu_quotas.known:
+        return None
+    wishes = [
+        Wish(*state.devices.least(pod.shape.gpu), pod.shape.gpu.count)
+        for pod in claim.pods
+        if pod.shape.gpu is not None
+    ]
+    return _beyond(state, claim, wishes) if wishes else None
+
+
+def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Refusal | None:
+    """The same for one pod of it, with the devices that were chosen."""
+    ask = pod.shape.gpu
+    if taken is None or ask is None or not state.gpu_quotas.known or not taken.devices:
+        return None
+    if not any((*ask.request_part, *ask.limit_part)):
+        return None  # it makes no difference which
+    request, limit = (_each(sums, ask.count) for sums in (taken.request, taken.limit))
+    return _beyond(state, claim, [Wish(request, limit, ask.count)])
+
+
+def _each(sums: GpuAmount, count: int) -> GpuAmount:
+    """What that is of each device, at least."""
+    return GpuAmount(-(-sums.tflops // count), -(-sums.vram // count))
+
+
+def _beyond(state: State, claim: Claim, wishes: list[Wish]) -> Refusal | None:
+    namespace = claim.pods[0].namespace
+    exceeded = state.gpu_quotas.check(namespace, wishes)
+    if exceeded is None:
+        return None
+    watch = (Watch(gpus=namespace),)
+    reason, bound = Reason.GPU_QUOTA_EXCEEDED, exceeded.bound
+    return Refusal(reason, str(exceeded), claim.quota, bound, watch)
 
 
 def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:

@@ -1,0 +1,324 @@
+"""The GPUs of the cluster: what each has left, which nodes can serve a pod, which cards it gets.
+
+Amounts stand in columns over the devices, so that one look at all of them is a few numpy calls; a
+node whose room has changed is looked at card by card. A pod that asks for several devices gets them
+on one node.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.gpu_objects import NOTHING, WHOLE, Device, GpuAmount, GpuAsk
+from aliquot.engine.nodes import Nodes
+
+DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
+
+MOST_POINTS = 1000
+"""A node, or a card, has between none and so many points."""
+
+_CAP_TFLOPS, _CAP_VRAM, _TFLOPS, _VRAM, _NODE, _PODS = range(6)
+_NOWHERE = -1
+_PERCENT = 100
+_LOADS = ((_TFLOPS, _CAP_TFLOPS, 3), (_VRAM, _CAP_VRAM, 7))
+"""How loaded a card is: what is used, of what there is, and its say, of ten."""
+
+Column = NDArray[np.int64]
+Names = set[str]
+
+
+class Taken(NamedTuple):
+    """What a pod has of devices: of each, and all in all, as its quota counts it."""
+
+    devices: tuple[str, ...]
+    amounts: tuple[GpuAmount, ...]
+    request: GpuAmount
+    limit: GpuAmount
+
+
+class Left(NamedTuple):
+    """How many devices a filter leaves."""
+
+    filter: str
+    devices: int
+
+
+class Devices:
+    """All devices, with what is used of them."""
+
+    def __init__(self, nodes: Nodes, placement: DevicePlacement = "NodeCompactGPULowLoad") -> None:
+        facts = Resources()
+        for name in ("tflops there is", "vram there is", "tflops", "vram", "node", "pods"):
+            facts.row(name)
+        self.known: dict[str, Device] = {}
+        self._nodes = nodes.slots
+        self._cluster = nodes
+        self._seen = -1
+        self._compact_nodes = placement != "LowLoadFirst"
+        self._compact_cards = placement == "CompactFirst"
+        self._slots = Slots()
+        self._facts = Columns(facts, self._slots, default=0)
+        self._on: dict[str, dict[str, None]] = {}
+        """The devices of each node, by name."""
+        self._matching: dict[tuple[object, ...], NDArray[np.bool_]] = {}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def set(self, device: Device) -> Names:
+        """A device is there, like this; the nodes that this concerns."""
+        old = self.known.get(device.name)
+        touched = {device.node, *([old.node] if old is not None else [])}
+        if old is not None:
+            self._use(device.name, old.outside, -1)
+            self._on[old.node].pop(device.name)
+        self.known[device.name] = device
+        slot = self._slots.take(device.name)
+        self._facts.data[_CAP_TFLOPS, slot], self._facts.data[_CAP_VRAM, slot] = device.capacity
+        self._on.setdefault(device.node, {})[device.name] = None
+        self._use(device.name, device.outside, +1)
+        self._changed()
+        return touched
+
+    def remove(self, name: str) -> Names:
+        """A device is no longer there; what pods use of it is remembered until they are gone."""
+        device = self.known.pop(name, None)
+        if device is None:
+            return Names()
+        self._use(name, device.outside, -1)
+        self._on[device.node].pop(name)
+        self._facts.data[_CAP_TFLOPS : _CAP_VRAM + 1, self._slots[name]] = 0
+        self._tidy(name)
+        self._changed()
+        return {device.node}
+
+    def post(self, taken: Taken, sign: int) -> None:
+        """Count what a pod has, or no longer."""
+        for name, amount in zip(taken.devices, taken.amounts, strict=True):
+            self._use(name, amount, sign)
+            self._facts.data[_PODS, self._slots[name]] += sign
+            self._tidy(name)
+
+    def taken(self, ask: GpuAsk, devices: tuple[str, ...]) -> Taken:
+        """What a pod that asks for this has of these devices."""
+        amounts, requests, limits = [], [], []
+        for name in devices:
+            device = self.known.get(name)
+            capacity = device.capacity if device is not None else GpuAmount()
+            request = resolve(ask.request, ask.request_part, capacity)
+            requests.append(request)
+            limits.append(resolve(ask.limit, ask.limit_part, capacity))
+            amounts.append(capacity if ask.whole else request)
+        total, most = (reduce(GpuAmount.plus, each, NOTHING) for each in (requests, limits))
+        return Taken(devices, tuple(amounts), total, most)
+
+    def sliced(self, ask: GpuAsk, node: str) -> Taken:
+        """What slices of a node's devices count; which device they are of, the node says."""
+        capacity = next((device.capacity for device in self.on(node)), NOTHING)
+        request = resolve(ask.request, ask.request_part, capacity)
+        limit = resolve(ask.limit, ask.limit_part, capacity)
+        every = range(ask.count)
+        total, most = (
+            reduce(GpuAmount.plus, [each for _ in every], NOTHING) for each in (request, limit)
+        )
+        return Taken((), (), total, most)
+
+    def free(self, name: str) -> GpuAmount:
+        """What is left of a device."""
+        slot, cells = self._slots[name], self._facts
+        return GpuAmount(
+            cells.get(_CAP_TFLOPS, slot) - cells.get(_TFLOPS, slot),
+            cells.get(_CAP_VRAM, slot) - cells.get(_VRAM, slot),
+        )
+
+    def on(self, node: str) -> list[Device]:
+        """The devices of a node, by index."""
+        found = (self.known[name] for name in self._on.get(node, ()))
+        return sorted(found, key=lambda device: (device.index, device.name))
+
+    def choose(self, ask: GpuAsk, node: str) -> tuple[str, ...] | None:
+        """The devices of a node that a pod gets, the best ones; None if there are too few."""
+        able = [device for device in self.on(node) if self.fits(ask, device)]
+        if len(able) < ask.count:
+            return None
+        able.sort(key=lambda device: -self._points(device.name, self._compact_cards))
+        return tuple(device.name for device in able[: ask.count])
+
+    def fits(self, ask: GpuAsk, device: Device) -> bool:
+        """Would this device serve such a pod now?"""
+        if not device.ready or not matches(ask, device) or not self._has_room(ask, device):
+            return False
+        return not ask.whole or self._is_idle(device)
+
+    def least(self, ask: GpuAsk) -> tuple[GpuAmount, GpuAmount]:
+        """The least that such a pod counts with, request and limit, whichever device it gets."""
+        if not any((*ask.request_part, *ask.limit_part)):
+            return ask.request, ask.limit
+        found = {device.capacity for device in self.known.values() if matches(ask, device)}
+        return min(
+            (
+                (
+                    resolve(ask.request, ask.request_part, capacity),
+                    resolve(ask.limit, ask.limit_part, capacity),
+                )
+                for capacity in found
+            ),
+            default=(ask.request, ask.limit),
+        )
+
+    def pods(self, name: str) -> int:
+        """How many pods have something of a device."""
+        return self._facts.get(_PODS, self._slots[name])
+
+    def points(self, ask: GpuAsk, slots: Column) -> Column:
+        """How good each of these nodes is for such a pod, or below zero if it cannot serve it."""
+        if len(slots) == 1:
+            return np.array([self._node_points(ask, str(self._nodes.names[int(slots[0])]))])
+        every = self._all_points(ask)
+        found: Column = every[slots]
+        return found
+
+    def explain(self, ask: GpuAsk) -> list[Left]:
+        """How many devices each filter leaves, in order: why there is none, if there is none."""
+        left = list(self.known.values())
+        steps = [Left("there are", len(left))]
+        for name, passes in self._filters(ask):
+            left = [device for device in left if passes(device)]
+            steps.append(Left(name, len(left)))
+        if ask.count > 1:
+            on_node = Counter(device.node for device in left)
+            enough = sum(number for number in on_node.values() if number >= ask.count)
+            steps.append(Left(f"{ask.count} on one node", enough))
+        return steps
+
+    def _filters(self, ask: GpuAsk) -> Iterator[tuple[str, Callable[[Device], bool]]]:
+        """What a device must pass, in words and as a test."""
+        yield "ready", lambda device: device.ready and device.node in self._cluster.known
+        if ask.pool:
+            yield f"pool {ask.pool}", lambda device: device.pool == ask.pool
+        if ask.indices:
+            yield "index", lambda device: device.index in ask.indices
+        if ask.model:
+            yield f"model {ask.model}", lambda device: _same(ask.model, device.model)
+        if ask.vendor:
+            yield f"vendor {ask.vendor}", lambda device: _same(ask.vendor, device.vendor)
+        if ask.whole:
+            yield "idle", self._is_idle
+        yield "enough left", lambda device: self._has_room(ask, device)
+
+    def _is_idle(self, device: Device) -> bool:
+        return self.free(device.name) == device.capacity and not self.pods(device.name)
+
+    def _has_room(self, ask: GpuAsk, device: Device) -> bool:
+        left = self.free(device.name)
+        needs = resolve(ask.request, ask.request_part, device.capacity)
+        return left.tflops >= needs.tflops and left.vram >= needs.vram
+
+    def _all_points(self, ask: GpuAsk) -> Column:
+        """The same for all nodes at once."""
+        if self._seen != self._cluster.version:
+            self._find_nodes()
+        count = len(self._nodes)
+        facts = self._facts.data[:, : len(self._slots)]
+        tflops, vram = facts[_CAP_TFLOPS], facts[_CAP_VRAM]
+        needs = [
+            amount + -(-has * part // WHOLE)
+            for amount, part, has in zip(ask.request, ask.request_part, (tflops, vram), strict=True)
+        ]
+        able = self._match(ask) & (facts[_NODE] >= 0)
+        able &= (tflops - facts[_TFLOPS] >= needs[0]) & (vram - facts[_VRAM] >= needs[1])
+        if ask.whole:
+            able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
+        where = facts[_NODE][able]
+        numbers = np.bincount(where, minlength=count)
+        load = np.zeros_like(tflops)
+        for used, there_is, says in _LOADS:
+            percent = facts[used] * _PERCENT // np.maximum(facts[there_is], 1)
+            load += says * np.where(facts[there_is] > 0, np.minimum(percent, _PERCENT), 0)
+        points = load if self._compact_nodes else MOST_POINTS - load
+        sums = np.bincount(where, points[able], count).astype(np.int64)
+        return np.where(numbers >= ask.count, sums // np.maximum(numbers, 1), -1)
+
+    def _node_points(self, ask: GpuAsk, node: str) -> int:
+        able = [
+            self._points(name, self._compact_nodes)
+            for name in self._on.get(node, ())
+            if self.fits(ask, self.known[name])
+        ]
+        return sum(able) // len(able) if len(able) >= ask.count and able else -1
+
+    def _points(self, name: str, compact: bool) -> int:
+        """How loaded a card is, in points; or how idle."""
+        slot, cells = self._slots[name], self._facts
+        load = sum(
+            says * min(cells.get(used, slot) * _PERCENT // has, _PERCENT)
+            for used, there_is, says in _LOADS
+            if (has := cells.get(there_is, slot)) > 0
+        )
+        return load if compact else MOST_POINTS - load
+
+    def _match(self, ask: GpuAsk) -> NDArray[np.bool_]:
+        """The devices that are of the kind that is asked for."""
+        key = (ask.model, ask.vendor, ask.pool, ask.indices)
+        found = self._matching.get(key)
+        if found is None:
+            found = np.zeros(len(self._slots), dtype=bool)
+            for name, device in self.known.items():
+                found[self._slots[name]] = device.ready and matches(ask, device)
+            self._matching[key] = found
+        return found
+
+    def _changed(self) -> None:
+        self._matching.clear()
+        self._seen = -1
+
+    def _find_nodes(self) -> None:
+        """Devices have come or gone, or nodes."""
+        self._seen = self._cluster.version
+        for name, device in self.known.items():
+            slots = self._nodes
+            slot = slots[device.node] if device.node in self._cluster.known else _NOWHERE
+            self._facts.data[_NODE, self._slots[name]] = slot
+
+    def _use(self, name: str, amount: GpuAmount, sign: int) -> None:
+        slot = self._slots.take(name)
+        self._facts.data[_TFLOPS, slot] += sign * amount.tflops
+        self._facts.data[_VRAM, slot] += sign * amount.vram
+
+    def _tidy(self, name: str) -> None:
+        """Give a slot back whose device is gone and which nobody uses any more."""
+        if name not in self.known and not self.pods(name):
+            slot = self._slots[name]
+            self._facts.data[:, slot] = 0
+            self._facts.data[_NODE, slot] = _NOWHERE
+            self._slots.drop(name)
+
+
+def resolve(amount: GpuAmount, part: GpuAmount, capacity: GpuAmount) -> GpuAmount:
+    """What is asked for of a device that has so much; parts are rounded up."""
+    if not any(part):
+        return amount
+    return GpuAmount(
+        amount.tflops + -(-capacity.tflops * part.tflops // WHOLE),
+        amount.vram + -(-capacity.vram * part.vram // WHOLE),
+    )
+
+
+def matches(ask: GpuAsk, device: Device) -> bool:
+    """Is the device of the kind that is asked for?"""
+    return (
+        (not ask.model or _same(ask.model, device.model))
+        and (not ask.vendor or _same(ask.vendor, device.vendor))
+        and (not ask.pool or ask.pool == device.pool)
+        and (not ask.indices or device.index in ask.indices)
+    )
+
+
+def _same(asked: str, has: str) -> bool:
+    """Names of models and vendors are written in many ways; case does not matter."""
+    return asked.casefold() == has.casefold()
