@@ -68,7 +68,7 @@ class Simulation:
             for decision in done:
                 self.history.append(Done(now, decision))
                 if isinstance(decision, Bind):
-                    self.world.start(decision.pod.uid, decision.node, now)
+                    self.world.start(decision.pod.uid, decision.node, decision.devices, now)
                 else:
                     evictions += 1
                     self.world.end(decision.pod.uid, "Evicted", now)
