@@ -17,7 +17,7 @@ from aliquot.dialects.nodes import HOSTNAME
 from aliquot.dialects.wire import PodWire
 from aliquot.engine.events import DeviceGone, DeviceSet, Event
 from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
-from aliquot.engine.objects import Node
+from aliquot.engine.objects import Node, Pod
 
 Asks = dict[str, dict[str, GpuAsk]]
 """What pods ask for, by the device that they are on, and their path."""
@@ -65,17 +65,13 @@ class Devices:
             if name not in self.told:
                 self._tell(DeviceGone(name))
 
-    def _add(self, pod: Manifest, by_default: Defaults, asks: Asks) -> None:
+    def _add(self, manifest: Manifest, by_default: Defaults, asks: Asks) -> None:
         """What a pod asks for that came as one that runs."""
-        said, doing = pods.spec(pod), pods.status(pod)
-        names = () if pods.finished(doing) else pods.devices(pod, self._cards)
-        if names:
-            metadata = pod.metadata
-            shape = pods.shape(
-                said, doing, pod, self._cards, metadata=metadata, defaults=by_default
-            )
-            for name in names:
-                _note(asks, name, f"{pod.namespace}/{pod.name}", shape.gpu)
+        if pods.finished(pods.status(manifest)) or not pods.devices(manifest, self._cards):
+            return
+        pod = pods.pod(manifest, "", (0, True), 0, self._cards, by_default)
+        for name in pod.devices:
+            _note(asks, name, pod)
 
     def _look_outside(self, given: Iterable[Manifest], asks: Asks) -> None:
         for manifest in given:
@@ -108,12 +104,11 @@ def asks_by_device(records: Iterable[PodRecord]) -> Asks:
     """What the pods that run ask for of the devices that they are on."""
     asks: Asks = {}
     for each in records:
-        if each.phase == "Running":
-            for name in each.pod.devices:
-                _note(asks, name, each.pod.path, each.pod.shape.gpu)
+        for name in each.pod.devices if each.phase == "Running" else ():
+            _note(asks, name, each.pod)
     return asks
 
 
-def _note(asks: Asks, device: str, pod: str, ask: GpuAsk | None) -> None:
-    if ask is not None:
-        asks.setdefault(device, {})[pod] = ask
+def _note(asks: Asks, device: str, pod: Pod) -> None:
+    if pod.shape.gpu is not None:
+        asks.setdefault(device, {})[pod.path] = pod.shape.gpu

@@ -115,11 +115,9 @@ class World:
     def start(self, uid: str, node: str, devices: tuple[str, ...], now: int) -> None:
         """A pod runs on a node, on these devices if it asks for any."""
         record = self.records[uid]
-        pod = replace(record.pod, node=node, devices=devices, nominated=None, started=now)
-        record.pod = pod
-        record.phase = "Running"
-        record.started = now
-        self._tell(PodSet(pod))
+        here = replace(record.pod, node=node, devices=devices, nominated=None, started=now)
+        record.pod, record.phase, record.started = here, "Running", now
+        self._tell(PodSet(here))
         self._await_end(record)
 
     def _await_end(self, record: PodRecord) -> None:
