@@ -5,11 +5,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-_WRAPPING = ("why", "quota", "queue", "gang", "resource", "pod", "pods")
+_WRAPPING = ("why", "quota", "queue", "gang", "resource", "figure", "pod", "pods")
 _NARROW = 110
 MOST_ROWS = 24
 """Who wants to see more asks for another output."""
-_NARROWEST = {"quota": 16, "queue": 16, "gang": 16, "pod": 16, "pods": 16, "resource": 8}
+_NARROWEST = {
+    **dict.fromkeys(("quota", "queue", "gang", "pod", "pods"), 16),
+    **dict.fromkeys(("resource", "figure"), 8),
+}
 """How far words may be folded where the terminal is narrow."""
 
 

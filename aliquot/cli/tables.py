@@ -10,11 +10,13 @@ from rich.text import Text
 
 from aliquot.cli.bars import bars
 from aliquot.cli.gang_bars import gang_bars
+from aliquot.cli.gpu_quota_bars import gpu_quota_bars
 from aliquot.cli.grid import MOST_ROWS, indented, more
 from aliquot.cli.grid import table as _table
 from aliquot.cli.queue_bars import queue_bars
 from aliquot.cluster.outcome import Result, outcome
 from aliquot.cluster.simulation import Done, Simulation
+from aliquot.dialects.findings import few
 from aliquot.dialects.times import seconds
 from aliquot.engine.decisions import Bind, Evict
 
@@ -52,6 +54,9 @@ def _parts(
         yield _titled("QUEUES", *queue_bars(result["queues"], tree, requests, width))
     if result["gangs"]:
         yield _titled("GANGS", *gang_bars(result["gangs"], width))
+    if result["gpuQuotas"]:
+        bounds = simulation.world.gpu_quotas
+        yield _titled("GPU QUOTAS", *gpu_quota_bars(result["gpuQuotas"], bounds, width))
     if simulation.history:
         yield _titled("WHAT HAPPENED", _history(simulation.history, width))
     if result["pending"]:
@@ -82,8 +87,9 @@ def _history(history: Sequence[Done], width: int) -> RenderableType:
     for done in islice(history, MOST_ROWS):
         at, pod = _time(seconds(done.at)), done.decision.pod
         match done.decision:
-            case Bind(node=node):
-                table.add_row(at, Text("starts", style="green"), pod.path, node, "")
+            case Bind(node=node, devices=devices):
+                on = f"{node} ({few(devices)})" if devices else node
+                table.add_row(at, Text("starts", style="green"), pod.path, on, "")
             case Evict(reason=reason, message=message):
                 why = f"{reason}: {message}"
                 table.add_row(at, Text("evicted", style="red"), pod.path, pod.node, why)

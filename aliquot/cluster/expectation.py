@@ -19,6 +19,8 @@ class Expect(Wire, forbid_unknown_fields=True):
     quotas: dict[str, dict[str, Any]] | None = None
     queues: dict[str, dict[str, Any]] | None = None
     gangs: dict[str, dict[str, Any]] | None = None
+    gpu_quotas: dict[str, dict[str, Any]] | None = None
+    devices: dict[str, list[str]] | None = None
 
 
 def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]:
@@ -48,9 +50,20 @@ def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]
         have = pods.get(path, {}).get("capacity")
         if have != label:
             yield f"{path} should be {label}, is {have}"
-    for kind in ("quota", "queue", "gang"):
-        there = {each["name"]: each for each in result[f"{kind}s"]}
-        for name, fields in (getattr(expect, f"{kind}s") or {}).items():
+    none = "no device"
+    for path, names in (expect.devices or {}).items():
+        chosen = pods.get(path, {}).get("devices", [])
+        if sorted(names) != sorted(chosen):
+            yield f"{path} should be on {_listed(names, none)}, is on {_listed(chosen, none)}"
+    kinds = {
+        "quota": (expect.quotas, result["quotas"]),
+        "queue": (expect.queues, result["queues"]),
+        "gang": (expect.gangs, result["gangs"]),
+        "quota on GPUs": (expect.gpu_quotas, result["gpuQuotas"]),
+    }
+    for kind, (expected, listed) in kinds.items():
+        there = {each["name"]: each for each in listed}
+        for name, fields in (expected or {}).items():
             if name not in there:
                 yield f"{kind} {name} is not there"
             else:
@@ -61,11 +74,23 @@ def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]
 def _differences(fields: Mapping[str, Any], there: Result) -> Iterator[str]:
     """What differs in the fields named, and in those inside of them."""
     for word, want in fields.items():
-        have = there.get(word)
+        have = _by_type(there.get(word))
+        if _is_condition(have) and not isinstance(want, dict):
+            want, have = str(want), have["status"]
         if isinstance(want, dict) and isinstance(have, dict):
             yield from (f"{word} {difference}" for difference in _differences(want, have))
         elif not _equal(want, have):
             yield f"{word} should be {want}, is {have}"
+
+
+def _by_type(have: Any) -> Any:
+    """Conditions by their type, so that one can be asked about; everything else as it is."""
+    listed = isinstance(have, list) and all(map(_is_condition, have))
+    return {each["type"]: each for each in have} if listed else have
+
+
+def _is_condition(have: Any) -> bool:
+    return isinstance(have, dict) and "type" in have
 
 
 def _equal(want: object, have: object) -> bool:
@@ -84,5 +109,5 @@ def _pairs(listed: list[str] | dict[str, str] | None) -> Iterable[tuple[str, str
     return ((path, None) for path in listed or ())
 
 
-def _listed(paths: list[str]) -> str:
-    return ", ".join(sorted(paths)) or "nobody"
+def _listed(names: list[str], none: str = "nobody") -> str:
+    return ", ".join(sorted(names)) or none

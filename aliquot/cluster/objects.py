@@ -1,9 +1,10 @@
 """The objects as they stand at the end, with what each design writes into them.
 
 Quotas: `status.used`, and in Koordinator's trees annotations with the other figures; queues, groups
-and Jobs of Volcano: see `volcano_status`. Pod: node, phase, while it runs in a quota the label that
-says whether it is in-quota or over-quota, and while it waits the `PodScheduled` condition with the
-reason. Evicted and deleted pods are gone.
+and Jobs of Volcano: see `volcano_status`; quotas on GPUs, and GPUs: see `gpu_status`. Pod: node,
+phase, the GPUs that were chosen for it, while it runs in a quota the label that says whether it is
+in-quota or over-quota, and while it waits the `PodScheduled` condition with the reason. Evicted and
+deleted pods are gone.
 """
 
 from collections import Counter
@@ -11,13 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 
 from aliquot.cluster import volcano_status
+from aliquot.cluster.gpu_status import with_gpu_status
 from aliquot.cluster.outcome import capacities
 from aliquot.cluster.record import PodRecord
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import amounts, quotas
 from aliquot.dialects.documents import Body
+from aliquot.dialects.gpu_annotations import GPU_IDS
 from aliquot.dialects.gpu_memory import as_written
-from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
+from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSION, Key, Manifest
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.quota_status import status_annotations
 from aliquot.dialects.wire import GangJobWire, PodGroupWire, QueueWire
@@ -36,7 +39,7 @@ def objects(simulation: Simulation) -> Iterator[Body]:
     trees = special_quotas(simulation.engine.policy) == "koordinator"
     forest = simulation.world.forest
     built_in = (each for each, _ in (*forest.pairs, *forest.queues) if each.key not in given)
-    with_status = _volcano(simulation, summaries)
+    of_volcano, of_gpus = _volcano(simulation, summaries), with_gpu_status(simulation)
     for manifest in (*given.values(), *built_in):
         name = quotas.quota_name(manifest)
         if manifest.kind in quotas.KINDS and name in summaries:
@@ -44,8 +47,10 @@ def objects(simulation: Simulation) -> Iterator[Body]:
                 trees or quotas.has_koordinator_keys(manifest)
             )
             yield _quota(manifest, summaries[name], figures[name] if in_a_tree else {})
+        elif manifest.group == TENSOR_FUSION:
+            yield of_gpus(manifest)
         elif manifest.kind != "Pod":
-            yield with_status(manifest)
+            yield of_volcano(manifest)
     labels = _capacity_labels(simulation)
     for uid, record in simulation.world.records.items():
         if record.phase not in _GONE:
@@ -127,6 +132,9 @@ def _pod(record: PodRecord, capacity: dict[str, str], simulation: Simulation) ->
     kept = {key: value for key, value in written.items() if key not in CAPACITY_LABELS.values()}
     if capacity or len(kept) < len(written):
         metadata["labels"] = {**kept, **capacity}
+    if record.pod.devices:
+        chosen = {GPU_IDS: ",".join(record.pod.devices)}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **chosen}
     status = body["status"] = body.get("status") or {}
     status["phase"] = record.phase
     if record.pod.node is not None:

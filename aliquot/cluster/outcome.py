@@ -2,12 +2,19 @@
 
 from typing import Any
 
+from aliquot.cluster import gpu_figures
 from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects import amounts
 from aliquot.dialects.times import seconds
 from aliquot.engine.decisions import Bind, Evict
 from aliquot.engine.order import natural
-from aliquot.engine.summary import GangSummary, QueueSummary, QuotaSummary, over_quota_pods
+from aliquot.engine.summary import (
+    GangSummary,
+    GpuQuotaSummary,
+    QueueSummary,
+    QuotaSummary,
+    over_quota_pods,
+)
 
 Result = dict[str, Any]
 
@@ -26,7 +33,7 @@ def outcome(simulation: Simulation) -> Result:
         "quotas": [_quota(summary) for summary in simulation.engine.summarise()],
         "queues": [queue(summary) for summary in simulation.engine.queues()],
         "gangs": gangs(simulation.engine.gangs()),
-        "gpuQuotas": [],
+        "gpuQuotas": [gpu_quota(summary) for summary in simulation.engine.gpu_quotas()],
     }
 
 
@@ -88,13 +95,15 @@ def _pods(simulation: Simulation) -> list[Result]:
     tree, capacity = simulation.engine.state.tree, capacities(simulation)
     pods = []
     for uid, record in simulation.world.records.items():
-        entry = {
+        entry: Result = {
             "pod": record.pod.path,
             "phase": record.phase,
             "node": record.pod.node,
             "quota": tree.home(record.pod),
             "capacity": capacity.get(uid),
         }
+        if record.pod.devices:
+            entry["devices"] = list(record.pod.devices)
         pods.append(entry)
     return sorted(pods, key=lambda entry: natural(entry["pod"] or ""))
 
@@ -147,3 +156,13 @@ def gangs(summaries: list[GangSummary]) -> list[Result]:
         }
         for summary in sorted(summaries, key=lambda each: natural(each.name))
     ]
+
+
+def gpu_quota(summary: GpuQuotaSummary) -> Result:
+    """How a quota on GPUs stands."""
+    return {
+        "name": f"{summary.namespace}/{summary.name}",
+        "used": gpu_figures.used(summary),
+        "availablePercent": gpu_figures.available_percent(summary),
+        "conditions": [gpu_figures.condition(each) for each in summary.conditions],
+    }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aliquot.dialects.documents import Body
+from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.manifest import Key
 from aliquot.dialects.volcano import NO_TIES, Ties
 from aliquot.engine.objects import Pod
@@ -25,6 +26,8 @@ class PodRecord:
     """What it says about its gang and its queue."""
     priority: int = 0
     """Its own, whatever that of its gang."""
+    defaults: Defaults = NO_DEFAULTS
+    """What it asks for of GPUs where it does not say, as it was when it came."""
     duration: int | None = None
     started: int = 0
 

@@ -7,6 +7,7 @@ moment at which anything can happen.
 
 from dataclasses import dataclass
 
+from aliquot.cluster.conditions import Conditions
 from aliquot.cluster.inputs import Inputs
 from aliquot.cluster.world import World
 from aliquot.dialects.policy import special_quotas
@@ -35,6 +36,7 @@ class Simulation:
         special = special_quotas(policy)
         self.world = World(self.engine.apply, inputs.cards, _timestamps(inputs), special)
         self.history: list[Done] = []
+        self.conditions = Conditions()
         self.now = 0
         self._changes = list(reversed(inputs.changes))
 
@@ -47,6 +49,8 @@ class Simulation:
                 happened = True
             if self._decide(moment) or happened:
                 self.now = moment
+                if self.world.gpu_quotas:
+                    self.conditions.note(self.engine.gpu_quotas(), moment)
         if until is not None:
             self.now = until
 
@@ -68,7 +72,7 @@ class Simulation:
             for decision in done:
                 self.history.append(Done(now, decision))
                 if isinstance(decision, Bind):
-                    self.world.start(decision.pod.uid, decision.node, now)
+                    self.world.start(decision.pod.uid, decision.node, decision.devices, now)
                 else:
                     evictions += 1
                     self.world.end(decision.pod.uid, "Evicted", now)

@@ -14,6 +14,7 @@ from aliquot.dialects import queue_rules, queues, quota_rules, quotas, rules, tr
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding, refused
 from aliquot.dialects.forest import Forest, Special, plant
+from aliquot.dialects.gpu_rules import BEAR_ON_GPUS, check_gpus
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.templates import Face
 from aliquot.errors import InputError
@@ -162,6 +163,8 @@ def found(state: State) -> Iterator[Finding]:
     if state.changed_kinds & _BEARS_ON_QUOTAS:
         known, all_nodes = state.sound.values(), state.knows_all_nodes
         yield from quota_rules.check_quotas(state.forest, known, state.cards, all_nodes)
+    if state.changed_kinds & BEAR_ON_GPUS:
+        yield from check_gpus(state.sound.values(), state.cards, state.knows_all_nodes)
     if state.quotas_changed:
         yield from tree_rules.check_tree(state.forest, state.coming)
         changed = (state.applied, state.replaced, state.gone)

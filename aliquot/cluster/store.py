@@ -7,6 +7,9 @@ from aliquot.cluster.belonging import namespace_queue
 from aliquot.dialects import (
     budgets,
     gangs,
+    gpu_annotations,
+    gpu_quotas,
+    gpus,
     jobs,
     koordinator,
     made_groups,
@@ -17,6 +20,7 @@ from aliquot.dialects import (
     volcano,
 )
 from aliquot.dialects.cards import Cards
+from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Key, Manifest, is_read
 from aliquot.dialects.templates import faces
@@ -87,6 +91,7 @@ class Store:
                 self._check_pod(spec, status, manifest, "spec")
                 _check_labels(metadata, manifest, "metadata")
                 volcano.ties(metadata, manifest)
+                _check_gpus(metadata, manifest, "metadata")
             case WorkloadWire(spec=spec):
                 self._check_workload(spec or WorkloadSpec(), manifest)
             case GangJobWire():
@@ -108,6 +113,10 @@ class Store:
                 quotas.quota(manifest)
             case ResourceQuotaWire():
                 quotas.hard(manifest)
+            case GpuQuotaWire():
+                gpu_quotas.quota(manifest)
+            case GpuWire():
+                gpus.device(manifest)
             case PlainWire():
                 volcano.queue_named(manifest.metadata, manifest)
         _check_timestamp(manifest.metadata, manifest, "metadata")
@@ -149,6 +158,7 @@ class Store:
             _check_labels(face.metadata, manifest, face.metadata_field)
             _check_timestamp(face.metadata, manifest, face.metadata_field)
             volcano.ties(face.metadata, manifest, face.metadata_field)
+            _check_gpus(face.metadata, manifest, face.metadata_field)
         if len(manifest.name) > _LONGEST_OWNER:
             problem = f"is too long for the names of its pods: {_LONGEST_OWNER} characters at most"
             raise manifest.error("metadata.name", problem)
@@ -226,6 +236,11 @@ def _check_ties(said: volcano.Ties, manifest: Manifest) -> None:
 
 def _check_labels(metadata: Metadata, manifest: Manifest, field: str) -> None:
     texts(metadata.labels, manifest, f"{field}.labels")
+
+
+def _check_gpus(metadata: Metadata, manifest: Manifest, field: str) -> None:
+    gpu_annotations.wish(metadata, manifest, field)
+    gpu_annotations.devices(metadata, manifest, field)
 
 
 def _check_timestamp(metadata: Metadata, manifest: Manifest, field: str) -> None:

@@ -13,6 +13,8 @@ from aliquot.cluster.ages import Ages
 from aliquot.cluster.belonging import queue_of
 from aliquot.cluster.changes import Change
 from aliquot.cluster.dependents import Dependents
+from aliquot.cluster.devices import Devices
+from aliquot.cluster.gpu_quotas import BEAR_ON_GPU_QUOTAS, GpuQuotas
 from aliquot.cluster.groups import Groups
 from aliquot.cluster.manners import manners
 from aliquot.cluster.record import Phase, PodRecord
@@ -31,6 +33,7 @@ from aliquot.dialects import (
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.documents import Document
 from aliquot.dialects.forest import Forest, Special, plant
+from aliquot.dialects.gpu_quotas import Defaults
 from aliquot.dialects.manifest import Key, Manifest, read
 from aliquot.dialects.templates import MAKERS
 from aliquot.engine.events import (
@@ -44,11 +47,10 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
+from aliquot.engine.gpu_objects import Device, GpuQuota
 from aliquot.engine.objects import Gang, Pod
 from aliquot.engine.order import Key as OrderKey
 from aliquot.engine.order import importance
-
-_ORDER = ("PriorityClass", "Node", "Pod")
 
 
 class World:
@@ -77,12 +79,24 @@ class World:
         self._dependents = Dependents()
         self._groups = Groups(self.store, tell)
         self._weights = Weights(tell)
+        self._devices = Devices(self.store, tell, cards)
+        self._gpu_quotas = GpuQuotas(tell)
         self._restate_quotas()
 
     @property
     def gangs(self) -> Mapping[str, Gang]:
         """The gangs as they were last told, by name."""
         return self._groups.gangs
+
+    @property
+    def devices(self) -> Mapping[str, Device]:
+        """The devices as they were last told, by name."""
+        return self._devices.told
+
+    @property
+    def gpu_quotas(self) -> Mapping[str, GpuQuota]:
+        """The quotas on GPUs as they were last told, by namespace."""
+        return self._gpu_quotas.told
 
     def next_end(self) -> int | None:
         """When the next running pod ends."""
@@ -98,13 +112,12 @@ class World:
                 ended = True
         return ended
 
-    def start(self, uid: str, node: str, now: int) -> None:
-        """A pod runs on a node."""
+    def start(self, uid: str, node: str, devices: tuple[str, ...], now: int) -> None:
+        """A pod runs on a node, on these devices if it asks for any."""
         record = self.records[uid]
-        record.pod = replace(record.pod, node=node, nominated=None, started=now)
-        record.phase = "Running"
-        record.started = now
-        self._tell(PodSet(record.pod))
+        here = replace(record.pod, node=node, devices=devices, nominated=None, started=now)
+        record.pod, record.phase, record.started = here, "Running", now
+        self._tell(PodSet(here))
         self._await_end(record)
 
     def _await_end(self, record: PodRecord) -> None:
@@ -141,9 +154,14 @@ class World:
             self._restate_quotas()
         if kinds & BEAR_ON_WEIGHTS:
             self._weights.restate(self.store.objects.values())
+        if kinds & BEAR_ON_GPU_QUOTAS:
+            self._gpu_quotas.restate(self.store.objects.values())
         self._restate_gangs(change, touched)
-        rank = {kind: place for place, kind in enumerate(_ORDER)}
-        for manifest in sorted(change.apply, key=lambda each: rank.get(each.kind, len(_ORDER))):
+        for manifest in change.apply:
+            if manifest.kind == "Node":
+                self._tell(NodeSet(nodes.node(manifest, self._cards)))
+        self._devices.restate(touched, self.records.values(), self._gpu_quotas.defaults)
+        for manifest in sorted(change.apply, key=lambda each: each.kind != "Pod"):
             self._apply(manifest, change.at)
 
     def _restate_quotas(self) -> None:
@@ -206,8 +224,6 @@ class World:
 
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
-            case "Node":
-                self._tell(NodeSet(nodes.node(manifest, self._cards)))
             case "PodDisruptionBudget":
                 self._state_budget(manifest)
             case "Pod":
@@ -244,7 +260,13 @@ class World:
 
     def _apply_pod(self, manifest: Manifest, now: int) -> None:
         said = volcano.ties(manifest.metadata, manifest)
-        record = PodRecord(self._pod(manifest, now, said.task), manifest.body)
+        path, status = f"{manifest.namespace}/{manifest.name}", pods.status(manifest)
+        old = self.records.get(self._uids.get(path, ""))
+        by_default = self._gpu_quotas.defaults(manifest.namespace)
+        if old is not None and old.alive:
+            by_default = old.defaults
+        pod = self._pod(manifest, now, said.task, by_default)
+        record = PodRecord(pod, manifest.body, defaults=by_default)
         record.owner = owner_of(manifest)
         record.asks_for = koordinator.quota_named(manifest)
         record.ties, record.priority = said, record.pod.priority
@@ -254,8 +276,6 @@ class World:
         workload = self._owner(record)
         if workload is not None:
             record.duration = record.duration or annotations.lasts(workload.manifest)
-        path, status = record.pod.path, pods.status(manifest)
-        old = self.records.get(self._uids.get(path, ""))
         if old is not None and old.alive:
             _carry_over(old, record)
         self._dependents.note(record, self.records.get(record.pod.uid))
@@ -269,21 +289,23 @@ class World:
             return
         self._groups.note(record, record.phase)
         if record.pod.node is not None and record.phase == "Pending":
-            self.start(record.pod.uid, record.pod.node, now)
+            self.start(record.pod.uid, record.pod.node, record.pod.devices, now)
         else:
             self._tell(PodSet(record.pod))
             self._await_end(record)
 
-    def _pod(self, manifest: Manifest, now: int, task: str) -> Pod:
+    def _pod(self, manifest: Manifest, now: int, task: str, by_default: Defaults) -> Pod:
         path = f"{manifest.namespace}/{manifest.name}"
         uid = path if path not in self._uids else f"{path}#{len(self.records)}"
         workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
         if workload is None:
             own = self.store.priority(pods.spec(manifest), manifest, "spec")
-            return pods.pod(manifest, uid, own, self._ages.of(manifest, now), self._cards)
+            age = self._ages.of(manifest, now)
+            return pods.pod(manifest, uid, own, age, self._cards, by_default)
         theirs = workload.manners[workload.task_of(task)]
         since = workload.manifest.metadata if workload.applied == now else None
-        return pods.pod(manifest, uid, theirs, self._ages.of(manifest, now, since), self._cards)
+        age = self._ages.of(manifest, now, since)
+        return pods.pod(manifest, uid, theirs, age, self._cards, by_default)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
@@ -363,7 +385,11 @@ def _carry_over(old: PodRecord, new: PodRecord) -> None:
     """A pod that is applied again stays the same pod, where it is."""
     new.phase, new.started = old.phase, old.started
     new.pod = replace(
-        new.pod, uid=old.pod.uid, created=old.pod.created, node=old.pod.node or new.pod.node
+        new.pod,
+        uid=old.pod.uid,
+        created=old.pod.created,
+        node=old.pod.node or new.pod.node,
+        devices=old.pod.devices or new.pod.devices,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from aliquot.dialects.configuration import Gpu
 from aliquot.dialects.gpu_memory import SPELLINGS, gigabytes, is_gpu, peak
+from aliquot.dialects.gpu_sharing import counts_compute, is_shared
 from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.queues import bounds
@@ -20,6 +21,7 @@ MODEL_LABEL = "nvidia.com/gpu.product"
 MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 _MIB_IN_A_GB = 1024
+_BYTES_IN_A_MIB = 2**20
 _MOST_DIGITS = 9
 
 Labels = Mapping[str, object]
@@ -35,11 +37,21 @@ class Cards:
     """The sizes other than the default, of any node that ever comes."""
     counted: bool = False
     """Does any quota name GPU memory?"""
+    shared: bool = False
+    """Does anybody share single GPUs?"""
+    compute: bool = False
+    """Does it matter to anybody how much they can compute?"""
 
     def size(self, labels: Labels) -> int:
         """The GB of a card on a node with these labels."""
         by_model = self.by_model.get(text(labels.get(MODEL_LABEL)))
         return by_model or _labelled(labels) or self.default
+
+    def memory(self, labels: Labels) -> int:
+        """The bytes of a card on a node with these labels: as exact as its label has it."""
+        by_model = self.by_model.get(text(labels.get(MODEL_LABEL)))
+        mebibytes = None if by_model else _mebibytes(labels)
+        return (mebibytes or (by_model or self.default) * _MIB_IN_A_GB) * _BYTES_IN_A_MIB
 
     def node_class(self, labels: Labels) -> str:
         """What nodes with cards of this size have in common; empty for those of the default."""
@@ -78,7 +90,13 @@ class Cards:
 def cards(settings: Gpu, manifests: Iterable[Manifest]) -> Cards:
     """The cards as configured, in the light of all objects that ever come."""
     manifests = list(manifests)
-    bare = Cards(settings.memory_gb, settings.memory_gb_by_model)
+    shared = is_shared(manifests)
+    bare = Cards(
+        settings.memory_gb,
+        settings.memory_gb_by_model,
+        shared=shared,
+        compute=shared and counts_compute(manifests),
+    )
     if not any(_names_gpu_memory(each) for each in manifests):
         return bare
     sizes = {bare.size(labels) for labels in _labels_of_nodes(manifests)} - {bare.default}
@@ -101,10 +119,15 @@ def _names_gpu_memory(manifest: Manifest) -> bool:
 
 def _labelled(labels: Labels) -> int | None:
     """The label's MiB as whole GB, rounded; None if that is not a number of them."""
+    written = _mebibytes(labels)
+    return None if written is None else (written + _MIB_IN_A_GB // 2) // _MIB_IN_A_GB or None
+
+
+def _mebibytes(labels: Labels) -> int | None:
     written = text(labels.get(MEMORY_LABEL))
     if not (written.isascii() and written.isdigit()) or len(written) > _MOST_DIGITS:
         return None
-    return (int(written) + _MIB_IN_A_GB // 2) // _MIB_IN_A_GB or None
+    return int(written)
 
 
 def _class_name(size: int) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from aliquot.dialects import wire
+from aliquot.dialects import gpu_wire, wire
 from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.findings import Finding, Severity
 from aliquot.dialects.wire import Metadata, Wire
@@ -23,6 +23,7 @@ KEP9_GROUPS = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
 NOS_GROUPS = ("nos.nebuly.com", "nos.nebuly.ai")
 VOLCANO_GROUP = "scheduling.volcano.sh"
 VOLCANO_JOBS = "batch.volcano.sh"
+TENSOR_FUSION = "tensor-fusion.ai"
 KOORDINATOR_PREFIX = "quota.scheduling.koordinator.sh/"
 
 _KINDS: dict[tuple[str, str], type[Wire]] = {
@@ -40,16 +41,14 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     (VOLCANO_GROUP, "PodGroup"): wire.PodGroupWire,
     **{(group, "PodGroup"): wire.PodGroupWire for group in KEP9_GROUPS},
     (VOLCANO_JOBS, "Job"): wire.GangJobWire,
+    (TENSOR_FUSION, "GPUResourceQuota"): gpu_wire.GpuQuotaWire,
+    (TENSOR_FUSION, "GPU"): gpu_wire.GpuWire,
     (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
     **{(group, "ElasticQuota"): wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
     **{(group, "CompositeElasticQuota"): wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
-_NOT_YET = {
-    ("quota.koordinator.sh", "ElasticQuotaProfile"),
-    ("tensor-fusion.ai", "GPUResourceQuota"),
-    ("tensor-fusion.ai", "GPU"),
-}
-_CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue"}
+_NOT_YET = {("quota.koordinator.sh", "ElasticQuotaProfile")}
+_CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMELESS = {"Timeline"}

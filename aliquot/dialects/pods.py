@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from functools import reduce
 
-from aliquot.dialects import amounts, koordinator, volcano
+from aliquot.dialects import amounts, gpu_annotations, gpu_requests, koordinator, volcano
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.gpu_memory import as_written
+from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import (
     Container,
+    Metadata,
     PodSpec,
     PodStatus,
     PodWire,
@@ -30,8 +32,18 @@ Manners = tuple[int, bool]
 """A priority, and whether it lets its pods preempt."""
 
 
-def pod(manifest: Manifest, uid: str, manners: Manners, created: int, cards: Cards) -> Pod:
-    """A pod by itself; its quota and its gang, other objects decide."""
+def pod(
+    manifest: Manifest,
+    uid: str,
+    manners: Manners,
+    created: int,
+    cards: Cards,
+    defaults: Defaults = NO_DEFAULTS,
+) -> Pod:
+    """A pod by itself; its quota and its gang, other objects decide.
+
+    `defaults` is what it asks for of GPUs where it does not say.
+    """
     said, doing = spec(manifest), status(manifest)
     metadata = manifest.metadata
     labels = texts(metadata.labels, manifest, "metadata.labels")
@@ -40,7 +52,7 @@ def pod(manifest: Manifest, uid: str, manners: Manners, created: int, cards: Car
         uid=uid,
         namespace=manifest.namespace,
         name=manifest.name,
-        shape=shape(said, doing, manifest, cards),
+        shape=shape(said, doing, manifest, cards, metadata=metadata, defaults=defaults),
         priority=priority,
         created=created,
         node=said.node_name or None,
@@ -51,7 +63,15 @@ def pod(manifest: Manifest, uid: str, manners: Manners, created: int, cards: Car
         preemptible=koordinator.is_preemptible(labels) and volcano.is_preemptable(metadata),
         labels=tuple(sorted(labels.items())),
         task=volcano.ties(metadata, manifest).task,
+        devices=devices(manifest, cards),
     )
+
+
+def devices(manifest: Manifest, cards: Cards) -> tuple[str, ...]:
+    """The GPUs that a pod runs on, as it says itself; none while it waits."""
+    if not cards.shared or not spec(manifest).node_name:
+        return ()
+    return gpu_annotations.devices(manifest.metadata, manifest)
 
 
 def spec(manifest: Manifest) -> PodSpec:
@@ -74,8 +94,13 @@ def shape(
     manifest: Manifest,
     cards: Cards,
     field: str = "spec",
+    metadata: Metadata | None = None,
+    defaults: Defaults = NO_DEFAULTS,
 ) -> Shape:
-    """What the pod asks for and where it may run. `field` is where the spec stands."""
+    """What the pod asks for and where it may run. `field` is where the spec stands.
+
+    What it asks for of single GPUs is looked at where `metadata` are given, in which it may say so.
+    """
     if spec is None or not spec.containers:
         raise manifest.error(f"{field}.containers", "a pod needs at least one container")
     phases = _phases(spec, status, manifest, field)
@@ -83,7 +108,11 @@ def shape(
     asked = {name: amount for name, amount in most.items() if amount}
     asked["pods"] = 1
     requests = tuple(sorted(asked.items()))
-    return Shape(requests, _where(spec, manifest, field), cards.charges(requests, phases))
+    gpu = None
+    if cards.shared and metadata is not None:
+        wanted = gpu_annotations.wish(metadata, manifest)
+        gpu = gpu_requests.ask(wanted, phases, cards.default, defaults)
+    return Shape(requests, _where(spec, manifest, field), cards.charges(requests, phases), gpu)
 
 
 def finished(status: PodStatus | None) -> bool:

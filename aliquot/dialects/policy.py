@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aliquot.dialects import queues
+from aliquot.dialects import gpu_quotas, queues
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Special
@@ -75,7 +75,8 @@ def choose(manifests: Iterable[Manifest]) -> Choice:
             why = f"{manifest.title} is of {manifest.group}"
             return Choice("fair", why, manifest, "apiVersion")
     if not quotas:
-        return Choice("capacity", "there are no quotas")
+        only = any(manifest.kind == gpu_quotas.KIND for manifest in manifests)
+        return Choice("capacity", f"there are no quotas{' but those on GPUs' if only else ''}")
     return Choice("capacity", f"all quotas are ElasticQuotas of {quotas[0].group}")
 
 

@@ -1,6 +1,7 @@
 """What is worth a word about one object: one function a rule.
 
-Those of quotas: `quota_rules`, `tree_rules`, `queue_rules`; those of gangs: `gang_rules`.
+Those of quotas: `quota_rules`, `tree_rules`, `queue_rules`, `gpu_quota_rules`; those of gangs:
+`gang_rules`; of GPUs: `gpu_rules`.
 
 A rule yields findings; it never raises and never changes anything. It is asked only about objects
 that make sense by themselves. `aliquot simulate` refuses to start on an error and prints warnings;
@@ -12,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from aliquot.dialects import gang_rules
 from aliquot.dialects.cards import MEMORY_LABEL, Cards
 from aliquot.dialects.findings import Finding
+from aliquot.dialects.gpu_quota_rules import check_gpu_quota
+from aliquot.dialects.gpu_rules import check_asker
+from aliquot.dialects.gpu_wire import GpuQuotaWire
 from aliquot.dialects.labels import text as text_of
 from aliquot.dialects.labels import unquoted
 from aliquot.dialects.manifest import Manifest
@@ -40,6 +44,7 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
     """What is worth a word about one object by itself."""
     yield from text_in_quotes(manifest)
     yield from gang_rules.check_member(manifest)
+    yield from check_asker(manifest)
     for face in faces(manifest):
         yield from only_what_is_considered(manifest, face.spec, face.spec_field)
     match manifest.content:
@@ -52,6 +57,8 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
             yield from gang_rules.check_gang(manifest)
         case GangJobWire():
             yield from gang_rules.check_job(manifest)
+        case GpuQuotaWire():
+            yield from check_gpu_quota(manifest)
         case ResourceQuotaWire():
             yield from weight_that_counts(manifest)
         case NodeWire():

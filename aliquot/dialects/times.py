@@ -1,7 +1,7 @@
 """Durations and timestamps as Kubernetes writes them, in whole nanoseconds."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from aliquot.errors import InputError
 
@@ -64,6 +64,11 @@ def timestamp(value: str | None, place: str, field: str) -> int | None:
         raise InputError(place, field, f"{value!r} has no time zone, such as Z")
     since = moment - _EPOCH
     return (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
+
+
+def moment(nanos: int) -> str:
+    """A time as objects have it, such as `1970-01-01T00:10:00Z`: virtual time begins in 1970."""
+    return (_EPOCH + timedelta(seconds=nanos // 10**9)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def seconds(nanos: int) -> int | float:

@@ -159,8 +159,8 @@ def test_configuration_is_checked_to_the_last_key(
 
 
 def test_kinds_that_are_not_there_yet(aliquot: Run) -> None:
-    gpu = {"apiVersion": "tensor-fusion.ai/v1", "kind": "GPU"}
-    assert "not supported yet" in refused(aliquot, [{**gpu, "metadata": {"name": "g"}}])
+    profile = {"apiVersion": "quota.koordinator.sh/v1alpha1", "kind": "ElasticQuotaProfile"}
+    assert "not supported yet" in refused(aliquot, [{**profile, "metadata": {"name": "p"}}])
 
 
 def test_usage(aliquot: Run) -> None:

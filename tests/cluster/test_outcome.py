@@ -23,7 +23,7 @@ GANGS = [GangSummary("a/g-10", "Pending", 2, 0), GangSummary("a/g-9", "Running",
 
 def different(**expected: Any) -> list[str]:
     result: Result = {"pods": [], "pending": [], "quotas": []}
-    result |= {"queues": [queue(QUEUE)], "gangs": gangs(GANGS)}
+    result |= {"queues": [queue(QUEUE)], "gangs": gangs(GANGS), "gpuQuotas": []}
     return list(compare(Expect(**expected), result, []))
 
 

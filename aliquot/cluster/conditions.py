@@ -1,0 +1,40 @@
+"""Since when the conditions of quotas on GPUs have been as they are."""
+
+from collections.abc import Iterable
+
+from aliquot.engine.summary import GpuQuotaSummary
+
+_Key = tuple[str, str]
+"""Namespace and name of a quota."""
+
+
+class Conditions:
+    """What was last noted of each quota, and when it came to be so."""
+
+    def __init__(self) -> None:
+        self._summaries: dict[_Key, GpuQuotaSummary] = {}
+        self._updated: dict[_Key, int] = {}
+        self._since: dict[tuple[_Key, str], tuple[bool, int]] = {}
+
+    def note(self, summaries: Iterable[GpuQuotaSummary], now: int) -> None:
+        """The quotas stand like this now; those that are not among them are gone."""
+        there = {(each.namespace, each.name): each for each in summaries}
+        for key, summary in there.items():
+            if self._summaries.get(key) != summary:
+                self._updated[key] = now
+            for each in summary.conditions:
+                status, _ = self._since.get((key, each.type), (not each.status, 0))
+                if status != each.status:
+                    self._since[key, each.type] = (each.status, now)
+        self._summaries = there
+        self._updated = {key: at for key, at in self._updated.items() if key in there}
+        self._since = {key: at for key, at in self._since.items() if key[0] in there}
+
+    def updated(self, summary: GpuQuotaSummary) -> int:
+        """When it last changed in any way."""
+        return self._updated.get((summary.namespace, summary.name), 0)
+
+    def since(self, summary: GpuQuotaSummary, type: str) -> int:
+        """When a condition of this type became what it is."""
+        key = (summary.namespace, summary.name)
+        return self._since.get((key, type), (False, 0))[1]

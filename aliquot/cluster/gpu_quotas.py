@@ -1,0 +1,38 @@
+"""The quotas on GPUs, as they were last told, and what pods ask for by their word."""
+
+from collections.abc import Callable, Iterable
+
+from aliquot.dialects import gpu_quotas
+from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
+from aliquot.dialects.manifest import Manifest
+from aliquot.engine.events import Event, GpuQuotaGone, GpuQuotaSet
+from aliquot.engine.gpu_objects import GpuQuota
+
+BEAR_ON_GPU_QUOTAS = {gpu_quotas.KIND, "Namespace"}
+"""The kinds of objects that decide them."""
+
+
+class GpuQuotas:
+    """Quotas by namespace."""
+
+    def __init__(self, tell: Callable[[Event], None]) -> None:
+        self.told: dict[str, GpuQuota] = {}
+        self._defaults: dict[str, Defaults] = {}
+        self._tell = tell
+
+    def defaults(self, namespace: str) -> Defaults:
+        """What a pod that comes now asks for where it does not say."""
+        return self._defaults.get(namespace, NO_DEFAULTS)
+
+    def restate(self, objects: Iterable[Manifest]) -> None:
+        """Tell of the namespaces that have another quota than before."""
+        there = {each.namespace: each for each in objects if each.kind == gpu_quotas.KIND}
+        before = self.told
+        self.told = {namespace: gpu_quotas.quota(each) for namespace, each in there.items()}
+        self._defaults = {name: gpu_quotas.defaults(each) for name, each in there.items()}
+        for namespace, quota in self.told.items():
+            if before.get(namespace) != quota:
+                self._tell(GpuQuotaSet(quota))
+        for namespace in before:
+            if namespace not in self.told:
+                self._tell(GpuQuotaGone(namespace))

@@ -1,0 +1,65 @@
+"""What TensorFusion writes into its quotas and GPUs for users to read."""
+
+from collections.abc import Callable, Iterable
+
+from aliquot.cluster.conditions import Conditions
+from aliquot.cluster.devices import asks_by_device
+from aliquot.cluster.gpu_figures import available_percent, condition, used
+from aliquot.cluster.simulation import Simulation
+from aliquot.dialects import gpus
+from aliquot.dialects.documents import Body
+from aliquot.dialects.gpu_amounts import write
+from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.times import moment
+from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
+from aliquot.engine.summary import GpuQuotaSummary
+
+_NOT_KNOWN = ("runningApps",)
+"""What only the node of a GPU can say."""
+
+
+def with_gpu_status(simulation: Simulation) -> Callable[[Manifest], Body]:
+    """What writes the status into quotas on GPUs, and into GPUs, and leaves other objects alone."""
+    summaries = {(each.namespace, each.name): each for each in simulation.engine.gpu_quotas()}
+    devices = simulation.world.devices
+    asks = asks_by_device(simulation.world.records.values()) if devices else {}
+
+    def with_status(manifest: Manifest) -> Body:
+        match manifest.content:
+            case GpuQuotaWire() if (manifest.namespace, manifest.name) in summaries:
+                summary = summaries[manifest.namespace, manifest.name]
+                return quota(manifest, summary, simulation.conditions)
+            case GpuWire() if manifest.name in devices:
+                on_it = asks.get(manifest.name, {}).values()
+                return gpu(manifest, devices[manifest.name], on_it)
+        return manifest.body
+
+    return with_status
+
+
+def quota(manifest: Manifest, summary: GpuQuotaSummary, conditions: Conditions) -> Body:
+    """A quota says what is used, what is left, and what is wrong, and since when."""
+    status = {
+        "used": used(summary),
+        "availablePercent": available_percent(summary),
+        "conditions": [
+            {
+                **condition(each),
+                "lastTransitionTime": moment(conditions.since(summary, each.type)),
+            }
+            for each in summary.conditions
+        ],
+        "lastUpdateTime": moment(conditions.updated(summary)),
+    }
+    return {**manifest.body, "status": {**(manifest.body.get("status") or {}), **status}}
+
+
+def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:
+    """A GPU says what is left of it."""
+    written = manifest.body.get("status") or {}
+    kept = {word: value for word, value in written.items() if word not in _NOT_KNOWN}
+    taken = gpus.taken(asks, device.capacity)
+    rows = zip(device.capacity, device.outside, taken, strict=True)
+    left = GpuAmount(*(max(has - others - ours, 0) for has, others, ours in rows))
+    return {**manifest.body, "status": {**kept, "available": write(left)}}
