@@ -190,8 +190,8 @@ class Engine:
             state.budgets.spend(victim.pod)
             state.let_go(victim.pod.uid)
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
-        for pod, node in zip(claim.pods, plan.nodes, strict=True):
-            state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node))
+        for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
+            state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))
         state.waiting.add(state.claim(claim.pods, claim.others, surplus=claim.surplus))
 

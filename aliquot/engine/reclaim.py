@@ -17,6 +17,7 @@ from aliquot.engine.bundles import Bundle, Bundles
 from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Slots
 from aliquot.engine.cover import Cost, Item, Problem, choose, cost, together
+from aliquot.engine.device_room import DeviceRoom, Option
 from aliquot.engine.ledger import Entry
 from aliquot.engine.objects import Pod
 from aliquot.engine.offer import (
@@ -56,6 +57,7 @@ class Plan:
     """Where each pod of the claim will start, and who goes for it."""
 
     nodes: tuple[str, ...]
+    devices: tuple[Option, ...]
     victims: tuple[Victim, ...]
     rank: int
     cost: Cost
@@ -97,6 +99,7 @@ class _Choice:
     """What has been settled so far: a node for each of the first pods, and the pods that go."""
 
     nodes: list[int] = field(default_factory=list)
+    devices: list[Option] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
 
 
@@ -119,6 +122,7 @@ class _Attempt:
         self.may_go = offer.may_go & self._affordable(offer)
         self._helpers: dict[int, Mask] = {}
         self.bundles = Bundles(state)
+        self.gpus = DeviceRoom(state, claim)
         self.limits: dict[object, int] = dict(offer.limits.items())
         self._accounts = {account for account, _ in (*offer.limits, *self.rights)}
         self._narrow = any(not isinstance(account, int) for account in self._accounts)
@@ -151,41 +155,55 @@ class _Attempt:
             found = self._settle(ask, rights)
             if found is None:
                 return None
-            self._note(ask, *found)
-            choice.nodes.append(found[0])
-            choice.items += found[1]
+            node, devices, items = found
+            self._note(ask, node, devices, items)
+            choice.nodes.append(node)
+            choice.devices.append(devices)
+            choice.items += items
         choice.items = sorted(self._pruned(choice), key=self._passes_a_limit)
         victims = tuple(self._victim(uid) for item in choice.items for uid in item.uids)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
-        return Plan(nodes, victims, rank, cost(choice.items, self._budgets(choice.items)))
+        price = cost(choice.items, self._budgets(choice.items))
+        return Plan(nodes, tuple(choice.devices), victims, rank, price)
 
-    def _settle(self, ask: Ask, rights: Rights) -> tuple[int, list[Item]] | None:
-        """The best node and victims for one pod.
+    def _settle(self, ask: Ask, rights: Rights) -> tuple[int, Option, list[Item]] | None:
+        """The best node, devices of it, and victims for one pod.
 
         It looks ever wider until there is a set; one that breaks a budget is only the last resort.
         """
-        best: tuple[Cost, int, list[Item]] | None = None
+        best: tuple[Cost, int, Option, list[Item]] | None = None
+        first = not self.bundles.gone and not self.moved
         for may_go, most, looked_at in self._widening():
             if best is not None and looked_at == _LAST_NODES:
                 break
             nodes = self._nodes(ask, rights, may_go, looked_at)
             elsewhere = self._elsewhere(may_go, rights, most) if nodes else []
-            for slot in nodes:
-                needs = self._needs(ask, slot, rights)
+            for slot, option in self._options(ask, nodes, may_go):
+                needs = self._needs(ask, slot, rights) | self.gpus.needs(ask, option, first)
                 items = self._items(slot, may_go, elsewhere, needs)
                 budgets = self._budgets(items)
                 limits = self.limits | self.bundles.limits
                 problem = Problem(needs, limits, budgets, self.offer.soft)
                 chosen = choose(items, problem, None if best is None else best[0])
                 if chosen is not None:
-                    best = (cost(chosen, budgets), slot, chosen)
+                    best = (cost(chosen, budgets), slot, option, chosen)
             if best is not None and best[0][0] == 0:
                 break
         return None if best is None else best[1:]
 
-    def _note(self, ask: Ask, node: int, items: list[Item]) -> None:
+    def _options(self, ask: Ask, nodes: list[int], may_go: Mask) -> Iterator[tuple[int, Option]]:
+        """The nodes, with the devices of each that would do."""
+        for slot in nodes:
+            going = _Masked(self.state.running.slots, may_go)
+            here = self.state.ledger.by_node.get(slot, {}) if ask.gpu is not None else {}
+            uids = [uid for uid in here if uid in going]
+            for option in self.gpus.options(ask, self._name(slot), uids):
+                yield slot, option
+
+    def _note(self, ask: Ask, node: int, devices: Option, items: list[Item]) -> None:
         """What is settled is no longer there for the next pod of the claim."""
         entries = self.state.ledger.entries
+        self.gpus.note(ask, devices, [uid for item in items for uid in item.uids])
         for row, amount in ask.room:
             self.moved[row, node] = self.moved.get((row, node), 0) + amount
         for item in items:
@@ -245,10 +263,23 @@ class _Attempt:
             free = self._free(row)[:count]
             possible &= free + self._freed(row, may_go, where, count, most) >= amount
             shortage += np.maximum(amount - free, 0) / amount
+        if ask.gpu is not None:
+            possible &= self._device_nodes(ask, may_go, shortage)
         found = np.flatnonzero(possible)
         order = np.lexsort((self.state.nodes.rank[found], shortage[found]))
         ordered = [int(slot) for slot in found[order]]
         return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
+
+    def _device_nodes(self, ask: Ask, may_go: Mask, shortage: NDArray[np.float64]) -> Mask:
+        """The nodes with devices that would do; what they are short of is added."""
+        names, slots = self.state.running.slots.names, self.state.nodes.slots
+        going = [str(names[slot]) for slot in np.flatnonzero(may_go)]
+        mask: Mask = np.zeros(len(shortage), dtype=bool)
+        for node, short in self.gpus.nodes(ask, going).items():
+            if node in self.state.nodes.known:
+                mask[slots[node]] = True
+                shortage[slots[node]] += short
+        return mask
 
     def _freed(
         self, row: int, may_go: Mask, where: NDArray[np.int64], count: int, most: int
@@ -311,11 +342,14 @@ class _Attempt:
 
     def _elsewhere(self, may_go: Mask, rights: Rights, most: int) -> list[Item]:
         """Of the pods that would give right, wherever they run, the least important ones."""
-        if not rights:
+        if not rights and not self.gpus.rights:
             return []
         running, helps = self.state.running, np.zeros_like(may_go)
         for right in rights:
             helps |= self._helps(right) & (running.charge.data[right.row] > 0)
+        if self.gpus.rights:
+            namespace = self.state.in_namespace(self.claim.pods[0].namespace)
+            helps[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
         return self._bundled(running.least_important(may_go & helps, most), may_go, _NOWHERE)
 
     def _items(
@@ -325,7 +359,8 @@ class _Attempt:
         entries = self.state.ledger.entries
         here = np.flatnonzero(may_go & (self.state.running.node == node))
         items = self._bundled(here.tolist(), may_go, node)
-        if all(_comes_along(right, needs, items) for right in self.rights):
+        along = all(_comes_along(right, needs, items) for right in self.rights)
+        if along and not self.gpus.rights:
             return items
         return items + [
             item for item in elsewhere if all(entries[uid].node != node for uid in item.uids)
@@ -351,6 +386,8 @@ class _Attempt:
                         _add(draws, self.limits, (account, row), amount)
             for row, amount in entry.booking.room if entry.node == node else ():
                 helps["room", row] = helps.get(("room", row), 0) + amount
+            for key, amount in self.gpus.helps(entry):
+                helps[key] = helps.get(key, 0) + amount
         draws.update(bundle.draws)
         pods = [self.state.pods[uid] for uid in bundle.uids]
         budgets = tuple(self.state.budgets.on(pod) for pod in pods)
@@ -364,11 +401,11 @@ class _Attempt:
     def _pruned(self, choice: _Choice) -> list[Item]:
         """Put back whoever is not needed after all, the most important first."""
         kept = choice.items
-        assert self._stands(choice.nodes, kept), "a plan must let its claim start"
+        assert self._stands(choice, kept), "a plan must let its claim start"
         key = self.state.running.key
         for item in sorted(kept, key=lambda each: min(map(key, each.uids))):
             others = [each for each in kept if each is not item]
-            if self._stands(choice.nodes, others):
+            if self._stands(choice, others):
                 kept = others
         return kept
 
@@ -376,14 +413,17 @@ class _Attempt:
         """Whoever takes its quota beyond a soft limit is the last to go."""
         return max((item.draws.get(key, 0) for key in self.offer.soft), default=0)
 
-    def _stands(self, nodes: list[int], items: list[Item]) -> bool:
-        """Once these have gone, is there right for the claim, and room on its nodes?"""
+    def _stands(self, choice: _Choice, items: list[Item]) -> bool:
+        """Once these have gone, is there right for the claim, and room on its nodes and devices?"""
+        going = [uid for item in items for uid in item.uids]
+        if not self.gpus.stands(self.claim.asks, choice.devices, going):
+            return False
         entries = self.state.ledger.entries
         for right, amount in self.rights.items():
             if sum(item.helps.get(right, 0) for item in items) < amount:
                 return False
         balance: dict[tuple[int, int], int] = {}
-        for ask, node in zip(self.claim.asks, nodes, strict=True):
+        for ask, node in zip(self.claim.asks, choice.nodes, strict=True):
             for row, amount in ask.room:
                 balance[row, node] = balance.get((row, node), 0) - amount
         for item in items:

@@ -125,21 +125,23 @@ class State:
             case BudgetGone(path):
                 self.budgets.remove(path)
 
-    def booking(self, pod: Pod, quota: str | None, node: str) -> Booking:
-        """What a pod takes on a node, and is charged in its quota."""
+    def booking(
+        self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
+    ) -> Booking:
+        """What a pod takes on a node, and is charged in its quota; of these devices, if any."""
         known, ask = self.nodes.known.get(node), self.placement.ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
-        gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node)
+        gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
         return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang, gpu)
 
-    def _on_devices(self, pod: Pod, ask: GpuAsk, node: str) -> Taken:
-        """What a pod takes of the devices of a node: of those it has, else of the best ones."""
+    def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
+        """What a pod takes of a node's devices: of these, of those it has, else of the best."""
         entry = self.ledger.entries.get(pod.uid)
         booked = entry.booking if entry is not None else None
         if ask.sliced:
             return self.devices.sliced(ask, node)
-        if pod.devices:
-            return self.devices.taken(ask, pod.devices)
+        if devices or pod.devices:
+            return self.devices.taken(ask, devices or pod.devices)
         if booked is not None and booked.node == node and booked.gpu is not None:
             return self.devices.taken(ask, booked.gpu.devices)
         return self.devices.taken(ask, self.devices.choose(ask, node) or ())

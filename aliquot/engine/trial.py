@@ -85,7 +85,9 @@ class Trial:
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
         """A refused claim may have others make way for it, or wait for those who are leaving."""
-        if refusal.reason not in _OTHERS_COULD_HELP:
+        of_gpus = refusal.reason is Reason.GPU_QUOTA_EXCEEDED
+        by_others = of_gpus and str(refusal.resource).startswith("total.")
+        if refusal.reason not in _OTHERS_COULD_HELP and not by_others:
             return refusal
         plan = self._search(claim)
         if plan is None:
