@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from aliquot.cluster.figure import Figure
+from aliquot.cluster.gpu_benchmark import gpu
 from aliquot.cluster.memory import calm_collector
 from aliquot.cluster.queue_benchmark import queues
 from aliquot.cluster.share_benchmark import share
@@ -104,6 +105,7 @@ BENCHMARKS: dict[str, Callable[[Callable[[str], None]], list[Figure]]] = {
     "reclaim": reclaim,
     "share": share,
     "queues": queues,
+    "gpu": gpu,
 }
 
 

@@ -1,8 +1,8 @@
 """The GPUs of the cluster: what each has left, which nodes can serve a pod, which cards it gets.
 
-Amounts stand in columns over the devices, so that one look at all of them is a few numpy calls; a
-node whose room has changed is looked at card by card. A pod that asks for several devices gets them
-on one node.
+Amounts stand in columns over the devices, and every node knows the places of its cards, so that one
+look at the cards of any number of nodes is a few numpy calls. A pod that asks for several devices
+gets them on one node.
 """
 
 from collections import Counter
@@ -22,8 +22,9 @@ DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst
 MOST_POINTS = 1000
 """A node, or a card, has between none and so many points."""
 
-_CAP_TFLOPS, _CAP_VRAM, _TFLOPS, _VRAM, _NODE, _PODS = range(6)
-_NOWHERE = -1
+_CAP_TFLOPS, _CAP_VRAM, _TFLOPS, _VRAM, _PODS = range(5)
+_NOBODY = 0
+"""The slot that stands for no device."""
 _PERCENT = 100
 _LOADS = ((_TFLOPS, _CAP_TFLOPS, 3), (_VRAM, _CAP_VRAM, 7))
 """How loaded a card is: what is used, of what there is, and its say, of ten."""
@@ -53,7 +54,7 @@ class Devices:
 
     def __init__(self, nodes: Nodes, placement: DevicePlacement = "NodeCompactGPULowLoad") -> None:
         facts = Resources()
-        for name in ("tflops there is", "vram there is", "tflops", "vram", "node", "pods"):
+        for name in ("tflops there is", "vram there is", "tflops", "vram", "pods"):
             facts.row(name)
         self.known: dict[str, Device] = {}
         self._nodes = nodes.slots
@@ -62,7 +63,9 @@ class Devices:
         self._compact_nodes = placement != "LowLoadFirst"
         self._compact_cards = placement == "CompactFirst"
         self._slots = Slots()
+        self._slots.take("<nobody>")
         self._facts = Columns(facts, self._slots, default=0)
+        self._cards: Column = np.zeros((0, 1), dtype=np.int64)
         self._on: dict[str, dict[str, None]] = {}
         """The devices of each node, by name."""
         self._matching: dict[tuple[object, ...], NDArray[np.bool_]] = {}
@@ -143,11 +146,15 @@ class Devices:
 
     def choose(self, ask: GpuAsk, node: str) -> tuple[str, ...] | None:
         """The devices of a node that a pod gets, the best ones; None if there are too few."""
-        able = [device for device in self.on(node) if self.fits(ask, device)]
-        if len(able) < ask.count:
+        if node not in self._cluster.known:
             return None
-        able.sort(key=lambda device: -self._points(device.name, self._compact_cards))
-        return tuple(device.name for device in able[: ask.count])
+        cards = self._cards_of(np.array([self._nodes[node]]))
+        able, load = self._look(ask, cards)
+        if int(able.sum()) < ask.count:
+            return None
+        points = np.where(able, load if self._compact_cards else MOST_POINTS - load, -1)[0]
+        best = np.argsort(-points, kind="stable")[: ask.count]
+        return tuple(str(self._slots.names[slot]) for slot in cards[0][best])
 
     def fits(self, ask: GpuAsk, device: Device) -> bool:
         """Would this device serve such a pod now?"""
@@ -177,11 +184,34 @@ class Devices:
 
     def points(self, ask: GpuAsk, slots: Column) -> Column:
         """How good each of these nodes is for such a pod, or below zero if it cannot serve it."""
-        if len(slots) == 1:
-            return np.array([self._node_points(ask, str(self._nodes.names[int(slots[0])]))])
-        every = self._all_points(ask)
-        found: Column = every[slots]
+        able, load = self._look(ask, self._cards_of(slots))
+        numbers = able.sum(axis=1)
+        points = load if self._compact_nodes else MOST_POINTS - load
+        sums = (points * able).sum(axis=1)
+        return np.where(numbers >= ask.count, sums // np.maximum(numbers, 1), -1)
+
+    def _cards_of(self, slots: Column) -> Column:
+        """The devices of these nodes, by slot: a row each, by index, filled up with nobody."""
+        if self._seen != self._cluster.version:
+            self._lay_out()
+        found: Column = self._cards.take(slots, 0)
         return found
+
+    def _look(self, ask: GpuAsk, cards: Column) -> tuple[NDArray[np.bool_], Column]:
+        """Which of these devices would serve such a pod, and how loaded each is."""
+        facts = self._facts.data[:, : len(self._slots)].take(cards, 1)
+        able = self._match(ask).take(cards)
+        load = np.zeros_like(cards)
+        for i, (used, there_is, says) in enumerate(_LOADS):
+            has, taken = facts[there_is], facts[used]
+            needs: int | Column = ask.request[i]
+            if ask.request_part[i]:
+                needs = needs - (-has * ask.request_part[i] // WHOLE)
+            able &= has - taken >= needs
+            load += says * np.minimum(taken * _PERCENT // np.maximum(has, 1), _PERCENT)
+        if ask.whole:
+            able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
+        return able, load
 
     def explain(self, ask: GpuAsk) -> list[Left]:
         """How many devices each filter leaves, in order: why there is none, if there is none."""
@@ -219,55 +249,12 @@ class Devices:
         needs = resolve(ask.request, ask.request_part, device.capacity)
         return left.tflops >= needs.tflops and left.vram >= needs.vram
 
-    def _all_points(self, ask: GpuAsk) -> Column:
-        """The same for all nodes at once."""
-        if self._seen != self._cluster.version:
-            self._find_nodes()
-        count = len(self._nodes)
-        facts = self._facts.data[:, : len(self._slots)]
-        tflops, vram = facts[_CAP_TFLOPS], facts[_CAP_VRAM]
-        needs = [
-            amount + -(-has * part // WHOLE)
-            for amount, part, has in zip(ask.request, ask.request_part, (tflops, vram), strict=True)
-        ]
-        able = self._match(ask) & (facts[_NODE] >= 0)
-        able &= (tflops - facts[_TFLOPS] >= needs[0]) & (vram - facts[_VRAM] >= needs[1])
-        if ask.whole:
-            able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
-        where = facts[_NODE][able]
-        numbers = np.bincount(where, minlength=count)
-        load = np.zeros_like(tflops)
-        for used, there_is, says in _LOADS:
-            percent = facts[used] * _PERCENT // np.maximum(facts[there_is], 1)
-            load += says * np.where(facts[there_is] > 0, np.minimum(percent, _PERCENT), 0)
-        points = load if self._compact_nodes else MOST_POINTS - load
-        sums = np.bincount(where, points[able], count).astype(np.int64)
-        return np.where(numbers >= ask.count, sums // np.maximum(numbers, 1), -1)
-
-    def _node_points(self, ask: GpuAsk, node: str) -> int:
-        able = [
-            self._points(name, self._compact_nodes)
-            for name in self._on.get(node, ())
-            if self.fits(ask, self.known[name])
-        ]
-        return sum(able) // len(able) if len(able) >= ask.count and able else -1
-
-    def _points(self, name: str, compact: bool) -> int:
-        """How loaded a card is, in points; or how idle."""
-        slot, cells = self._slots[name], self._facts
-        load = sum(
-            says * min(cells.get(used, slot) * _PERCENT // has, _PERCENT)
-            for used, there_is, says in _LOADS
-            if (has := cells.get(there_is, slot)) > 0
-        )
-        return load if compact else MOST_POINTS - load
-
     def _match(self, ask: GpuAsk) -> NDArray[np.bool_]:
         """The devices that are of the kind that is asked for."""
         key = (ask.model, ask.vendor, ask.pool, ask.indices)
         found = self._matching.get(key)
         if found is None:
-            found = np.zeros(len(self._slots), dtype=bool)
+            found = np.zeros(len(self._slots), dtype=bool)  # nobody matches
             for name, device in self.known.items():
                 found[self._slots[name]] = device.ready and matches(ask, device)
             self._matching[key] = found
@@ -277,13 +264,15 @@ class Devices:
         self._matching.clear()
         self._seen = -1
 
-    def _find_nodes(self) -> None:
+    def _lay_out(self) -> None:
         """Devices have come or gone, or nodes."""
         self._seen = self._cluster.version
-        for name, device in self.known.items():
-            slots = self._nodes
-            slot = slots[device.node] if device.node in self._cluster.known else _NOWHERE
-            self._facts.data[_NODE, self._slots[name]] = slot
+        widest = max((len(names) for names in self._on.values()), default=0)
+        self._cards = np.full((len(self._nodes), max(widest, 1)), _NOBODY, dtype=np.int64)
+        for node in self._on:
+            if node in self._cluster.known:
+                slots = [self._slots[device.name] for device in self.on(node)]
+                self._cards[self._nodes[node], : len(slots)] = slots
 
     def _use(self, name: str, amount: GpuAmount, sign: int) -> None:
         slot = self._slots.take(name)
@@ -295,8 +284,8 @@ class Devices:
         if name not in self.known and not self.pods(name):
             slot = self._slots[name]
             self._facts.data[:, slot] = 0
-            self._facts.data[_NODE, slot] = _NOWHERE
             self._slots.drop(name)
+            self._seen = -1
 
 
 def resolve(amount: GpuAmount, part: GpuAmount, capacity: GpuAmount) -> GpuAmount:
