@@ -11,9 +11,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aliquot.engine.bundles import Bundle, Bundles
+from aliquot.engine.candidates import LAST_NODES, Candidates
 from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Slots
 from aliquot.engine.cover import Cost, Item, Problem, choose, cost, together
@@ -31,15 +31,9 @@ from aliquot.engine.offer import (
     namespace_account,
 )
 from aliquot.engine.placement import Ask
-from aliquot.engine.quantity import LIMIT
 from aliquot.engine.reasons import Reason
 from aliquot.engine.state import State
 
-_ALL_NODES = 24
-_BEST_NODES = 3
-_LAST_NODES = 500
-_MOST_ELSEWHERE = 24
-_LAST_ELSEWHERE = 5_000
 _NOWHERE = -1
 
 
@@ -115,37 +109,15 @@ class _Attempt:
         classes: list[str] | None,
     ) -> None:
         self.state = state
-        self.classes = classes
         self.claim = claim
         self.rights = _larger(rights, offer.rights)
         self.offer = offer
-        self.may_go = offer.may_go & self._affordable(offer)
-        self._helpers: dict[int, Mask] = {}
         self.bundles = Bundles(state)
         self.gpus = DeviceRoom(state, claim)
+        self.candidates = Candidates(state, offer, self.gpus, classes)
         self.limits: dict[object, int] = dict(offer.limits.items())
         self._accounts = {account for account, _ in (*offer.limits, *self.rights)}
         self._narrow = any(not isinstance(account, int) for account in self._accounts)
-        self.moved: dict[tuple[int, int], int] = {}
-        """Room, by row and node, that earlier pods of the claim take less what they free."""
-
-    def _affordable(self, offer: Offer) -> Mask:
-        """Who draws no more than their quota can give."""
-        running = self.state.running
-        mask: Mask = np.ones_like(offer.may_go)
-        for row in {row for account, row in offer.limits if isinstance(account, int)}:
-            most = self._most(row, offer)
-            mask &= running.charge.data[row] <= most[running.quota]
-        return mask
-
-    def _most(self, row: int, offer: Offer) -> NDArray[np.int64]:
-        """What each quota can give of a resource; the last place is for slots that nobody has."""
-        most = np.full(len(self.state.tree.slots) + 1, LIMIT, dtype=np.int64)
-        for (slot, limited), amount in offer.limits.items():
-            firm = amount <= 0 or (slot, row) not in offer.soft
-            if isinstance(slot, int) and limited == row and firm:
-                most[slot] = amount
-        return most
 
     def plan(self, rank: int) -> Plan | None:
         """The best plan."""
@@ -172,11 +144,12 @@ class _Attempt:
         It looks ever wider until there is a set; one that breaks a budget is only the last resort.
         """
         best: tuple[Cost, int, Option, list[Item]] | None = None
-        first = not self.bundles.gone and not self.moved
-        for may_go, most, looked_at in self._widening():
-            if best is not None and looked_at == _LAST_NODES:
+        candidates = self.candidates
+        first = not candidates.moved
+        for may_go, most, looked_at in candidates.widening():
+            if best is not None and looked_at == LAST_NODES:
                 break
-            nodes = self._nodes(ask, rights, may_go, looked_at)
+            nodes = candidates.nodes(ask, rights, may_go, looked_at)
             elsewhere = self._elsewhere(may_go, rights, most) if nodes else []
             for slot, option in self._options(ask, nodes, may_go):
                 needs = self._needs(ask, slot, rights) | self.gpus.needs(ask, option, first)
@@ -202,140 +175,26 @@ class _Attempt:
 
     def _note(self, ask: Ask, node: int, devices: Option, items: list[Item]) -> None:
         """What is settled is no longer there for the next pod of the claim."""
-        entries = self.state.ledger.entries
+        entries, moved = self.state.ledger.entries, self.candidates.moved
         self.gpus.note(ask, devices, [uid for item in items for uid in item.uids])
         for row, amount in ask.room:
-            self.moved[row, node] = self.moved.get((row, node), 0) + amount
+            moved[row, node] = moved.get((row, node), 0) + amount
         for item in items:
             self.bundles.gone.update(item.uids)
             for uid in item.uids:
-                self.may_go[self.state.running.slots[uid]] = False
+                self.candidates.may_go[self.state.running.slots[uid]] = False
                 entry = entries[uid]
                 for row, amount in entry.booking.room:
-                    self.moved[row, entry.node] = self.moved.get((row, entry.node), 0) - amount
+                    moved[row, entry.node] = moved.get((row, entry.node), 0) - amount
             for limits in (self.limits, self.bundles.limits):
                 limits.update(
                     {key: limits[key] - n for key, n in item.draws.items() if key in limits}
                 )
 
-    def _widening(self) -> Iterator[tuple[Mask, int, int]]:
-        """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
-
-        First without broken budgets; each time by rising priority; at last very many nodes.
-        """
-        may_go, priority = self.may_go, self.state.running.priority
-        if not may_go.any():
-            yield may_go, 0, _BEST_NODES
-            return
-        guarded = self._guarded()
-        for base in ([may_go & ~guarded] if guarded.any() else []) + [may_go]:
-            for level in np.unique(priority[base]):
-                these = base & (priority <= level)
-                yield these, _MOST_ELSEWHERE, _BEST_NODES
-                if these.sum() > _MOST_ELSEWHERE:
-                    yield these, _LAST_ELSEWHERE, _BEST_NODES
-        yield may_go, _LAST_ELSEWHERE, _LAST_NODES
-
-    def _guarded(self) -> Mask:
-        """Those whose eviction an exhausted budget forbids."""
-        state, guarded = self.state, np.zeros_like(self.may_go)
-        for namespace in state.budgets.exhausted_in():
-            for uid in state.in_namespace(namespace):
-                if uid in state.running.slots:
-                    paths = state.budgets.on(state.pods[uid])
-                    slot = state.running.slots[uid]
-                    guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
-        return guarded
-
-    def _nodes(self, ask: Ask, rights: Rights, may_go: Mask, most: int) -> list[int]:
-        """The nodes that would hold the pod if all of these went; the least short first."""
-        if not self._right_could_come(rights, may_go):
-            return []
-        possible = self.state.placement.open_nodes(ask)
-        if self.offer.nodes is not None:
-            possible &= self.offer.nodes
-        if self.classes is not None:
-            possible &= self.state.nodes.of_classes(self.classes)
-        count = len(possible)
-        shortage = np.zeros(count)
-        where = self.state.running.node[may_go]
-        for row, amount in ask.room:
-            free = self._free(row)[:count]
-            possible &= free + self._freed(row, may_go, where, count, most) >= amount
-            shortage += np.maximum(amount - free, 0) / amount
-        if ask.gpu is not None:
-            possible &= self._device_nodes(ask, may_go, shortage)
-        found = np.flatnonzero(possible)
-        order = np.lexsort((self.state.nodes.rank[found], shortage[found]))
-        ordered = [int(slot) for slot in found[order]]
-        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
-
-    def _device_nodes(self, ask: Ask, may_go: Mask, shortage: NDArray[np.float64]) -> Mask:
-        """The nodes with devices that would do; what they are short of is added."""
-        names, slots = self.state.running.slots.names, self.state.nodes.slots
-        going = [str(names[slot]) for slot in np.flatnonzero(may_go)]
-        mask: Mask = np.zeros(len(shortage), dtype=bool)
-        for node, short in self.gpus.nodes(ask, going).items():
-            if node in self.state.nodes.known:
-                mask[slots[node]] = True
-                shortage[slots[node]] += short
-        return mask
-
-    def _freed(
-        self, row: int, may_go: Mask, where: NDArray[np.int64], count: int, most: int
-    ) -> NDArray[np.float64]:
-        """What would come free on every node if all of these went.
-
-        As floats: large enough for any sum, and only to see which nodes are worth a closer look.
-        That no quota gives beyond its limit is looked at when very many nodes are.
-        """
-        if not len(where):
-            return np.zeros(count)
-        room = self.state.running.room.data[row][may_go].astype(np.float64)
-        if most < _LAST_NODES or not any(limited == row for _, limited in self.offer.limits):
-            return np.bincount(where, room, count).astype(np.float64, copy=False)
-        limit = self._most(row, self.offer)
-        keys = where * len(limit) + self.state.running.quota[may_go]
-        pairs, of = np.unique(keys, return_inverse=True)
-        given = np.minimum(np.bincount(of, room), limit[pairs % len(limit)])
-        return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
-
-    def _promising(self, nodes: list[int], may_go: Mask, most: int) -> list[int]:
-        """Of very many nodes, the least short, and those where the least important pods run."""
-        running, possible = self.state.running, set(nodes)
-        least = running.least_important(may_go, 4 * _BEST_NODES)
-        hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
-        return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
-
-    def _free(self, row: int) -> NDArray[np.int64]:
-        free = self.state.placement.free_soon(row, self.state.leaving.room)
-        for (moved_row, node), amount in self.moved.items():
-            if moved_row == row:
-                free[node] -= amount
-        return free
-
-    def _right_could_come(self, rights: Rights, may_go: Mask) -> bool:
-        charge = self.state.running.charge.data
-        return all(
-            int(charge[right.row][may_go & self._helps(right)].sum()) >= amount
-            for right, amount in rights.items()
-        )
-
-    def _helps(self, right: Right) -> Mask:
-        """Whose end would give back in this account: those of its quota and the ones below."""
-        found = self._helpers.get(right.slot)
-        if found is None:
-            tree = self.state.tree
-            quotas = [tree.slots[name] for name in tree.quotas if right.slot in tree.path(name)]
-            below = np.zeros(len(tree.slots) + 1, dtype=bool)
-            below[quotas] = True
-            found = self._helpers[right.slot] = below[self.state.running.quota]
-        return found
-
     def _needs(self, ask: Ask, node: int, rights: Rights) -> dict[object, int]:
         needs: dict[object, int] = dict(rights.items())
         for row, amount in ask.room:
-            short = amount - int(self._free(row)[node])
+            short = amount - int(self.candidates.free(row)[node])
             if short > 0:
                 needs["room", row] = short
         return needs
@@ -346,7 +205,7 @@ class _Attempt:
             return []
         running, helps = self.state.running, np.zeros_like(may_go)
         for right in rights:
-            helps |= self._helps(right) & (running.charge.data[right.row] > 0)
+            helps |= self.candidates.helpers(right) & (running.charge.data[right.row] > 0)
         if self.gpus.rights:
             namespace = self.state.in_namespace(self.claim.pods[0].namespace)
             helps[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
