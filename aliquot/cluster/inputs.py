@@ -94,7 +94,7 @@ def _check(inputs: Inputs, settings: Configuration) -> None:
         note(members.strangers(state, ever), at, inputs.findings)
         note(queue_members.queue_strangers(state, keys), at, inputs.findings)
         note(members.objections(state, parents_hold_pods), at, inputs.objections)
-        note(queue_members.queue_objections(state), at, inputs.objections)
+        note(queue_members.queue_objections(state, keys), at, inputs.objections)
 
 
 def _keys(manifest: Manifest) -> list[Key]:

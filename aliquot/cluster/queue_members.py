@@ -1,8 +1,8 @@
 """Pods and the queues and gangs they are in: who names what is not there, or may not be there.
 
 As with other quotas, what a cluster refuses because of pods is an objection: an error to
-`validate`, a warning to `simulate`, which shows what becomes of the pods. But a queue that never
-comes is an error to both, as in Volcano, where nobody would ever look at such a pod.
+`validate`, a warning to `simulate`, which shows what becomes of the pods: those of a queue that
+never comes wait for it.
 """
 
 from collections.abc import Container, Iterator
@@ -22,8 +22,15 @@ Named = tuple[str, str]
 """A queue, and the field that names it."""
 
 
-def queue_objections(state: State) -> Iterator[Finding]:
-    """What a cluster would refuse in a change, because of pods in queues."""
+def queue_objections(state: State, ever: Container[Key]) -> Iterator[Finding]:
+    """What a cluster would refuse in a change, because of pods in queues.
+
+    `ever` are the keys of all objects that ever come.
+    """
+    if state.forest.queues or state.coming_queues:
+        for manifest in state.applied:
+            for queue, field in _named(manifest):
+                yield from queues_that_are_there(manifest, queue, field, ever)
     if not state.forest.queues and not state.before.queues:
         return
     yield from only_leaves_take_pods(state)
@@ -35,25 +42,30 @@ def queue_strangers(state: State, ever: Container[Key]) -> Iterator[Finding]:
     """Objects that name what is not there. `ever` are the keys of all objects that ever come."""
     for manifest in state.applied:
         for queue, field in _named(manifest):
-            yield from queues_that_are_there(manifest, queue, field, state, ever)
+            yield from queues_in_time(manifest, queue, field, state, ever)
         for said in _ties(manifest):
             yield from gangs_that_are_there(manifest, said, ever)
             yield from one_queue_a_gang(manifest, said, state)
 
 
 def queues_that_are_there(
-    manifest: Manifest, queue: str, field: str, state: State, ever: Container[Key]
+    manifest: Manifest, queue: str, field: str, ever: Container[Key], severity: Severity = "error"
 ) -> Iterator[Finding]:
-    """Where nobody has queues, a name is an oddity; where somebody has, it is a slip."""
-    severity: Severity = "error" if state.forest.queues or state.coming_queues else "warning"
-    known = key(queues.KIND, "", queue)
+    """A queue that is named is there at some time, and takes pods."""
     if queue == queues.ROOT:
         yield manifest.finding(severity, field, "the root queue takes no pods")
-    elif queue != queues.DEFAULT and known not in ever:
+    elif queue != queues.DEFAULT and key(queues.KIND, "", queue) not in ever:
         yield manifest.finding(severity, field, f"there is no queue {queue}")
-    elif queue != queues.DEFAULT and known not in state.sound and queue in state.coming_queues:
-        problem = f"queue {queue} comes later; until then pods are where those without a queue are"
-        yield manifest.finding("warning", field, problem)
+
+
+def queues_in_time(
+    manifest: Manifest, queue: str, field: str, state: State, ever: Container[Key]
+) -> Iterator[Finding]:
+    """A queue may come later; where nobody has queues, naming one is but an oddity."""
+    if not state.forest.queues and not state.coming_queues:
+        yield from queues_that_are_there(manifest, queue, field, ever, "warning")
+    elif queue in state.coming_queues and key(queues.KIND, "", queue) not in state.sound:
+        yield manifest.finding("warning", field, f"queue {queue} comes later; until then pods wait")
 
 
 def gangs_that_are_there(manifest: Manifest, said: Ties, ever: Container[Key]) -> Iterator[Finding]:

@@ -11,8 +11,6 @@ from aliquot.dialects.koordinator import has_keys
 from aliquot.dialects.manifest import NOS_GROUPS, Manifest
 from aliquot.dialects.quotas import KINDS, has_koordinator_keys
 from aliquot.dialects.templates import faces
-from aliquot.engine.policies import POLICIES
-from aliquot.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +27,10 @@ class Choice:
     conflict: str = ""
 
     def refusal(self) -> Finding | None:
-        """What is wrong with it: the policy may not be there, or be one of two."""
-        if self.manifest is not None and self.conflict:
-            return self.manifest.finding("error", self.field, self.conflict)
-        if self.manifest is None or self.policy in POLICIES:
+        """What is wrong with it: it may be one of two."""
+        if self.manifest is None or not self.conflict:
             return None
-        problem = f"asks for policy {self.policy} ({self.why}), which {_not_available()}"
-        return Finding("error", self.manifest.place, self.manifest.title, self.field, problem)
+        return self.manifest.finding("error", self.field, self.conflict)
 
 
 def resolve(
@@ -49,8 +44,6 @@ def resolve(
         if refusal is not None:
             raise refusal.error()
         return choice.policy, choice.why
-    if policy not in POLICIES:
-        raise InputError(f"policy {policy} ({why})", "", _not_available())
     return policy, why
 
 
@@ -102,7 +95,7 @@ def special_quotas(policy: str) -> Special:
 
 
 def expected(configuration: Configuration, manifests: Iterable[Manifest]) -> str:
-    """The policy that holds unless the command line says otherwise, available or not."""
+    """The policy that holds unless the command line says otherwise."""
     policy = configured(configuration)
     return choose(manifests).policy if policy == "auto" else policy
 
@@ -112,7 +105,3 @@ def _is_for_koordinator(manifest: Manifest) -> bool:
     if any(has_keys((each.metadata.labels,)) for each in faces(manifest)):
         return True
     return manifest.kind in KINDS and has_koordinator_keys(manifest)
-
-
-def _not_available() -> str:
-    return f"is not available yet; there is {', '.join(sorted(POLICIES))}"
