@@ -29,8 +29,13 @@ class Bundles:
         self._state = state
         self.limits: Draws = {}
         self._members: dict[str, tuple[str, ...]] = {}
-        self.gone: set[str] = set()
-        """Who is to go already."""
+        self._wholes: dict[tuple[str, Container[str]], tuple[str, ...]] = {}
+        self._gone: set[str] = set()
+
+    def let_go(self, uids: Iterable[str]) -> None:
+        """These are to go already."""
+        self._gone.update(uids)
+        self._wholes.clear()
 
     def of(self, uids: Iterable[str], may_go: Container[str]) -> Iterator[Bundle]:
         """How these could go, each gang at most once as a whole: only with all who `may_go`."""
@@ -50,11 +55,16 @@ class Bundles:
                 yield from self._whole(gang, may_go)
 
     def _whole(self, gang: Gang, may_go: Container[str]) -> Iterator[Bundle]:
-        members = [uid for uid in self._members[gang.name] if uid not in self.gone]
-        if all(uid in may_go for uid in members):
+        key = gang.name, may_go
+        members = self._wholes.get(key)
+        if members is None:
+            left = [uid for uid in self._members[gang.name] if uid not in self._gone]
+            members = tuple(left) if all(uid in may_go for uid in left) else ()
+            self._wholes[key] = members
+        if members:
             tasks = (task for task, _ in gang.min_tasks)
             accounts = {each for task in ("", *tasks) for each in self._accounts(gang, task)}
-            yield Bundle(tuple(members), {each: self.limits[each] for each in sorted(accounts)})
+            yield Bundle(members, {each: self.limits[each] for each in sorted(accounts)})
 
     def _note(self, gang: Gang) -> None:
         if gang.name not in self._members:

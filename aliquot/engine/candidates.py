@@ -92,7 +92,7 @@ class Candidates:
         possible = self._state.placement.open_nodes(ask)
         if self._offer.nodes is not None:
             possible &= self._offer.nodes
-        if self._classes is not None:
+        if self._classes is not None and ask.by_class:
             possible &= self._state.nodes.of_classes(self._classes)
         count = len(possible)
         shortage = np.zeros(count)

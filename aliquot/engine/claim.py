@@ -17,7 +17,8 @@ class Claim:
 
     Of a gang whose core does not run yet, `others` wait with it: they are not needed, but could
     stand in for one that is. `missing` says how many it lacks. Once the core runs, what is beyond
-    it claims one by one, as `surplus`.
+    it claims one by one, as `surplus`. Where its pods belong to several quotas, the claim has
+    `parts`, one for each.
     """
 
     __slots__ = (
@@ -26,6 +27,7 @@ class Claim:
         "key",
         "missing",
         "others",
+        "parts",
         "pods",
         "priority",
         "quota",
@@ -50,8 +52,9 @@ class Claim:
         self.others = others
         self.missing = missing
         self.surplus = surplus
+        self.parts: tuple[Claim, ...] = ()
         self.uid = pods[0].uid
-        self.priority = pods[0].priority
+        self.priority = max(pod.priority for pod in pods)
         self.key: Key = importance(pods[0])
 
     def uids(self) -> tuple[str, ...]:
@@ -91,9 +94,10 @@ class Claim:
         """
         first = self.pods[0]
         manners = self.preempts, self.preemptible
-        stuck = first.gated, first.terminating, first.nominated
+        astray = first.quota if first.quota != self.quota else None
+        stuck = first.gated, first.terminating, first.nominated, astray
         alone = self.uid if self.held or self.others or self.missing else None
-        return (self.quota, first.priority, self.asks, manners, stuck, alone)
+        return (self.quota, self.priority, self.asks, manners, stuck, alone)
 
     def is_like(self, other: "Claim") -> bool:
         """Do both ask for the same, on behalf of the same pods?"""

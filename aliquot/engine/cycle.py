@@ -54,6 +54,7 @@ class Engine:
         self.policy = policy
         self._policy = POLICIES[policy](knobs)
         self.state = State(knobs, self._policy.order)
+        self.state.untouchable = self._policy.untouchable
         if type(self._policy).turn is not Policy.turn:
             path, turn = self._policy.path, self._policy.turn
             self.state.waiting.take_turns(partial(path, self.state), partial(turn, self.state))
@@ -80,6 +81,7 @@ class Engine:
         self._wakes.by_what_was_stirred(now)
         decisions.extend(self._lower())
         decisions.extend(self._let_go(self._policy.recycle(self.state, now)))
+        muster_all(self.state)
         self._wakes.by_what_came_free()
         while (due := self.state.waiting.next()) is not None:
             self._try(*due, decisions)
@@ -122,10 +124,12 @@ class Engine:
 
     def summarise(self) -> list[QuotaSummary]:
         """How every quota stands, by name."""
+        muster_all(self.state)
         return self._policy.complete(self.state, summarise(self.state))
 
     def queues(self) -> list[QueueSummary]:
         """How every queue stands, and the namespaces in it, by name; none unless they share so."""
+        muster_all(self.state)
         return self._policy.queues(self.state)
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
@@ -172,7 +176,9 @@ class Engine:
             waiting, changes = self.state.waiting, self.state.waiting.changes
             self.state.gangs.stir(claim.pods[0])
             muster_all(self.state)
-            waiting.changes = changes  # nobody has come, or gone
+            asks = (self.state.placement.ask(pod.shape) for pod in claim.others)
+            if all(map(self.state.placement.could_hold, asks)):
+                waiting.changes = changes  # nobody has come, or gone, or lost hope
 
     def _binds(self, claim: Claim) -> Iterator[Bind]:
         for pod in claim.pods:
@@ -185,11 +191,13 @@ class Engine:
         state = self.state
         victims = tuple(victim.pod for victim in plan.victims)
         state.circles.note(state.circles.move(state.waiting.mark, claim.pods, victims))
+        self._policy.promised(state, claim)
         self._holds.begin(claim, (pod.uid for pod in victims), self._now)
         for victim in plan.victims:
             state.budgets.spend(victim.pod)
             state.let_go(victim.pod.uid)
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
+        muster_all(state)
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))

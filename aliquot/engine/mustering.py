@@ -49,7 +49,8 @@ def stand_in(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
 def take(state: State, claim: Claim, pods: Pods, others: Pods) -> None:
     """Let a claim be for these pods of its gang."""
     claim.pods, claim.others = pods, others
-    claim.asks = tuple(state.placement.ask(pod.shape) for pod in pods)
+    same = state.claim(pods, others)
+    claim.asks, claim.parts = same.asks, same.parts
 
 
 def there(state: State, gang: Gang) -> Counter[str]:
@@ -64,7 +65,8 @@ def staying(state: State, gang: str) -> list[Pod]:
 
 
 def _is_placed(state: State, pod: Pod) -> bool:
-    return state.ledger.entries[pod.uid].stage >= Stage.RESERVED
+    entry = state.ledger.entries.get(pod.uid)  # none while what is held for it is left out
+    return entry is not None and entry.stage >= Stage.RESERVED
 
 
 def _muster(state: State, gang: Gang) -> None:
@@ -79,9 +81,11 @@ def _muster(state: State, gang: Gang) -> None:
     waiting.sort(key=lambda pod: (pod.uid not in holding, importance(pod)))
     found = muster(gang, waiting, there(state, gang))
     if found.missing:
+        waiting.sort(key=importance)
         _let_wait(state, state.claim(tuple(waiting), missing=found.missing))
     elif found.core:
-        _let_wait(state, state.claim(found.core, found.others))
+        core = tuple(sorted(found.core, key=importance))
+        _let_wait(state, state.claim(core, found.others))
     else:
         for pod in waiting:
             _let_wait(state, state.claim((pod,), surplus=True))

@@ -66,12 +66,17 @@ class Offer:
     """Limits that the last one to go may pass: each goes as long as something is left to give."""
     rights: Rights = field(default_factory=dict)
     """What must come free beside what every claim needs, for this offer to be taken."""
+    waived: frozenset[Right] = frozenset()
+    """What need not come free, for this offer."""
 
 
 def evictable(state: State, now: int) -> Mask:
-    """Who could be asked to go: bound, not critical, and run for long enough."""
+    """Who could be asked to go: bound, neither critical nor spared, and run for long enough."""
     running = state.running
-    mask: Mask = (running.node >= 0) & (running.priority < CRITICAL)
+    mask: Mask = (running.node >= 0) & (running.priority < CRITICAL) & running.preemptible
+    for namespace in state.untouchable:
+        uids = state.in_namespace(namespace)
+        mask[[running.slots[uid] for uid in uids if uid in running.slots]] = False
     if state.knobs.eviction.min_runtime:
         mask &= running.started <= now - state.knobs.eviction.min_runtime
     return mask

@@ -8,7 +8,7 @@ is checked as a whole before it is believed: the claim would start, and nobody c
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -110,7 +110,8 @@ class _Attempt:
     ) -> None:
         self.state = state
         self.claim = claim
-        self.rights = _larger(rights, offer.rights)
+        needed = {right: n for right, n in rights.items() if right not in offer.waived}
+        self.rights = _larger(needed, offer.rights)
         self.offer = offer
         self.bundles = Bundles(state)
         self.gpus = DeviceRoom(state, claim)
@@ -118,6 +119,7 @@ class _Attempt:
         self.limits: dict[object, int] = dict(offer.limits.items())
         self._accounts = {account for account, _ in (*offer.limits, *self.rights)}
         self._narrow = any(not isinstance(account, int) for account in self._accounts)
+        self._made: dict[tuple[tuple[str, ...], int], Item] = {}
 
     def plan(self, rank: int) -> Plan | None:
         """The best plan."""
@@ -150,10 +152,11 @@ class _Attempt:
             if best is not None and looked_at == LAST_NODES:
                 break
             nodes = candidates.nodes(ask, rights, may_go, looked_at)
-            elsewhere = self._elsewhere(may_go, rights, most) if nodes else []
-            for slot, option in self._options(ask, nodes, may_go):
+            going = _Masked(self.state.running.slots, may_go)
+            elsewhere = self._elsewhere(going, rights, most) if nodes else []
+            for slot, option in self._options(ask, nodes, going):
                 needs = self._needs(ask, slot, rights) | self.gpus.needs(ask, option, first)
-                items = self._items(slot, may_go, elsewhere, needs)
+                items = self._items(slot, going, elsewhere, needs)
                 budgets = self._budgets(items)
                 limits = self.limits | self.bundles.limits
                 problem = Problem(needs, limits, budgets, self.offer.soft)
@@ -164,10 +167,11 @@ class _Attempt:
                 break
         return None if best is None else best[1:]
 
-    def _options(self, ask: Ask, nodes: list[int], may_go: Mask) -> Iterator[tuple[int, Option]]:
+    def _options(
+        self, ask: Ask, nodes: list[int], going: "_Masked"
+    ) -> Iterator[tuple[int, Option]]:
         """The nodes, with the devices of each that would do."""
         for slot in nodes:
-            going = _Masked(self.state.running.slots, may_go)
             here = self.state.ledger.by_node.get(slot, {}) if ask.gpu is not None else {}
             uids = [uid for uid in here if uid in going]
             for option in self.gpus.options(ask, self._name(slot), uids):
@@ -180,7 +184,7 @@ class _Attempt:
         for row, amount in ask.room:
             moved[row, node] = moved.get((row, node), 0) + amount
         for item in items:
-            self.bundles.gone.update(item.uids)
+            self.bundles.let_go(item.uids)
             for uid in item.uids:
                 self.candidates.may_go[self.state.running.slots[uid]] = False
                 entry = entries[uid]
@@ -199,25 +203,26 @@ class _Attempt:
                 needs["room", row] = short
         return needs
 
-    def _elsewhere(self, may_go: Mask, rights: Rights, most: int) -> list[Item]:
+    def _elsewhere(self, going: "_Masked", rights: Rights, most: int) -> list[Item]:
         """Of the pods that would give right, wherever they run, the least important ones."""
         if not rights and not self.gpus.rights:
             return []
-        running, helps = self.state.running, np.zeros_like(may_go)
+        running, helps = self.state.running, np.zeros_like(going.mask)
         for right in rights:
             helps |= self.candidates.helpers(right) & (running.charge.data[right.row] > 0)
         if self.gpus.rights:
             namespace = self.state.in_namespace(self.claim.pods[0].namespace)
             helps[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
-        return self._bundled(running.least_important(may_go & helps, most), may_go, _NOWHERE)
+        least = running.least_important(going.mask & helps, most)
+        return self._bundled(least, going, _NOWHERE)
 
     def _items(
-        self, node: int, may_go: Mask, elsewhere: list[Item], needs: dict[object, int]
+        self, node: int, going: "_Masked", elsewhere: list[Item], needs: dict[object, int]
     ) -> list[Item]:
         """The pods on the node, and those elsewhere unless the former give all the right, too."""
         entries = self.state.ledger.entries
-        here = np.flatnonzero(may_go & (self.state.running.node == node))
-        items = self._bundled(here.tolist(), may_go, node)
+        here = np.flatnonzero(going.mask & (self.state.running.node == node))
+        items = self._bundled(here.tolist(), going, node)
         along = all(_comes_along(right, needs, items) for right in self.rights)
         if along and not self.gpus.rights:
             return items
@@ -225,14 +230,16 @@ class _Attempt:
             item for item in elsewhere if all(entries[uid].node != node for uid in item.uids)
         ]
 
-    def _bundled(self, slots: Sequence[int], may_go: Mask, node: int) -> list[Item]:
+    def _bundled(self, slots: Sequence[int], going: "_Masked", node: int) -> list[Item]:
         """How these pods could go: one by one, or with their gang."""
-        running = self.state.running
-        uids = [str(running.slots.names[slot]) for slot in slots]
-        masked = _Masked(running.slots, may_go)
-        return [self._item(bundle, node) for bundle in self.bundles.of(uids, masked)]
+        names = self.state.running.slots.names
+        uids = [str(names[slot]) for slot in slots]
+        return [self._item(bundle, node) for bundle in self.bundles.of(uids, going)]
 
     def _item(self, bundle: Bundle, node: int) -> Item:
+        found = self._made.get((bundle.uids, node))
+        if found is not None:
+            return replace(found, draws=found.draws | bundle.draws) if bundle.draws else found
         helps: dict[object, int] = {}
         draws: dict[object, int] = {}
         for uid in bundle.uids:
@@ -247,11 +254,11 @@ class _Attempt:
                 helps["room", row] = helps.get(("room", row), 0) + amount
             for key, amount in self.gpus.helps(entry):
                 helps[key] = helps.get(key, 0) + amount
-        draws.update(bundle.draws)
         pods = [self.state.pods[uid] for uid in bundle.uids]
         budgets = tuple(self.state.budgets.on(pod) for pod in pods)
         name = self.state.running.name(bundle.uids[0])
-        return together(pods, name, helps, draws, budgets)
+        made = self._made[bundle.uids, node] = together(pods, name, helps, draws, budgets)
+        return replace(made, draws=draws | bundle.draws) if bundle.draws else made
 
     def _budgets(self, items: Sequence[Item]) -> dict[str, int]:
         paths = {path for item in items for each in item.budgets for path in each}
@@ -310,10 +317,10 @@ class _Masked:
 
     def __init__(self, slots: Slots, mask: Mask) -> None:
         self._slots = slots
-        self._mask = mask
+        self.mask = mask
 
     def __contains__(self, uid: object) -> bool:
-        return isinstance(uid, str) and uid in self._slots and bool(self._mask[self._slots[uid]])
+        return isinstance(uid, str) and uid in self._slots and bool(self.mask[self._slots[uid]])
 
 
 def _accounts(entry: Entry) -> tuple[Account, ...]:

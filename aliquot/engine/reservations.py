@@ -40,6 +40,7 @@ class Reservations:
         self._unpassed: dict[int, dict[str, None]] = {}
         """Those whom nobody has passed so far, by priority."""
         self._passed: set[str] = set()
+        self._reserved: tuple[str, ...] = ()
         self._due: int | None = None
         """When the first of those who were passed will have waited long enough, or earlier."""
 
@@ -84,16 +85,16 @@ class Reservations:
         return min((self._since[gang] + self._hold_for for gang in gangs), default=None)
 
     def _active(self) -> bool:
-        """Is anything held for a gang that waits for nobody in particular?"""
-        holding = self._state.ledger.holding
-        return any(self._state.pods[uid].gang in self._since for uid in holding)
+        """Is anything held for a gang already?"""
+        return any(uid in self._state.ledger.holding for uid in self._reserved)
 
     def _claim(self, gang: str) -> Claim | None:
         """What a gang waits for, if its core still does."""
         for uid in self._state.gangs.members.get(gang, ()):
             if uid in self._state.waiting:
                 claim = self._state.waiting.claim(uid)
-                return claim if claim.size > 1 and not claim.missing else None
+                lone = claim.size == 1 or claim.missing or claim.parts
+                return None if lone else claim
         return None
 
     def _hold(self, claim: Claim, now: int) -> list[Nominate]:
@@ -104,18 +105,24 @@ class Reservations:
         for pod, node in zip(claim.pods, nodes, strict=True):
             state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node))
         self._holds.begin(claim, (), now)
+        self._reserved = claim.uids()
         state.waiting.add(state.claim(claim.pods, claim.others))
         return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
 
     def _nodes(self, claim: Claim) -> list[str] | None:
-        """Where its pods could run once others have ended, the least short nodes first."""
+        """Where its pods could run once others have ended, the least short nodes first.
+
+        Not where something is held for others: they were first.
+        """
         state, count = self._state, len(self._state.nodes.slots)
         rows = sorted({row for ask in claim.asks for row, _ in ask.room})
         has = {row: state.nodes.allocatable.data[row][:count].copy() for row in rows}
         free = {row: state.placement.free_soon(row, state.leaving.room)[:count] for row in rows}
+        kept = np.zeros(count, dtype=bool)
+        kept[[state.ledger.entries[uid].node for uid in state.ledger.holding]] = True
         chosen = []
         for ask in claim.asks:
-            possible = state.placement.open_nodes(ask).copy()
+            possible = state.placement.open_nodes(ask) & ~kept
             shortage = np.zeros(count)
             for row, amount in ask.room:
                 possible &= has[row] >= amount

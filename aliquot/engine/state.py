@@ -5,7 +5,7 @@ Applying what a cluster holds now to an empty state gives the same books as havi
 its history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from aliquot.engine.budgets import Budgets
@@ -65,6 +65,8 @@ class State:
         )
         self.waiting = Waiting()
         self.gangs = Gangs()
+        self.untouchable: frozenset[str] = frozenset()
+        """Namespaces whose pods are never asked to go."""
         self.weights: dict[str, int] = {}
         """What namespaces weigh in their queues, where it is not 1."""
         self.running = Running(self.resources, self.tree, order, self.gangs)
@@ -163,6 +165,7 @@ class State:
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
                 same = claim.pods, claim.others, claim.missing, claim.surplus
                 self.waiting.add(self.claim(*same))
+                self.gangs.stir(self.pods[uid])
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
@@ -260,7 +263,16 @@ class State:
         """What these pods ask for as a whole."""
         asks = tuple(self.placement.ask(pod.shape) for pod in pods)
         held = any(pod.uid in self.ledger.holding for pod in pods)
-        return Claim(pods, asks, self.tree.home(pods[0]), held, others, missing, surplus)
+        claim = Claim(pods, asks, self.tree.home(pods[0]), held, others, missing, surplus)
+        if len(pods) > 1 and any(self.tree.home(pod) != claim.quota for pod in pods):
+            claim.parts = tuple(self._parts(pods))
+        return claim
+
+    def _parts(self, pods: Pods) -> Iterator[Claim]:
+        """What each quota is asked for."""
+        homes = dict.fromkeys(self.tree.home(pod) for pod in pods)
+        for home in homes:
+            yield self.claim(tuple(pod for pod in pods if self.tree.home(pod) == home))
 
     def _held_on(self, uid: str) -> str | None:
         """The node on which room is held for a pod, whether or not the cluster says so yet."""
@@ -411,6 +423,9 @@ class State:
             self.running.regroup()
             self.circles.forget()
             self.stirred = True
+            for uid in self.gangs.members.get(gang.name, ()):  # whoever waits there may ask them
+                if uid in self.running.slots:
+                    self.ledger.freed_nodes.add(self.ledger.entries[uid].node)
 
     def _drop_gang(self, name: str) -> None:
         """Its pods are on their own."""

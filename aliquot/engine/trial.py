@@ -55,11 +55,13 @@ class Trial:
         held = [uid for uid in claim.uids() if uid in ledger.holding]
         only = self._holds.node_class(claim)
         lesser = self._holds.lesser(claim)
+        pods, others = claim.pods, claim.others
         with ledger.lifted([*held, *(u for u in lesser if u not in held)]):
-            before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.pods}
+            before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
             refusal = self.judge(claim, only=only)
             verdict = refusal and self._reclaim(claim, refusal)
             ledger.restore(before)
+        take(self.state, claim, pods, others)
         return verdict if isinstance(verdict, Refusal) else refusal
 
     def book(self, claim: Claim) -> tuple[Verdict, list[str]]:
@@ -85,6 +87,8 @@ class Trial:
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
         """A refused claim may have others make way for it, or wait for those who are leaving."""
+        if claim.parts:
+            return refusal  # each quota would have to find somebody, and all at once
         of_gpus = refusal.reason is Reason.GPU_QUOTA_EXCEEDED
         by_others = of_gpus and str(refusal.resource).startswith("total.")
         if refusal.reason not in _OTHERS_COULD_HELP and not by_others:
@@ -112,6 +116,8 @@ class Trial:
         shared = state.tree.quotas[claim.quota].is_parent or refusal.quota != claim.quota
         if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED or shared:
             return True  # others than its own quota's pods could give
+        if self._policy.equals_give:
+            return True
         own = state.running.quota == state.tree.slots[claim.quota]
         return bool((own & (state.running.priority < claim.priority)).any())
 
@@ -126,7 +132,7 @@ class Trial:
         state = self.state
         classes: list[str | None] = [None]
         if any(ask.by_class for ask in claim.asks):
-            classes = list(state.placement.classes(claim.asks[0]))
+            classes = list(self._classes(claim))
         plans = []
         for node_class in classes:
             rights = self._policy.rights(state, claim, node_class)
@@ -186,7 +192,7 @@ class Trial:
         self, claim: Claim, gates: tuple[Gate, ...], only: str | None
     ) -> Refusal | None:
         """Where the charge depends on the node's class: only classes that the gates pass."""
-        classes = self.state.placement.classes(claim.asks[0]) if only is None else [only]
+        classes = self._classes(claim) if only is None else [only]
         words = {node_class: self._gate(claim, node_class, gates) for node_class in classes}
         refusals = [refusal for refusal in words.values() if refusal is not None]
         allowed = [node_class for node_class in classes if words[node_class] is None]
@@ -199,13 +205,19 @@ class Trial:
             message += f"; of nodes of another class it is too much: {refusals[0].message}"
         return replace(refusal, message=message, watch=tuple(watch))
 
+    def _classes(self, claim: Claim) -> list[str]:
+        """The classes of nodes that its pods may run on whose charge depends on it."""
+        asks = {ask for ask in claim.asks if ask.by_class}
+        return sorted({each for ask in asks for each in self.state.placement.classes(ask)})
+
     def _gate(
         self, claim: Claim, node_class: str | None, gates: tuple[Gate, ...]
     ) -> Refusal | None:
-        for gate in gates:
-            refusal = gate(self.state, claim, node_class)
-            if refusal is not None:
-                return refusal
+        for part in claim.parts or (claim,):
+            for gate in gates:
+                refusal = gate(self.state, part, node_class)
+                if refusal is not None:
+                    return refusal
         return None
 
     def _place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
@@ -217,14 +229,15 @@ class Trial:
             hard = {ask: state.placement.hardness(ask) for ask in claim.asks}
             pairs.sort(key=lambda pair: hard[pair[1]], reverse=True)
         for pod, ask in pairs:
-            node = state.placement.find(ask, classes)
+            node = state.placement.find(ask, classes if ask.by_class else None)
             if isinstance(node, Refusal):
                 placed = sum(each == ask and other.uid in before for other, each in pairs)
                 self._short_of = ask, placed
                 state.ledger.restore(before)
                 return self._of_several(claim, node, len(before))
             before[pod.uid] = state.ledger.entries.get(pod.uid)
-            booking = state.booking(pod, claim.quota, node)
+            quota = state.tree.home(pod) if claim.parts else claim.quota
+            booking = state.booking(pod, quota, node)
             beyond = gpu_refusal(state, claim, pod, booking.gpu)
             if beyond is not None:
                 del before[pod.uid]

@@ -18,6 +18,10 @@ class Policy(ABC):
 
     order: Order = IMPORTANCE
     """In which a quota's pods are counted as in-quota, and asked to give back."""
+    untouchable: frozenset[str] = frozenset()
+    """Namespaces whose pods are never asked to go."""
+    equals_give = False
+    """Do pods of the same quota and priority give, where they have more?"""
 
     @abstractmethod
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
@@ -53,6 +57,10 @@ class Policy(ABC):
             for slot in state.tree.lineage(claim.quota)
             for row, amount in claim.charge(None)
         )
+
+    def promised(self, state: State, claim: Claim) -> None:
+        """Others go for the claim, or leave anyway: what it was promised is to be kept."""
+        return
 
     def queues(self, state: State) -> list[QueueSummary]:
         """How queues stand, where this is a policy of queues."""

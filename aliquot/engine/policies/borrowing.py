@@ -151,10 +151,15 @@ class Borrowing(Policy):
         )
 
     def could_start(self, state: State, claim: Claim) -> bool:
-        """Not if it asks for more than all quotas together may use."""
-        lendable = ((amount, self._lendable(state, row)) for row, amount in claim.charge(None))
-        within = all(most is None or amount <= most for amount, most in lendable)
-        return super().could_start(state, claim) and (within or claim.quota is None)
+        """Not if it would borrow: what is held for it would be kept from those who are owed it."""
+        if claim.quota is None:
+            return True
+        slot = state.tree.slots[claim.quota]
+        return super().could_start(state, claim) and all(
+            amount <= state.tree.min.get(row, slot)
+            for row, amount in claim.charge(None)
+            if state.tree.guaranteed(row) is not None
+        )
 
     def spare(self, state: State, quota: str, row: int) -> int:
         """What a quota can use without having to give it back at once.

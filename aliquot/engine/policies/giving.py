@@ -53,6 +53,9 @@ class Asking:
         )
         """What it is charged, in the resources that somebody guarantees."""
         self.may_go = evictable(state, now)
+        own = state.gangs.members.get(claim.gang or "", ())
+        slots = state.running.slots
+        self.may_go[[slots[uid] for uid in own if uid in slots]] = False
         self._spare = spare
 
     @property

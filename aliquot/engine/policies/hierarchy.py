@@ -140,7 +140,6 @@ class Hierarchy(Policy):
     ) -> Iterator[list[Offer]]:
         """Within runtime, from others beyond theirs; then from its own quota."""
         asking = giving.Asking(state, claim, node_class, rights, now, lambda *_: LIMIT)
-        asking.may_go &= state.running.preemptible
         return giving.ranks(asking, self._offers(asking, node_class))
 
     def _offers(self, asking: giving.Asking, node_class: str | None) -> Iterator[list[Offer]]:

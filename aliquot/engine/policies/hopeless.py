@@ -27,9 +27,9 @@ class Hopeless:
         self._moment = moment
         before, self.amounts = self.amounts, {}
         for claim, number in state.waiting.kinds():
-            if claim.quota is None or not self._is_hopeless(state, claim):
+            if claim.quota not in state.tree.quotas or not self._is_hopeless(state, claim):
                 continue
-            sums = self.amounts.setdefault(state.tree.slots[claim.quota], {})
+            sums = self.amounts.setdefault(state.tree.slots[str(claim.quota)], {})
             for row, amount in claim.charge(None):
                 sums[row] = sums.get(row, 0) + amount * number
         return before != self.amounts

@@ -21,7 +21,8 @@ def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]
     ranked = [uid for uid in state.running.ranked(slot) if may_go[state.running.slots[uid]]]
     over = set(walk(state, slot, tuple(sorted({right.row for right in excess}))).over.tolist())
     bundles = Bundles(state)
-    items = [_item(state, bundle, excess) for bundle in bundles.of(ranked, ranked)]
+    those = frozenset(ranked)
+    items = [_item(state, bundle, excess) for bundle in bundles.of(ranked, those)]
     slots = state.running.slots
     first = [each for each in items if over.issuperset(slots[uid] for uid in each.uids)]
     needs = _needs(state, items, excess)

@@ -1,7 +1,6 @@
 """A plea: a claim in a queue that asks others to make way, and what the rules look at.
 
-Whoever cannot be asked is left out from the start: pods that are not preemptible, those of
-`kube-system`, and its own gang. Pods that ask for nothing ask nobody who does.
+Pods that ask for nothing ask nobody who does.
 """
 
 from collections.abc import Iterable
@@ -12,8 +11,6 @@ from aliquot.engine.offer import Mask
 from aliquot.engine.policies import giving
 from aliquot.engine.policies.deserved import Deserved
 from aliquot.engine.policies.dominance import Dominance
-
-_SYSTEM = "kube-system"
 
 
 class Plea:
@@ -38,7 +35,7 @@ class Plea:
         self.charge = tuple(
             (row, amount) for row, amount in asking.claim.charge(node_class) if row in deserved.rows
         )
-        self.may_go = asking.may_go & asking.state.running.preemptible & ~self._spared()
+        self.may_go = asking.may_go & ~self._spared()
 
     @property
     def asked_for(self) -> set[int]:
@@ -58,9 +55,8 @@ class Plea:
         return mask
 
     def _spared(self) -> Mask:
-        running, members = self.state.running, self.state.gangs.members
-        spared = self.of(self.state.in_namespace(_SYSTEM))
-        spared |= self.of(members.get(self.claim.gang or "", ()))
+        running = self.state.running
+        spared: Mask = np.zeros_like(self.asking.may_go)
         rows = [row for row, name in enumerate(self.state.resources.names) if name != "pods"]
         if not any(row in rows for row, _ in self.charge):
             spared |= (running.charge.data[rows] > 0).any(axis=0)

@@ -16,8 +16,6 @@ from aliquot.engine.offer import (
     Limits,
     Mask,
     Offer,
-    Right,
-    Rights,
     gang_account,
     namespace_account,
 )
@@ -39,21 +37,10 @@ class Preempt:
         own = self._plea.may_go & (self._plea.state.running.quota == self._plea.slot)
         if not own.any():
             return
-        rights, reason = self._in_exchange(), Reason.QUEUE_PREEMPTED
         for ties in (False, True):
             mask, limits = self._unequal(own, ties)
             if mask.any():
-                yield [Offer(mask, reason, self._explain, limits=limits, rights=rights)]
-
-    def _in_exchange(self) -> Rights:
-        """Beyond what its queue deserves, a claim replaces others."""
-        deserved, rights = self._plea.deserved, Rights()
-        for slot in self._plea.line:
-            for row, amount in self._plea.charge:
-                short = deserved.soon(row, slot) + amount - deserved.get(row, slot)
-                if short > 0:
-                    rights[Right(slot, row)] = min(short, amount)
-        return rights
+                yield [Offer(mask, Reason.QUEUE_PREEMPTED, self._explain, limits=limits)]
 
     def _unequal(self, own: Mask, ties: bool) -> tuple[Mask, Limits]:
         """Who has more, and how much of that they can give; with `ties`, those who have as much."""

@@ -17,7 +17,6 @@ from aliquot.engine.offer import (
     Mask,
     Offer,
     Right,
-    Rights,
     kept_account,
     namespace_account,
 )
@@ -27,7 +26,7 @@ from aliquot.engine.policies.walk import Rows
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason, asked
 from aliquot.engine.share import fill
-from aliquot.engine.tree import OUTSIDE
+from aliquot.engine.tree import OUTSIDE, ROOT
 
 
 class _How(NamedTuple):
@@ -47,40 +46,49 @@ _IN_TURN = (_How(True), _How(True, True), _How(True, True, True), *_PLAIN)
 
 def offers(plea: Plea) -> Iterator[list[Offer]]:
     """From queues beyond what they deserve, if its own stays within that."""
-    if any(right.slot == plea.slot for right in plea.asking.rights):
+    if _is_above_max(plea):
         return  # its own capability: no other queue can give that
-    lacks = _beyond(plea)
-    beyond = {right.row for right in lacks if right.slot == plea.slot}
+    deserved = plea.deserved
+    beyond = {
+        row
+        for row, amount in plea.charge
+        if deserved.soon(row, plea.slot) + amount > deserved.get(row, plea.slot)
+    }
     if beyond and beyond.issuperset(plea.asked_for):
         return
-    above = {right: short for right, short in lacks.items() if right.slot != plea.slot}
-    rows = {right.row for right in (*plea.asking.rights, *above)}
+    rows = {right.row for right in plea.asking.rights}
     groups = giving.by_shortage(plea.state, plea.claim, plea.charge, rows)
-    givers = {rows: _Givers(plea, rows, beyond, above) for rows in groups}
+    givers = {rows: _Givers(plea, rows, beyond) for rows in groups}
     givers = {rows: each for rows, each in givers.items() if each.slots}
     several = any(each.crowded for each in givers.values())
     for how in _IN_TURN if several else _PLAIN:
         yield [each.offer(groups[rows], how) for rows, each in givers.items()]
 
 
-def _beyond(plea: Plea) -> Rights:
-    """By how much its queue, and those above it, would use more than they deserve."""
-    deserved = plea.deserved
-    lacks = {
-        Right(slot, row): deserved.soon(row, slot) + amount - deserved.get(row, slot)
-        for slot in plea.line
+def _is_above_max(plea: Plea) -> bool:
+    return any(
+        plea.deserved.soon(row, plea.slot) + amount > plea.state.tree.max.get(row, plea.slot)
         for row, amount in plea.charge
-    }
-    return {right: short for right, short in lacks.items() if short > 0}
+    )
+
+
+def _used_by_others(plea: Plea, row: int, amount: int) -> int:
+    """How much of this is not idle, or is guaranteed to others."""
+    deserved = plea.deserved
+    in_use = deserved.soon(row, plea.state.tree.slots[ROOT]) + deserved.kept_back(row, plea.line)
+    return in_use + amount - deserved.total[row]
 
 
 class _Givers:
     """The queues that use more of what is short than they deserve."""
 
-    def __init__(self, plea: Plea, rows: Rows, beyond: set[int], above: Rights) -> None:
+    def __init__(self, plea: Plea, rows: Rows, beyond: set[int]) -> None:
         self._plea = plea
-        self._above = above
-        """What must come free below the queues that are above the claim's."""
+        self._beyond = frozenset(Right(plea.slot, row) for row in beyond)
+        asks = {row: amount for row, amount in plea.charge if row in beyond}
+        taken = {row: _used_by_others(plea, row, amount) for row, amount in asks.items()}
+        self._needed = {row: amount for row, amount in taken.items() if amount > 0}
+        """What others use, or are sure of, of what the claim takes beyond what it deserves."""
         self._state = plea.state
         self._deserved = plea.deserved
         self._rows = rows
@@ -111,6 +119,7 @@ class _Givers:
 
     def offer(self, nodes: Mask, how: _How) -> Offer:
         """What they give: down to what they deserve, or the last one beyond that."""
+        root = self._state.tree.slots[ROOT]
         gives = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
         gives[self.slots] = True
         limits, last = Limits(), set[tuple[Account, int]]()
@@ -129,7 +138,8 @@ class _Givers:
             nodes,
             limits,
             soft=frozenset(last),
-            rights=self._above,
+            rights={Right(root, row): amount for row, amount in self._needed.items()},
+            waived=self._beyond,
         )
 
     def _keeps(self, slot: int, over: set[int]) -> Limits:

@@ -30,13 +30,12 @@ _FINE = 2**160
 """Into so many parts what a queue deserves is divided: amounts differ by more than one of them."""
 _ENDLESS = LIMIT * _FINE
 
-_Queue = tuple[str, int]
-_Namespace = tuple[str, str | None, str]
-_Job = tuple[str, str]
-
 
 class Queues(Policy):
     """The policy of queues."""
+
+    untouchable = frozenset({"kube-system"})
+    equals_give = True
 
     def __init__(self, knobs: Knobs) -> None:
         self._banded = knobs.queues.priority_bands
@@ -45,6 +44,8 @@ class Queues(Policy):
         self._served: dict[Group, int] = {}
         """When queues and namespaces last had their turn: of equals, who waits longest is next."""
         self._turns = 0
+        self._ceilings: dict[str, dict[tuple[int, int], int]] = {}
+        """What queues may have with a claim for which others went, by its uid."""
 
     def begin(self, state: State, now: int) -> Iterable[str]:
         """Whose share has changed."""
@@ -61,7 +62,7 @@ class Queues(Policy):
         """
         if claim.quota is None:
             return (None,)
-        line = (("queue", slot) for slot in reversed(state.tree.lineage(claim.quota)))
+        line = reversed([("queue", each.name) for each in state.tree.ancestry(claim.quota)])
         namespace = claim.pods[0].namespace
         job = str(claim.gang) if claim.surplus else ""
         return (*line, ("namespace", claim.quota, namespace), ("job", job))
@@ -77,9 +78,11 @@ class Queues(Policy):
         match group:
             case None:
                 return first, 0, 0, 0
-            case ("queue", int(slot)):
-                quota = state.tree.quotas[str(state.tree.slots.names[slot])]
-                share = self._share(deserved, slot)
+            case ("queue", str(name)):
+                quota = state.tree.quotas.get(name)
+                if quota is None:  # gone, and whoever was in it stands elsewhere
+                    return first, 0, 0, 0
+                share = self._share(deserved, state.tree.slots[name])
                 return first, -quota.priority, share, self._served.get(group, 0)
             case ("namespace", str(queue), str(namespace)):
                 share = dominance.namespace_turn(queue, namespace)
@@ -96,7 +99,7 @@ class Queues(Policy):
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used, plus what is held, plus the claim, within what is deserved, all the way up.
 
-        A claim for which others went had the right to that.
+        A claim for which others went has what was promised to it.
         """
         refusal = self._kind_gate(state, claim)
         if claim.quota is None or refusal is not None or self._is_outside(state, claim):
@@ -104,11 +107,12 @@ class Queues(Policy):
         if claim.held and self._is_idle(state, claim, node_class):
             return None
         deserved, charge = self._fresh(state)[0], claim.charge(node_class)
+        promised = self._ceilings.get(claim.uid, {}) if claim.held else {}
         for slot in state.tree.lineage(claim.quota):
             for row, amount in charge:
                 if row in deserved.rows:
-                    taken = deserved.taken(row, slot)
-                    if taken + amount > deserved.get(row, slot):
+                    most = max(deserved.get(row, slot), promised.get((slot, row), 0))
+                    if deserved.taken(row, slot) + amount > most:
                         return self._refusal(state, claim, slot, row, amount)
         return None
 
@@ -127,18 +131,34 @@ class Queues(Policy):
         """Whoever uses more than is deserved gives back; who that is, is seen then."""
 
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
-        """What must come free so that no queue uses more than its capability."""
+        """What must come free so that no queue uses more than it may.
+
+        Within its capability in any case. Beyond what a queue deserves, a claim replaces others, so
+        that the queue does not grow.
+        """
         rights: Rights = {}
-        if claim.quota is None:
+        if self._is_outside(state, claim):
             return rights
         deserved = self._fresh(state)[0]
-        for slot in state.tree.lineage(claim.quota):
+        for slot in state.tree.lineage(str(claim.quota)):
             for row, amount in claim.charge(node_class):
                 most = state.tree.max.get(row, slot)
-                short = deserved.soon(row, slot) + amount - most
-                if most < LIMIT and short > 0:
-                    rights[Right(slot, row)] = short
-        return rights
+                if row in deserved.rows:
+                    has = max(deserved.get(row, slot), state.ledger.used.get(row, slot))
+                    most = min(most, has)
+                rights[Right(slot, row)] = deserved.soon(row, slot) + amount - most
+        return {right: short for right, short in rights.items() if short > 0}
+
+    def promised(self, state: State, claim: Claim) -> None:
+        """What its queues have had so far they may have with the claim, too."""
+        deserved = self._fresh(state)[0]
+        self._ceilings = {uid: most for uid, most in self._ceilings.items() if uid in state.waiting}
+        if not self._is_outside(state, claim):
+            self._ceilings[claim.uid] = {
+                (slot, row): state.ledger.used.get(row, slot)
+                for slot in state.tree.lineage(str(claim.quota))
+                for row in deserved.rows
+            }
 
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
