@@ -80,11 +80,11 @@ def _used(quota: Result, figure: str) -> str:
 
 
 def _ends(used: int, bound: int | None, threshold: int) -> tuple[int, ...]:
-    """Where each part of the bar ends; without a bound there is nothing to draw."""
+    """Where each part of the bar ends, in hundredths; without a bound there is nothing to draw."""
     if bound is None:
         return (0, 0, 0, 0)
-    calm = bound * threshold // 100
-    return (min(used, calm), min(used, bound), used, max(used, bound))
+    calm, most, held = bound * threshold, bound * 100, used * 100
+    return (min(held, calm), min(held, most), held, max(held, most))
 
 
 def _remark(used: int, bound: int | None, threshold: int) -> Text:

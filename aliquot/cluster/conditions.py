@@ -16,6 +16,11 @@ class Conditions:
         self._updated: dict[_Key, int] = {}
         self._since: dict[tuple[_Key, str], tuple[bool, int]] = {}
 
+    @property
+    def noted(self) -> bool:
+        """Was any quota there last time?"""
+        return bool(self._summaries)
+
     def note(self, summaries: Iterable[GpuQuotaSummary], now: int) -> None:
         """The quotas stand like this now; those that are not among them are gone."""
         there = {(each.namespace, each.name): each for each in summaries}

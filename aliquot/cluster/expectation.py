@@ -9,11 +9,18 @@ from aliquot.engine.quantity import parse
 from aliquot.errors import QuantityError
 
 
+class Pending(Wire, forbid_unknown_fields=True):
+    """Why a pod should wait; of the message, a part is enough."""
+
+    reason: str | None = None
+    message: str = ""
+
+
 class Expect(Wire, forbid_unknown_fields=True):
     """What should be so after a step. Only what is listed is looked at; `evicted` is exact."""
 
     running: list[str] | dict[str, str] | None = None
-    pending: list[str] | dict[str, str] | None = None
+    pending: list[str] | dict[str, str | Pending] | None = None
     evicted: list[str] | None = None
     labels: dict[str, str | None] | None = None
     quotas: dict[str, dict[str, Any]] | None = None
@@ -38,12 +45,15 @@ def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]
             yield f"{path} should run, is {pod['phase']}{why}"
         elif node is not None and pod["node"] != node:
             yield f"{path} should run on {node}, is on {pod['node']}"
-    for path, reason in _pairs(expect.pending):
+    for path, why_it_waits in _reasons(expect.pending):
         if path not in pending:
             yield f"{path} should wait, is {pods.get(path, {'phase': 'not there'})['phase']}"
-        elif reason is not None and pending[path]["reason"] != reason:
-            have = f"{pending[path]['reason']} ({pending[path]['message']})"
-            yield f"{path} should wait for {reason}, waits for {have}"
+            continue
+        have = f"{pending[path]['reason']} ({pending[path]['message']})"
+        if why_it_waits.reason not in (None, pending[path]["reason"]):
+            yield f"{path} should wait for {why_it_waits.reason}, waits for {have}"
+        elif why_it_waits.message not in pending[path]["message"]:
+            yield f"{path} should wait for {why_it_waits.message!r}, waits for {have}"
     if expect.evicted is not None and sorted(expect.evicted) != sorted(evicted):
         yield f"evicted should be {_listed(expect.evicted)}, is {_listed(evicted)}"
     for path, label in (expect.labels or {}).items():
@@ -107,6 +117,16 @@ def _pairs(listed: list[str] | dict[str, str] | None) -> Iterable[tuple[str, str
     if isinstance(listed, dict):
         return listed.items()
     return ((path, None) for path in listed or ())
+
+
+def _reasons(
+    listed: list[str] | dict[str, str | Pending] | None,
+) -> Iterable[tuple[str, Pending]]:
+    if not isinstance(listed, dict):
+        return ((path, Pending()) for path in listed or ())
+    return (
+        (path, why if isinstance(why, Pending) else Pending(why)) for path, why in listed.items()
+    )
 
 
 def _listed(names: list[str], none: str = "nobody") -> str:

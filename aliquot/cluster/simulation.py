@@ -49,7 +49,7 @@ class Simulation:
                 happened = True
             if self._decide(moment) or happened:
                 self.now = moment
-                if self.world.gpu_quotas:
+                if self.world.gpu_quotas or self.conditions.noted:
                     self.conditions.note(self.engine.gpu_quotas(), moment)
         if until is not None:
             self.now = until

@@ -24,6 +24,7 @@ from tests.cli.manifests import (
     tree_quota,
     workload,
 )
+from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota
 from tests.cli.volcano import (
     annotated,
     gang_job,
@@ -133,6 +134,29 @@ VOLCANO: list[Body] = [
         {"at": 90, "delete": [{"kind": "Queue", "name": "ops"}]},
     ),
 ]
+TENSOR_FUSION: list[Body] = [
+    _labelled("n", product="NVIDIA-A100-SXM4-40GB", memory="40960"),
+    node("m", cpu=8),
+    gpu("g-0", "m", available=(60, "5Gi"), pool="east", gpuModel="A100", vendor="NVIDIA", index=0),
+    gpu("g-1", "m", (100, "10Gi"), usedBy="tensor-fusion", index=1),
+    gpu_quota(
+        "a/q",
+        {"requests": figures("1.5k", "80Gi"), "maxWorkers": 9, "alertThresholdPercent": 50},
+        {"maxLimits": figures(900, "40Gi"), "maxGPUCount": 4, "defaultRequests": figures(5)},
+    ),
+    gpu_quota("b/q", {"limits": figures("200", "20Gi")}),
+    asking(pod("a/p", {"cpu": 1}, {"duration": "1m"}), tflops_request="500m", gpu_count="2"),
+    asking(pod("a/r", nodeName="m"), gpu_ids="g-0,g-1", tflops_limit="10", vram_request="1Gi"),
+    asking(pod("b/p"), compute_percent_request="50", gpupool="east", gpu_indices="0,1"),
+    asking(pod("b/q", {}, {"arrival": "10s"}), isolation="shared", gpu_model="A100", qos="low"),
+    pod("a/cards", {"gpu": 1, "nvidia.com/mig-1g.10gb.me": 1}),
+    pod("b/slices", {"nvidia.com/gpu-8gb": 2}),
+    timeline(
+        {"at": 20, "apply": [gpu_quota("b/q", {"maxWorkers": 0}), gpu("g-1", "m", phase="Failed")]},
+        {"at": 30, "delete": [{"kind": "GPU", "name": "g-0"}, {"kind": "Node", "name": "n"}]},
+        {"at": 40, "delete": [{"kind": "GPUResourceQuota", "namespace": "a", "name": "q"}]},
+    ),
+]
 BUILT: list[list[Body]] = [
     [
         node(),
@@ -219,6 +243,7 @@ BUILT: list[list[Body]] = [
     *([NOS] if "fair" in POLICIES else []),
     *([KOORDINATOR] if "hierarchy" in POLICIES else []),
     SHARED,
+    TENSOR_FUSION,
     *([VOLCANO] if "queues" in POLICIES else []),
 ]
 HOSTILE: list[Any] = [

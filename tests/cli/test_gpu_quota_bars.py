@@ -1,0 +1,61 @@
+"""How quotas on GPUs look on a terminal."""
+
+from fractions import Fraction
+
+import pytest
+
+from aliquot.cli.gpu_quota_bars import gpu_quota_bars
+from aliquot.cluster.outcome import gpu_quota
+from aliquot.engine.gpu_objects import Bound, GpuAmount, GpuQuota
+from aliquot.engine.summary import GpuQuotaSummary
+from tests.cli.test_queue_bars import lines
+
+GIB = 2**30
+BOUNDS = {
+    "team-a": GpuQuota(
+        "team-a", "quota", Bound(100_000, 10 * GIB), Bound(None, 20 * GIB), workers=2
+    ),
+    "team-b": GpuQuota("team-b", "free"),
+}
+LEFT = dict.fromkeys(("requests.tflops", "requests.vram"), Fraction(50))
+SUMMARIES = [
+    GpuQuotaSummary(
+        "team-a",
+        "quota",
+        GpuAmount(98_000, 5 * GIB),
+        GpuAmount(300_000, 19 * GIB),
+        3,
+        {**LEFT, "limits.tflops": None},
+        [],
+    ),
+    GpuQuotaSummary("team-b", "free", GpuAmount(), GpuAmount(), 1, {}, []),
+]
+
+
+def shown(width: int = 160) -> list[str]:
+    return lines(gpu_quota_bars([gpu_quota(each) for each in SUMMARIES], BOUNDS, width), width)
+
+
+def test_a_line_for_each_figure_that_is_bound() -> None:
+    assert [line.split()[:4] for line in shown()[1:6]] == [
+        ["team-a/quota", "requests.tflops", "98", "100"],
+        ["requests.vram", "5Gi", "10Gi", "█" * 16 + "·" * 16],
+        ["limits.vram", "19Gi", "20Gi", "█" * 30 + "·" * 2],
+        ["workers", "3", "2", "█" * 20 + "▓" + "▒" * 11],
+        ["team-b/free", "workers", "1", "∞"],
+    ]
+
+
+def test_what_calls_for_attention_is_marked() -> None:
+    tflops, vram, at_the_threshold, workers, unbound = shown()[1:6]
+    assert tflops.endswith("█" * 30 + "▓" + "·  alert: above 95%")
+    assert vram.endswith("·")
+    assert at_the_threshold.endswith("·")
+    assert workers.endswith("exceeded")
+    assert unbound.endswith("∞")
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 200])
+def test_no_line_is_wider_than_the_console(width: int) -> None:
+    assert max(len(line) for line in shown(width)) <= width
+    assert any("█" in line for line in shown(width)) is (width >= 72)
