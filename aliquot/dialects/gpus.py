@@ -7,7 +7,8 @@ from aliquot.dialects.gpu_wire import GpuStatus, GpuWire
 from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.nodes import HOSTNAME
-from aliquot.engine.gpu_objects import NOTHING, WHOLE, Device, GpuAmount, GpuAsk
+from aliquot.engine.devices import resolve
+from aliquot.engine.gpu_objects import NOTHING, Device, GpuAmount, GpuAsk
 
 KIND = "GPU"
 POOL = f"{TENSOR_FUSION}/gpupool"
@@ -57,9 +58,8 @@ def outside(capacity: GpuAmount, available: GpuAmount, held: GpuAmount) -> GpuAm
 
 def taken(asks: Iterable[GpuAsk], capacity: GpuAmount) -> GpuAmount:
     """What pods that are on a device take of it together, at most all of it."""
-    total = [0, 0]
+    total = NOTHING
     for ask in asks:
-        for at, has in enumerate(capacity):
-            part = -(-ask.request_part[at] * has // WHOLE)
-            total[at] += has if ask.whole else ask.request[at] + part
-    return GpuAmount(*(min(sum_of, has) for sum_of, has in zip(total, capacity, strict=True)))
+        wants = resolve(ask.request, ask.request_part, capacity)
+        total = total.plus(capacity if ask.whole else wants)
+    return GpuAmount(min(total.tflops, capacity.tflops), min(total.vram, capacity.vram))

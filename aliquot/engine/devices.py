@@ -204,10 +204,8 @@ class Devices:
         load = np.zeros_like(cards)
         for i, (used, there_is, says) in enumerate(_LOADS):
             has, taken = facts[there_is], facts[used]
-            needs: int | Column = ask.request[i]
-            if ask.request_part[i]:
-                needs = needs - (-has * ask.request_part[i] // WHOLE)
-            able &= has - taken >= needs
+            if not ask.whole:
+                able &= has - taken >= ask.request[i] - (-has * ask.request_part[i] // WHOLE)
             load += says * np.minimum(taken * _PERCENT // np.maximum(has, 1), _PERCENT)
         if ask.whole:
             able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
@@ -247,7 +245,7 @@ class Devices:
     def _has_room(self, ask: GpuAsk, device: Device) -> bool:
         left = self.free(device.name)
         needs = resolve(ask.request, ask.request_part, device.capacity)
-        return left.tflops >= needs.tflops and left.vram >= needs.vram
+        return ask.whole or (left.tflops >= needs.tflops and left.vram >= needs.vram)
 
     def _match(self, ask: GpuAsk) -> NDArray[np.bool_]:
         """The devices that are of the kind that is asked for."""
