@@ -16,7 +16,8 @@ Pure and deterministic: the same events give the same decisions. Time is only wh
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from aliquot.engine import gpu_standing
+from aliquot.engine import gpu_standing, resizing
+from aliquot.engine.assumptions import Assumptions
 from aliquot.engine.claim import Claim
 from aliquot.engine.config import Knobs
 from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
@@ -25,6 +26,7 @@ from aliquot.engine.gang_standing import standing
 from aliquot.engine.holds import Holds
 from aliquot.engine.lane import Lane
 from aliquot.engine.mustering import muster_all
+from aliquot.engine.objects import Shape
 from aliquot.engine.order import importance
 from aliquot.engine.policies import POLICIES, Policy, lower
 from aliquot.engine.policies.limits import max_gate
@@ -63,6 +65,7 @@ class Engine:
         self._reservations = Reservations(self.state, self._policy, self._holds, hold_for)
         self._trial = Trial(self.state, self._policy, self._holds)
         self._wakes = Wakes(self.state)
+        self._assumptions = Assumptions(self.state)
         self._now = 0
 
     def apply(self, event: Event) -> None:
@@ -72,6 +75,7 @@ class Engine:
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""
         self._now = self._trial.now = now
+        self._assumptions.expire(now)
         muster_all(self.state)
         decisions: list[Decision] = list(self._lose())
         self._holds.expire(now)
@@ -119,6 +123,7 @@ class Engine:
             self._holds.deadline(),
             self._policy.deadline(self.state),
             self._reservations.deadline(),
+            self._assumptions.deadline(),
         )
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -135,6 +140,10 @@ class Engine:
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """How every quota on GPUs stands, by namespace."""
         return gpu_standing.summarise(self.state)
+
+    def may_resize(self, uid: str, shape: Shape) -> Refusal | None:
+        """Why a running pod could not be changed to ask for this, where it is; None if it could."""
+        return resizing.check(self.state, uid, shape)
 
     def gangs(self) -> list[GangSummary]:
         """How every gang stands, by name."""
@@ -184,6 +193,7 @@ class Engine:
         for pod in claim.pods:
             booking = self.state.ledger.entries[pod.uid].booking
             assert booking.node is not None
+            self._assumptions.note(pod.uid, self._now)
             yield Bind(pod, booking.node, booking.gpu.devices if booking.gpu is not None else ())
 
     def _make_way(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:

@@ -1,0 +1,244 @@
+"""Devices and quotas on GPUs, as the engine keeps them."""
+
+from dataclasses import replace
+
+import pytest
+
+from aliquot.engine.config import SECOND, GpuKnobs, Knobs
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Evict
+from aliquot.engine.devices import DevicePlacement, Devices
+from aliquot.engine.events import (
+    DeviceGone,
+    DeviceSet,
+    Event,
+    GpuQuotaGone,
+    GpuQuotaSet,
+    NodeSet,
+    PodGone,
+    PodSet,
+)
+from aliquot.engine.gpu_objects import WHOLE, Bound, Device, GpuAmount, GpuAsk, GpuQuota
+from aliquot.engine.objects import Node, Pod, Shape
+
+GIB = 2**30
+ROOM = (("cpu", 64_000), ("pods", 110))
+
+
+def node(name: str = "n") -> NodeSet:
+    return NodeSet(Node(name, ROOM))
+
+
+def amount(tflops: int, vram: int) -> GpuAmount:
+    return GpuAmount(1000 * tflops, vram * GIB)
+
+
+def device(
+    name: str, on: str = "n", tflops: int = 100, vram: int = 80, **more: object
+) -> DeviceSet:
+    return DeviceSet(Device(name, on, amount(tflops, vram), **more))  # type: ignore[arg-type]
+
+
+def ask(tflops: int, vram: int, count: int = 1, **more: object) -> GpuAsk:
+    each = amount(tflops, vram)
+    return GpuAsk(each, each, count=count, **more)  # type: ignore[arg-type]
+
+
+def pod(name: str, gpu: GpuAsk, **more: object) -> Pod:
+    shape = Shape((("cpu", 1000), ("pods", 1)), gpu=gpu)
+    return Pod(name, "team", name, shape, **more)  # type: ignore[arg-type]
+
+
+def engine(*events: Event, placement: DevicePlacement = "NodeCompactGPULowLoad") -> Engine:
+    made = Engine("capacity", Knobs(gpu=GpuKnobs(placement)))
+    for event in events:
+        made.apply(event)
+    return made
+
+
+def run(made: Engine, now: int = 0) -> dict[str, tuple[str, ...]]:
+    """Decide, and let it come true; the devices of those who started."""
+    started = {}
+    for decision in made.cycle(now):
+        if isinstance(decision, Bind):
+            started[decision.pod.name] = decision.devices
+            bound = replace(decision.pod, node=decision.node, devices=decision.devices)
+            made.apply(PodSet(bound))
+        elif isinstance(decision, Evict):
+            made.apply(PodGone(decision.pod.uid))
+    return started
+
+
+def quota(requests: int = 200, limits: int = 200, workers: int = 10, **more: object) -> GpuQuotaSet:
+    bounds = (Bound(1000 * requests), Bound(1000 * limits), workers)
+    return GpuQuotaSet(GpuQuota("team", "q", *bounds, **more))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("placement", "expected"),
+    [
+        ("LowLoadFirst", ("b-1", "b-2")),
+        ("CompactFirst", ("a-1", "a-2")),
+        ("NodeCompactGPULowLoad", ("a-3", "a-2")),
+    ],
+)
+def test_devices_by_placement(placement: DevicePlacement, expected: tuple[str, ...]) -> None:
+    """Nodes by the mean of their cards, not by their number."""
+    has = {"a-1": (20, 10), "a-2": (20, 12), "a-3": (20, 14), "b-1": (25, 20), "b-2": (25, 18)}
+    cards = [
+        device(
+            name,
+            name[0],
+            tflops,
+            4 * tflops,
+            index=int(name[-1]),
+            outside=amount(tflops - free, 4 * (tflops - free)),
+        )
+        for name, (tflops, free) in has.items()
+    ]
+    made = engine(node("a"), node("b"), *cards, placement=placement)
+    made.apply(PodSet(pod("p", ask(5, 5, count=2))))
+    assert run(made) == {"p": expected}
+
+
+def test_several_devices_are_on_one_node() -> None:
+    made = engine(node("a"), node("b"), device("a-1", "a"), device("b-1", "b"))
+    made.apply(PodSet(pod("p", ask(1, 1, count=2))))
+    assert run(made) == {}
+    refusal = made.why("p")
+    assert refusal is not None
+    assert "there are 2, ready 2, enough left 2, 2 on one node 0" in refusal.message
+    made.apply(device("b-2", "b"))
+    assert run(made) == {"p": ("b-1", "b-2")}
+
+
+def test_who_is_whole_needs_an_idle_card_and_takes_all_of_it() -> None:
+    made = engine(node(), device("g-1"), device("g-2"))
+    made.apply(PodSet(pod("part", ask(1, 1))))
+    assert run(made) == {"part": ("g-1",)}
+    made.apply(PodSet(pod("whole", ask(1, 1, whole=True))))
+    assert run(made) == {"whole": ("g-2",)}
+    made.apply(PodSet(pod("more", ask(99, 79))))
+    made.apply(PodSet(pod("too-much", ask(1, 1))))
+    assert run(made) == {"more": ("g-1",)}
+
+
+def test_a_percentage_counts_by_the_device_it_gets() -> None:
+    half = GpuAsk(request_part=GpuAmount(WHOLE // 2), limit_part=GpuAmount(WHOLE // 2))
+    made = engine(node(), device("g-1", tflops=100), quota(requests=100))
+    for name in ("p-1", "p-2", "p-3"):
+        made.apply(PodSet(pod(name, half)))
+    assert run(made) == {"p-1": ("g-1",), "p-2": ("g-1",)}
+    refusal = made.why("p-3")
+    assert refusal is not None
+    assert refusal.message.startswith(
+        "quota exceeded in namespace team for total.max.tflops.request: requested 50, limit 100"
+    )
+
+
+def test_amounts_are_exact() -> None:
+    small = GpuAsk(GpuAmount(500, GIB), GpuAmount(500, GIB), count=3)
+    made = engine(node(), *(device(f"g-{i}") for i in range(3)), quota(requests=2, limits=2))
+    made.apply(PodSet(pod("p", small)))
+    assert run(made) == {"p": ("g-0", "g-1", "g-2")}
+    (standing,) = made.gpu_quotas()
+    assert standing.requests == GpuAmount(1500, 3 * GIB)
+    assert standing.workers == 1
+
+
+def test_a_late_quota_counts_what_runs() -> None:
+    made = engine(node(), device("g"))
+    for i in range(3):
+        made.apply(PodSet(pod(f"p-{i}", ask(30, 1))))
+    assert len(run(made)) == 3
+    made.apply(quota(requests=60, limits=1000))
+    (standing,) = made.gpu_quotas()
+    assert standing.requests.tflops == 90_000
+    status = {each.type: each.status for each in standing.conditions}
+    assert status == {"Ready": True, "Exceeded": True, "AlertThresholdReached": True}
+    made.apply(GpuQuotaGone("team"))
+    assert made.gpu_quotas() == []
+
+
+def test_what_is_reserved_blocks_others_and_is_not_shown() -> None:
+    made = engine(node(), device("g"), quota(requests=50))
+    made.apply(PodSet(pod("p-1", ask(30, 1))))
+    made.apply(PodSet(pod("p-2", ask(30, 1))))
+    (bind,) = [each for each in made.cycle() if isinstance(each, Bind)]
+    assert made.gpu_quotas()[0].requests == GpuAmount()
+    made.apply(PodSet(replace(bind.pod, node=bind.node, devices=bind.devices)))
+    assert made.gpu_quotas()[0].requests == amount(30, 1)
+    assert made.why("p-2") is not None
+
+
+def test_what_nobody_confirms_is_taken_back() -> None:
+    made = engine(node(), device("g"), quota(requests=50))
+    made.apply(PodSet(pod("p-1", ask(30, 1))))
+    assert [type(each) for each in made.cycle(0)] == [Bind]
+    made.apply(PodSet(pod("p-2", ask(30, 1), priority=1)))
+    assert not [each for each in made.cycle(60 * SECOND) if isinstance(each, Bind)]
+    assert made.next_deadline() == 30 * 60 * SECOND
+    late = [each.pod.name for each in made.cycle(30 * 60 * SECOND) if isinstance(each, Bind)]
+    assert late == ["p-2"]
+
+
+def test_resizing_is_judged_before_it_is_done() -> None:
+    single = Bound(100_000)
+    made = engine(node(), device("g", tflops=100), quota(200, 200, single_limits=single))
+    made.apply(PodSet(pod("p", ask(30, 1))))
+    made.apply(PodSet(pod("q", ask(30, 1))))
+    run(made)
+
+    def shape(request: int, limit: int) -> Shape:
+        gpu = GpuAsk(amount(request, 1), amount(limit, 1))
+        return Shape((("cpu", 1000), ("pods", 1)), gpu=gpu)
+
+    assert made.may_resize("p", shape(70, 70)) is None
+    assert made.may_resize("p", shape(10, 10)) is None
+    beyond = made.may_resize("p", shape(71, 71))
+    assert beyond is not None
+    assert beyond.message == "device g has 70 tflops for it, asks 71"
+    alone = made.may_resize("p", shape(30, 150))
+    assert alone is not None
+    assert alone.resource == "single.max.tflops.limit"
+    before = made.gpu_quotas()[0].requests
+    made.apply(quota(200, 90, single_limits=single))
+    together = made.may_resize("p", shape(30, 61))
+    assert together is not None
+    assert together.resource == "total.max.tflops.limit"
+    assert made.gpu_quotas()[0].requests == before
+    made.apply(PodSet(replace(made.state.pods["p"], shape=shape(40, 50))))
+    assert made.gpu_quotas()[0].requests == amount(70, 2)
+    made.apply(PodSet(replace(made.state.pods["p"], shape=shape(30, 30))))
+    assert made.gpu_quotas()[0].requests == before
+
+
+def test_a_device_that_comes_back_is_not_handed_out_twice() -> None:
+    made = engine(node(), device("g"))
+    made.apply(PodSet(pod("whole", ask(1, 1, whole=True))))
+    assert run(made) == {"whole": ("g",)}
+    made.apply(DeviceGone("g"))
+    made.apply(device("g"))
+    made.apply(PodSet(pod("next", ask(1, 1))))
+    assert run(made) == {}
+    made.apply(PodGone("whole"))
+    assert run(made) == {"next": ("g",)}
+
+
+def test_a_device_that_grows_has_more_left() -> None:
+    made = engine(node(), device("g", tflops=60))
+    made.apply(PodSet(pod("p", ask(10, 1))))
+    run(made)
+    made.apply(device("g", tflops=71))
+    devices: Devices = made.state.devices
+    assert devices.free("g").tflops == 61_000
+
+
+def test_lower_priorities_make_way_on_a_device_and_in_a_quota() -> None:
+    made = engine(node(), device("g-1"), device("g-2"), quota(requests=150))
+    for i in range(3):
+        made.apply(PodSet(pod(f"low-{i}", ask(50, 1), created=i)))
+    assert len(run(made)) == 3
+    made.apply(PodSet(pod("high", ask(80, 1), priority=10, created=9)))
+    evicted = [each.pod.name for each in made.cycle() if isinstance(each, Evict)]
+    assert evicted == ["low-1", "low-2"]
