@@ -124,31 +124,30 @@ class _Branch:
         """Who was in front when it was asked for, and may have done something."""
 
     def push(self, path: tuple[Group, ...], place: Place) -> bool:
-        """Put a lane in line; is it first now?"""
+        """Put a lane in line; is somebody else first now?"""
+        before = self._first
         if path:
             branch = self._groups.get(path[0])
             if branch is None:
                 branch = self._groups[path[0]] = _Branch(self._turn)
             if not branch.push(path[1:], place):
                 return False
-            standing = self._standing(path[0], place)
-            heapq.heappush(self._order, standing)
-            is_first = self._order[0] is standing
+            first = branch.first()
+            assert first is not None
+            heapq.heappush(self._order, self._standing(path[0], first))
         else:
             heapq.heappush(self._lanes, place)
-            is_first = self._lanes[0] is place
-        if is_first:
-            self._first = place
-        return is_first
+        self._find()
+        return self._first is not before
 
     def first(self) -> Place | None:
         """Who is at the front, if anybody is."""
         if self._used:
             self._used = False
-            if self._groups:
+            if self._acted in self._groups:
                 self._put_right(self._acted)
             else:
-                self._first = self._lanes[0] if self._lanes else None
+                self._find()
         return self._first
 
     def use(self) -> list[Place]:
