@@ -146,10 +146,20 @@ class Play:
     def cycle(self) -> list[Decision]:
         """Decide and carry out."""
         decisions = self.engine.cycle(self.now)
+        self.carry_out(decisions)
+        return decisions
+
+    def started(self, pod: Pod, host: str) -> None:
+        """A pod is to run here."""
+        self._pods[pod.uid] = replace(pod, node=host)
+        self._count()
+
+    def carry_out(self, decisions: list[Decision]) -> None:
+        """Tell the engine what came of its decisions."""
         for decision in decisions:
             match decision:
                 case Bind(pod, host):
-                    self._pods[pod.uid] = replace(pod, node=host)
+                    self.started(pod, host)
                     self.engine.apply(PodSet(self._pods[pod.uid]))
                 case Evict(pod):
                     self.evictions += 1
@@ -162,7 +172,6 @@ class Play:
                         self._pods[uid] = again
                         self.engine.apply(PodSet(again))
         self._count()
-        return decisions
 
     def to_rest(self) -> None:
         """Until nothing more happens; that must end."""
