@@ -4,7 +4,7 @@ The same rules as in `victim_rules`, on top of which a gang is one unit with its
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -24,28 +24,18 @@ class GangCase(Case):
 @st.composite
 def gang_cases(draw: st.DrawFn) -> GangCase:
     case = draw(cases())
+    claimant = case.claimant
+    if draw(st.booleans()):  # whoever has a min to take back, or is more important
+        claimant = replace(claimant, namespace="a", priority=30, preempts=True)
     tasks = ("", "", "m")
     running = []
     for pod in case.running:
         joins = pod.namespace in TEAMS and draw(st.sampled_from((True, True, False)))
         gang = f"{pod.namespace}/g" if joins else None
-        running.append(
-            Pod(
-                pod.uid,
-                pod.namespace,
-                pod.name,
-                pod.shape,
-                priority=pod.priority,
-                created=pod.created,
-                node=pod.node,
-                labels=pod.labels,
-                gang=gang,
-                task=draw(st.sampled_from(tasks)),
-            )
-        )
+        running.append(replace(pod, gang=gang, task=draw(st.sampled_from(tasks))))
     gangs = []
     for team in TEAMS:
-        least = draw(st.integers(1, 4))
+        least = draw(st.integers(1, 3))
         there = Counter(pod.task for pod in running if pod.gang == f"{team}/g")
         needs = (("m", 1),) if there["m"] and draw(st.booleans()) else ()
         gangs.append(Gang(f"{team}/g", least, needs))
@@ -53,7 +43,7 @@ def gang_cases(draw: st.DrawFn) -> GangCase:
         case.nodes,
         case.quotas,
         tuple(running),
-        case.claimant,
+        claimant,
         case.budget,
         gangs=tuple(gangs),
     )
@@ -111,6 +101,16 @@ class GangRules(Rules):
 
 class FairGangRules(GangRules, FairRules):
     """The same under `fair`."""
+
+    def pieces(self, gone: list[Pod]) -> list[list[Pod]]:
+        """A gang that goes whole is one, also when it is the last that may pass a limit."""
+        whole = {
+            gang.name: [pod for pod in gone if pod.gang == gang.name]
+            for gang in self.case.gangs
+            if all(pod in gone for pod in self.case.running if pod.gang == gang.name)
+        }
+        pieces = [pods for pods in whole.values() if pods]
+        return pieces + [[pod] for pod in gone if pod.gang not in whole]
 
 
 def play(case: GangCase, policy: str) -> tuple[Gone, Node | None]:

@@ -8,7 +8,7 @@ from tests.properties.gang_rules import FairGangRules, GangCase, GangRules, gang
 RULES = {"capacity": GangRules, "fair": FairGangRules}
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=200)
 @given(gang_cases(), st.sampled_from(sorted(RULES)))
 def test_the_victims_are_as_good_as_the_best_of_all_sets(case: GangCase, policy: str) -> None:
     rules = RULES[policy](case)

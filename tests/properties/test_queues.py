@@ -6,6 +6,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aliquot.engine.decisions import Bind
 from aliquot.engine.objects import Node, Pod, Quota, Shape
 from tests.properties.clusters import GPU
 from tests.properties.queue_givers import could_make_way
@@ -99,8 +100,39 @@ def test_it_comes_to_rest_with_nothing_idle_that_somebody_could_use(world: World
         assert play.evictions == before
 
 
+@st.composite
+def rivals(draw: st.DrawFn) -> World:
+    """One queue has the cluster to itself; then the others come."""
+    queues = [
+        Quota(
+            name,
+            amounts(gpu=draw(st.sampled_from((None, None, 1, 2)))),
+            say=draw(st.integers(1, 3)),
+            deserved=amounts(gpu=draw(st.sampled_from((None, None, None, 2, 4)))),
+            lend=False,
+        )
+        for name in ("q", "r", "s")
+    ]
+    waves: list[list[Pod]] = [[], []]
+    for wave, names, most in ((0, ("q",), 9), (1, ("r", "s"), 3)):
+        for number in range(draw(st.integers(1, most))):
+            size = amounts(
+                gpu=draw(st.integers(1, 2)), cpu=draw(st.sampled_from((None, 1))), pods=1
+            )
+            queue, namespace = draw(st.sampled_from(names)), draw(st.sampled_from(NAMESPACES))
+            name = f"{wave}-{number}"
+            priority = draw(st.sampled_from((0, 0, 10)))
+            pod = Pod(name, namespace, name, Shape(size), priority=priority, quota=queue)
+            waves[wave].append(pod)
+    nodes = tuple(
+        Node(f"n{i}", amounts(cpu=6, gpu=draw(st.integers(2, 5)), pods=40))
+        for i in range(draw(st.integers(1, 2)))
+    )
+    return World(nodes, tuple(queues), {"x": 2}, tuple(map(tuple, waves)))
+
+
 @settings(deadline=None, max_examples=60)
-@given(worlds())
+@given(st.one_of(rivals(), rivals(), worlds()))
 def test_at_rest_nobody_waits_for_what_is_deserved_while_others_use_more(world: World) -> None:
     """Who starts and who makes way goes by the same figures. Evicted pods do not come back."""
     play = Play(world, owners=False)
@@ -113,6 +145,19 @@ def test_at_rest_nobody_waits_for_what_is_deserved_while_others_use_more(world: 
 
 
 @settings(deadline=None, max_examples=60)
+@given(worlds())
+def test_whoever_starts_may_by_the_rules(world: World) -> None:
+    """Within what is deserved, or of what is idle and guaranteed to nobody; within capability."""
+    play = Play(world)
+    for pod in world.waves[0]:
+        play.add(pod)
+    for decision in play.engine.cycle():
+        if isinstance(decision, Bind):
+            assert play.rules.may_start(decision.pod)
+            play.started(decision.pod, decision.node)
+
+
+@settings(deadline=None, max_examples=50)
 @given(worlds(), st.data())
 def test_the_order_of_what_is_there_from_the_start_does_not_matter(
     world: World, data: st.DataObject
