@@ -4,7 +4,8 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from aliquot.engine.decisions import Bind, Decision, Evict
-from tests.properties.queue_world import Play, World, worlds
+from aliquot.engine.objects import Node, Pod, Quota, Shape
+from tests.properties.queue_world import Play, World, amounts, worlds
 
 
 @pytest.mark.xfail(strict=True, reason="others are asked to go before idle room is looked at")
@@ -33,3 +34,18 @@ def check_the_first(play: Play, decisions: list[Decision]) -> None:
                 assert claimant is not None
                 assert not play.rules.may_start(claimant)
                 return
+
+
+@pytest.mark.xfail(strict=True, reason="idle room goes by turns, reclaim by who deserves anything")
+def test_what_is_idle_goes_to_nobody_who_would_have_to_give_it_back_at_once() -> None:
+    """Three queues share nine cards, and two cpus as 1, 1 and 0; each wants three and two."""
+    names = "q", "r", "s"
+    shape = Shape(amounts(cpu=2, gpu=3, pods=1))
+    pods = [Pod(name, "x", name, shape, created=9 - i, quota=name) for i, name in enumerate(names)]
+    nodes = (Node("n", amounts(cpu=2, gpu=9, pods=9)),)
+    queues = tuple(Quota(name, say=1, lend=False) for name in names)
+    play = Play(World(nodes, queues, {}, (tuple(pods),)))
+    for pod in pods:
+        play.add(pod)
+    play.to_rest()
+    assert play.evictions == 0
