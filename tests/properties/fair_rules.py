@@ -91,7 +91,7 @@ class FairRules(Rules):
                 return False
             floor, _ = self.walk(team, judged)
             for r, amount in beyond.items():
-                sizes = [asks(pod).get(r, 0) for pod in theirs]
+                sizes = [sum(asks(p).get(r, 0) for p in piece) for piece in self.pieces(theirs)]
                 if amount <= 0:
                     allowed = self.used(team, r) - sum(sizes) >= floor[r]
                 elif soft:
@@ -101,6 +101,10 @@ class FairRules(Rules):
                 if not allowed:
                     return False
         return True
+
+    def pieces(self, gone: list[Pod]) -> list[list[Pod]]:
+        """Who goes as one."""
+        return [[pod] for pod in gone]
 
     def ranks(self, pairs: list[Pair]) -> list[list[Gone]]:
         ranks = [

@@ -1,0 +1,193 @@
+"""What the random walks over gangs have found, each as small as it gets."""
+
+from dataclasses import replace
+
+import pytest
+
+from aliquot.engine.config import SECOND
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Decision, Evict
+from aliquot.engine.events import (
+    BindFailed,
+    Event,
+    GangSet,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaSet,
+)
+from aliquot.engine.objects import Gang, Node, Pod, Quota, Shape
+from tests.properties.clusters import GPU
+
+ALL = pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
+FLAT = pytest.mark.parametrize("policy", ["capacity", "fair"])
+
+
+def defect(reason: str) -> pytest.MarkDecorator:
+    return pytest.mark.xfail(strict=True, reason=reason)
+
+
+def node(name: str, gpus: int) -> NodeSet:
+    return NodeSet(Node(name, ((GPU, gpus), ("pods", 9))))
+
+
+def quota(name: str, low: int, deserved: int | None = None) -> QuotaSet:
+    fixed = () if deserved is None else ((GPU, deserved),)
+    spaces = frozenset({name})
+    return QuotaSet(Quota(name, ((GPU, low),), namespaces=spaces, say=1, deserved=fixed))
+
+
+def pod(name: str, gang: str | None = "a/g", gpus: int = 1, on: str | None = None) -> Pod:
+    namespace = "a" if gang is None else gang.partition("/")[0]
+    shape = Shape(((GPU, gpus), ("pods", 1)))
+    return Pod(name, namespace, name, shape, gang=gang, node=on)
+
+
+def engine(policy: str, *events: Event) -> Engine:
+    made = Engine(policy)
+    for event in events:
+        made.apply(event)
+    return made
+
+
+def bound(decisions: list[Decision]) -> list[str]:
+    return [each.pod.uid for each in decisions if isinstance(each, Bind)]
+
+
+def evicted(decisions: list[Decision]) -> list[str]:
+    return [each.pod.uid for each in decisions if isinstance(each, Evict)]
+
+
+@defect(reason="gangs are not mustered again after nodes were lost")
+@FLAT
+def test_surplus_does_not_start_when_the_core_is_lost_in_the_same_cycle(policy: str) -> None:
+    running = [PodSet(pod(f"p{i}", on="n1")) for i in range(2)]
+    gang = GangSet(Gang("a/g", 2))
+    late = engine(policy, node("n1", 2), quota("a", 4), gang, *running, PodSet(pod("late")))
+    late.cycle()
+    late.apply(NodeGone("n1"))
+    late.apply(node("n2", 1))
+    decisions = late.cycle()
+    assert sorted(evicted(decisions)) == ["p0", "p1"]
+    assert bound(decisions) == []
+
+
+@defect(reason="gangs are not mustered again after their pods were evicted")
+@FLAT
+def test_surplus_does_not_start_when_the_core_makes_way_in_the_same_cycle(policy: str) -> None:
+    """The gang of `b` goes whole for `a`; its surplus pod would fit on another node."""
+    core = [PodSet(pod(f"p{i}", "b/g", 2, on="n1")) for i in range(2)]
+    quotas = quota("a", 4), quota("b", 1), quota("c", 9)
+    made = engine(policy, node("n1", 4), *quotas, GangSet(Gang("b/g", 2)), *core)
+    made.cycle()
+    made.apply(node("n2", 1))
+    made.apply(PodSet(replace(pod("big", None, 4), priority=9)))
+    made.apply(PodSet(pod("late", "b/g", 1)))
+    decisions = made.cycle()
+    assert sorted(evicted(decisions)) == ["p0", "p1"]
+    assert bound(decisions) == []
+
+
+@defect(reason="a failed bind stays among the lost")
+@ALL
+def test_a_bind_that_fails_after_its_node_was_lost_evicts_nobody(policy: str) -> None:
+    made = engine(policy, node("n1", 2), quota("a", 2), PodSet(pod("p", None)))
+    assert bound(made.cycle()) == ["p"]
+    made.apply(NodeGone("n1"))
+    made.apply(BindFailed("p"))
+    assert evicted(made.cycle()) == []
+
+
+@defect(reason="`why` gives back what the first choice took, not what stands in")
+@ALL
+def test_to_ask_why_a_gang_waits_reserves_nothing(policy: str) -> None:
+    """One of its pods is too large, another stands in: that is a question, not a start."""
+    gang = GangSet(Gang("a/g", 1)), PodSet(replace(pod("large", gpus=3), priority=9))
+    made = engine(policy, node("n1", 2), quota("a", 4), *gang, PodSet(pod("small")))
+    before = {uid: entry.stage for uid, entry in made.state.ledger.entries.items()}
+    assert made.why("large") is None
+    assert {uid: entry.stage for uid, entry in made.state.ledger.entries.items()} == before
+
+
+@defect(reason="refused by runtime, which does not count it, before anybody stands in")
+def test_a_pod_that_fits_nowhere_is_passed_over_under_hierarchy() -> None:
+    gang = GangSet(Gang("a/g", 1)), PodSet(replace(pod("large", gpus=3), priority=9))
+    made = engine("hierarchy", node("n1", 2), quota("a", 4), *gang, PodSet(pod("small")))
+    assert bound(made.cycle()) == ["small"]
+
+
+@defect(reason="who is booked nowhere, because that is lifted, is looked up all the same")
+def test_a_gang_for_which_room_is_held_can_be_tried_with_a_stand_in() -> None:
+    """Held for three of four pods; they do not all fit yet: that must not be an error."""
+    made = engine("capacity", quota("a", 9), quota("b", 9), GangSet(Gang("a/g", 3)), node("n1", 3))
+    made.apply(PodSet(pod("x", "b/x", on="n1")))
+    for i in range(4):
+        made.apply(PodSet(pod(f"p{i}")))
+    made.cycle()
+    made.apply(PodSet(pod("y", "b/y")))
+    assert bound(made.cycle()) == ["y"]
+    made.cycle(400 * SECOND)
+    made.apply(PodGone("x"))
+    assert bound(made.cycle(401 * SECOND)) == []
+
+
+@defect(reason="only `queues` leaves the claim's own gang out")
+@pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy"])
+def test_a_gang_does_not_evict_its_own_core_for_its_surplus(policy: str) -> None:
+    """It would be incomplete then, and the one for whom they went could not start."""
+    core = [PodSet(pod(f"p{i}", on="n1")) for i in range(2)]
+    made = engine(policy, node("n1", 2), quota("a", 2), GangSet(Gang("a/g", 2)), *core)
+    made.cycle()
+    made.apply(PodSet(replace(pod("urgent"), priority=9)))
+    assert evicted(made.cycle()) == []
+
+
+@defect(reason="the surplus is put back after the core was chosen, too")
+@pytest.mark.parametrize("policy", ["capacity", "fair", "queues"])
+def test_the_surplus_of_a_gang_that_goes_whole_goes_with_it(policy: str) -> None:
+    """A claim of two pods takes the surplus first, then the core; nobody is put back alone."""
+    sizes = {"p0": 1, "p1": 2, "p2": 1}
+    made = engine(policy, node("n1", 4), quota("a", 2), quota("b", 0), quota("c", 9))
+    made.apply(GangSet(Gang("b/g", 2)))
+    for i, (name, gpus) in enumerate(sizes.items()):
+        made.apply(PodSet(replace(pod(name, "b/g", gpus, on="n1"), created=i)))
+    made.apply(GangSet(Gang("a/g", 2)))
+    made.apply(PodSet(pod("c0")))
+    made.apply(PodSet(pod("c1")))
+    gone = evicted(made.cycle())
+    assert len(gone) in (0, 1, 3)
+
+
+@defect(reason="what is beyond minMember counts as surplus")
+def test_a_gang_without_a_task_that_it_needs_has_no_surplus() -> None:
+    """What is left of it is never too few to run, so it goes whole."""
+    members = [PodSet(pod(f"p{i}", "b/g", on="n1")) for i in range(2)]
+    gang = GangSet(Gang("b/g", 1, (("w", 1),)))
+    made = engine("capacity", node("n1", 2), quota("a", 1), quota("b", 1), gang, *members)
+    made.apply(PodSet(pod("c", None)))
+    assert len(evicted(made.cycle())) in (0, 2)
+
+
+@defect(reason="others are asked to go before idle room is looked at")
+def test_nobody_makes_way_in_a_queue_for_a_claim_that_can_use_what_is_idle() -> None:
+    """The queue deserves 2 and uses 2; 2 more are idle. Nobody has to go for one of them."""
+    low = pod("low", None, 2, on="n1")
+    made = engine("queues", node("n1", 2), node("n2", 2), quota("a", 0, deserved=2), PodSet(low))
+    made.cycle()
+    made.apply(PodSet(replace(pod("high", None, 1), priority=9)))
+    decisions = made.cycle()
+    assert evicted(decisions) == []
+    assert bound(decisions) == ["high"]
+
+
+@defect(reason="whoever is filed anew stays, whatever the cause")
+@ALL
+def test_a_victim_that_is_overdue_does_not_stay_because_its_node_has_changed(policy: str) -> None:
+    made = engine(policy, node("n1", 1), quota("a", 1), PodSet(pod("low", None, on="n1")))
+    made.cycle()
+    made.apply(PodSet(replace(pod("high", None), priority=9)))
+    assert evicted(made.cycle(SECOND)) == ["low"]
+    made.cycle(400 * SECOND)
+    made.apply(NodeSet(Node("n1", ((GPU, 1), ("pods", 8)))))
+    assert evicted(made.cycle(401 * SECOND)) == []
