@@ -4,12 +4,13 @@ A gang loses pods that it can do without, one by one; or it goes whole. How many
 is a limit like any other, which every pod draws on, and which a gang that goes whole uses up.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from aliquot.engine.gangs import spare
 from aliquot.engine.mustering import staying
-from aliquot.engine.objects import Gang
+from aliquot.engine.objects import Gang, Pod
 from aliquot.engine.state import State
 
 Draws = dict[object, int]
@@ -36,6 +37,22 @@ class Bundles:
         """These are to go already."""
         self._gone.update(uids)
         self._wholes.clear()
+
+    def may_go(self, uids: Iterable[str]) -> bool:
+        """May these go, and nobody else? Not if they leave of a gang too few to run."""
+        going: dict[str, list[Pod]] = {}
+        for uid in uids:
+            pod = self._state.pods[uid]
+            if self._state.gangs.of(pod) is not None:
+                going.setdefault(str(pod.gang), []).append(pod)
+        for name, pods in going.items():
+            left = spare(self._state.gangs.known[name], staying(self._state, name))
+            of_task = Counter(pod.task for pod in pods)
+            tasks = all(of_task[task] <= number for task, number in left.by_task.items())
+            whole = len(pods) == len(staying(self._state, name))
+            if not whole and not (tasks and len(pods) <= left.total):
+                return False
+        return True
 
     def of(self, uids: Iterable[str], may_go: Container[str]) -> Iterator[Bundle]:
         """How these could go, each gang at most once as a whole: only with all who `may_go`."""

@@ -29,7 +29,7 @@ from aliquot.engine.mustering import muster_all
 from aliquot.engine.objects import Shape
 from aliquot.engine.order import importance
 from aliquot.engine.policies import POLICIES, Policy, lower
-from aliquot.engine.policies.limits import max_gate
+from aliquot.engine.policies.limits import closed_gate, gpu_gate, max_gate
 from aliquot.engine.reasons import Reason, Refusal, Watch
 from aliquot.engine.reclaim import Plan
 from aliquot.engine.reservations import Reservations
@@ -41,11 +41,8 @@ from aliquot.engine.summary import (
     QuotaSummary,
     summarise,
 )
-from aliquot.engine.trial import Trial
+from aliquot.engine.trial import BEYOND, Trial
 from aliquot.engine.wakes import Wakes
-
-_BEYOND = (Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED, Reason.QUEUE_OVER_DESERVED)
-"""Who waits for one of these might use what would otherwise be idle."""
 
 
 class Engine:
@@ -91,17 +88,25 @@ class Engine:
             self._try(*due, decisions)
             self._wakes.by_what_came_free()
         if all(isinstance(decision, Hold) for decision in decisions):
-            decisions.extend(self._use_what_is_idle())
+            for anybody in (False, True):
+                started = list(self._use_what_is_idle(anybody))
+                decisions.extend(started)
+                if started:
+                    break
         decisions.extend(self._reservations.reserve(now))
         return decisions
 
-    def _use_what_is_idle(self) -> Iterator[Bind]:
-        """Nothing has started: let claims go beyond their share, where the policy lets them."""
-        waiting, gates = self.state.waiting, (max_gate, self._policy.beyond)
-        line = waiting.refused(_BEYOND)
+    def _use_what_is_idle(self, anybody: bool) -> Iterator[Bind]:
+        """Nothing has started: let claims go beyond their share, where the policy lets them.
+
+        First those who would keep it, then anybody.
+        """
+        waiting, gates = self.state.waiting, (closed_gate, gpu_gate, max_gate, self._policy.beyond)
+        line = waiting.refused(BEYOND)
         while (first := line.first()) is not None:
             lane, claim = first
-            if self._trial.judge(claim, gates) is not None:
+            would_keep = anybody or self._policy.would_keep(self.state, claim)
+            if not would_keep or self._trial.judge(claim, gates) is not None:
                 line.drop()
                 continue
             waiting.remove(claim.uid)

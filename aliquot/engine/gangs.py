@@ -121,7 +121,8 @@ def spare(gang: Gang, pods: Iterable[Pod]) -> Spare:
     """What a gang has beyond its core, as these pods run."""
     there = Counter(dict(gang.done)) + Counter(pod.task for pod in pods)
     by_task = {task: max(there[task] - few, 0) for task, few in gang.min_tasks}
-    return Spare(max(there.total() - gang.min_member, 0), by_task)
+    lacks = any(there[task] < few for task, few in gang.min_tasks)
+    return Spare(0 if lacks else max(there.total() - gang.min_member, 0), by_task)
 
 
 class Unit(NamedTuple):

@@ -101,7 +101,8 @@ def _ask_ahead(state: State, gang: Gang, members: list[Pod]) -> None:
     """A gang whose pods are not all there yet asks for what they will need."""
     booked, home = booked_as(gang), state.home_of(gang)
     lacks: dict[int, int] = {}
-    if len(members) + sum(number for _, number in gang.done) < gang.min_member:
+    closed = home is not None and state.tree.closed(home)
+    if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
         lacks = dict(state.resources.vector(gang.min_resources))
         for pod in members:
             for row, amount in state.ledger.entries[pod.uid].booking.charge:

@@ -271,7 +271,8 @@ class _Attempt:
         key = self.state.running.key
         for item in sorted(kept, key=lambda each: min(map(key, each.uids))):
             others = [each for each in kept if each is not item]
-            if self._stands(choice, others):
+            going = [uid for each in others for uid in each.uids]
+            if self.bundles.may_go(going) and self._stands(choice, others):
                 kept = others
         return kept
 

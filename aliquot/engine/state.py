@@ -171,6 +171,9 @@ class State:
         old = self.pods.get(pod.uid)
         if old is not None:
             self._changed(old, pod)
+        if pod.uid in self.leaving.overdue and not pod.terminating:
+            self.leaving.overdue.remove(pod.uid)  # it stays after all
+            self.circles.forget()
         if self.stays(pod):
             self.circles.asked += mark(pod)
         self.pods[pod.uid] = pod
@@ -208,11 +211,7 @@ class State:
         known = pod.uid in self.running.slots
         self._unlist(pod.uid)
         if pod.uid in self.leaving.overdue:
-            if going:
-                return
-            self.leaving.overdue.remove(pod.uid)
-            self.circles.asked += mark(pod)
-            self.circles.forget()
+            return
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.running.set(pod, entry)
@@ -236,7 +235,8 @@ class State:
 
     def let_go(self, uid: str) -> None:
         """A bound pod is evicted: it is on its way out."""
-        self.circles.asked -= mark(self.pods[uid])
+        if self.stays(self.pods[uid]):
+            self.circles.asked -= mark(self.pods[uid])
         self.gangs.stir(self.pods[uid])
         self._list(replace(self.pods[uid], terminating=True))
 
@@ -303,6 +303,7 @@ class State:
     def _unbind(self, uid: str) -> None:
         pod = self.pods.get(uid)
         if pod is not None and self.ledger.entries[uid].stage is Stage.RESERVED:
+            self.lost.pop(uid, None)
             self.circles.forget()
             self._let_wait(pod)
 
@@ -371,6 +372,8 @@ class State:
         self.circles.forget()
         self.tree.set(quota)
         self.stirred = True
+        if before is not None and before.closed != quota.closed:
+            self.gangs.stirred.update(dict.fromkeys(self.gangs.known))
         self.running.reorder(self.tree.slots[quota.name], self.ledger.entries)
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:

@@ -34,6 +34,8 @@ _OTHERS_COULD_HELP = (
     Reason.QUEUE_OVER_DESERVED,
     Reason.NO_NODE_FITS,
 )
+BEYOND = (Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED, Reason.QUEUE_OVER_DESERVED)
+"""Who waits for one of these might use what would otherwise be idle."""
 _IN_A_CIRCLE = "; those who could make way did so before, and to ask them again goes in a circle"
 
 
@@ -87,8 +89,8 @@ class Trial:
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
         """A refused claim may have others make way for it, or wait for those who are leaving."""
-        if claim.parts:
-            return refusal  # each quota would have to find somebody, and all at once
+        if claim.parts or self._could_use_what_is_idle(claim, refusal):
+            return refusal
         of_gpus = refusal.reason is Reason.GPU_QUOTA_EXCEEDED
         by_others = of_gpus and str(refusal.resource).startswith("total.")
         if refusal.reason not in _OTHERS_COULD_HELP and not by_others:
@@ -107,6 +109,17 @@ class Trial:
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
         everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
         return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
+
+    def _could_use_what_is_idle(self, claim: Claim, refusal: Refusal) -> bool:
+        """Could it start without anybody going, once nothing else starts within its share?"""
+        if refusal.reason not in BEYOND:
+            return False
+        pods, others, ledger = claim.pods, claim.others, self.state.ledger
+        before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
+        found = self.judge(claim, (closed_gate, gpu_gate, max_gate, self._policy.beyond))
+        ledger.restore(before)
+        take(self.state, claim, pods, others)
+        return found is None
 
     def _may_hope(self, claim: Claim, refusal: Refusal) -> bool:
         """Could others make way for it some time, if something else changes?"""

@@ -165,6 +165,9 @@ def test_held_room_is_given_up_in_time() -> None:
     assert [d for d in engine.cycle(deadline - 1) if isinstance(d, Bind)] == []
     after = engine.cycle(deadline)
     assert [d.pod.name for d in after if isinstance(d, Bind)] == ["other"]
+    for decision in after:
+        if isinstance(decision, Bind):
+            engine.apply(PodSet(replace(decision.pod, node=decision.node)))
     assert engine.next_deadline() is None
 
 

@@ -17,11 +17,13 @@ def check_books(engine: Engine) -> None:
     ):
         _check(column, sums)
     staying = [entry for entry in ledger.entries.values() if entry.stage >= Stage.HELD]
-    if isinstance(ledger.tally, Tally):
-        _tallied(ledger.tally, [entry.booking for entry in staying])
+    for tally in ledger.tallies:
+        if isinstance(tally, Tally):
+            _tallied(tally, [entry.booking for entry in staying])
     leaving = [entry for uid, entry in ledger.entries.items() if uid in state.leaving]
-    if isinstance(state.leaving.tally, Tally):
-        _tallied(state.leaving.tally, [entry.booking for entry in leaving])
+    for tally in state.leaving.tallies:
+        if isinstance(tally, Tally):
+            _tallied(tally, [entry.booking for entry in leaving])
     room: Sums = {}
     charge: Sums = {}
     for entry in leaving:

@@ -24,10 +24,6 @@ ALL = pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queue
 FLAT = pytest.mark.parametrize("policy", ["capacity", "fair"])
 
 
-def defect(reason: str) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(strict=True, reason=reason)
-
-
 def node(name: str, gpus: int) -> NodeSet:
     return NodeSet(Node(name, ((GPU, gpus), ("pods", 9))))
 
@@ -59,7 +55,6 @@ def evicted(decisions: list[Decision]) -> list[str]:
     return [each.pod.uid for each in decisions if isinstance(each, Evict)]
 
 
-@defect(reason="gangs are not mustered again after nodes were lost")
 @FLAT
 def test_surplus_does_not_start_when_the_core_is_lost_in_the_same_cycle(policy: str) -> None:
     running = [PodSet(pod(f"p{i}", on="n1")) for i in range(2)]
@@ -73,7 +68,6 @@ def test_surplus_does_not_start_when_the_core_is_lost_in_the_same_cycle(policy: 
     assert bound(decisions) == []
 
 
-@defect(reason="gangs are not mustered again after their pods were evicted")
 @FLAT
 def test_surplus_does_not_start_when_the_core_makes_way_in_the_same_cycle(policy: str) -> None:
     """The gang of `b` goes whole for `a`; its surplus pod would fit on another node."""
@@ -89,7 +83,6 @@ def test_surplus_does_not_start_when_the_core_makes_way_in_the_same_cycle(policy
     assert bound(decisions) == []
 
 
-@defect(reason="a failed bind stays among the lost")
 @ALL
 def test_a_bind_that_fails_after_its_node_was_lost_evicts_nobody(policy: str) -> None:
     made = engine(policy, node("n1", 2), quota("a", 2), PodSet(pod("p", None)))
@@ -99,7 +92,6 @@ def test_a_bind_that_fails_after_its_node_was_lost_evicts_nobody(policy: str) ->
     assert evicted(made.cycle()) == []
 
 
-@defect(reason="`why` gives back what the first choice took, not what stands in")
 @ALL
 def test_to_ask_why_a_gang_waits_reserves_nothing(policy: str) -> None:
     """One of its pods is too large, another stands in: that is a question, not a start."""
@@ -110,14 +102,12 @@ def test_to_ask_why_a_gang_waits_reserves_nothing(policy: str) -> None:
     assert {uid: entry.stage for uid, entry in made.state.ledger.entries.items()} == before
 
 
-@defect(reason="refused by runtime, which does not count it, before anybody stands in")
 def test_a_pod_that_fits_nowhere_is_passed_over_under_hierarchy() -> None:
     gang = GangSet(Gang("a/g", 1)), PodSet(replace(pod("large", gpus=3), priority=9))
     made = engine("hierarchy", node("n1", 2), quota("a", 4), *gang, PodSet(pod("small")))
     assert bound(made.cycle()) == ["small"]
 
 
-@defect(reason="who is booked nowhere, because that is lifted, is looked up all the same")
 def test_a_gang_for_which_room_is_held_can_be_tried_with_a_stand_in() -> None:
     """Held for three of four pods; they do not all fit yet: that must not be an error."""
     made = engine("capacity", quota("a", 9), quota("b", 9), GangSet(Gang("a/g", 3)), node("n1", 3))
@@ -132,7 +122,6 @@ def test_a_gang_for_which_room_is_held_can_be_tried_with_a_stand_in() -> None:
     assert bound(made.cycle(401 * SECOND)) == []
 
 
-@defect(reason="only `queues` leaves the claim's own gang out")
 @pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy"])
 def test_a_gang_does_not_evict_its_own_core_for_its_surplus(policy: str) -> None:
     """It would be incomplete then, and the one for whom they went could not start."""
@@ -143,7 +132,6 @@ def test_a_gang_does_not_evict_its_own_core_for_its_surplus(policy: str) -> None
     assert evicted(made.cycle()) == []
 
 
-@defect(reason="the surplus is put back after the core was chosen, too")
 @pytest.mark.parametrize("policy", ["capacity", "fair", "queues"])
 def test_the_surplus_of_a_gang_that_goes_whole_goes_with_it(policy: str) -> None:
     """A claim of two pods takes the surplus first, then the core; nobody is put back alone."""
@@ -159,7 +147,6 @@ def test_the_surplus_of_a_gang_that_goes_whole_goes_with_it(policy: str) -> None
     assert len(gone) in (0, 1, 3)
 
 
-@defect(reason="what is beyond minMember counts as surplus")
 def test_a_gang_without_a_task_that_it_needs_has_no_surplus() -> None:
     """What is left of it is never too few to run, so it goes whole."""
     members = [PodSet(pod(f"p{i}", "b/g", on="n1")) for i in range(2)]
@@ -169,7 +156,6 @@ def test_a_gang_without_a_task_that_it_needs_has_no_surplus() -> None:
     assert len(evicted(made.cycle())) in (0, 2)
 
 
-@defect(reason="others are asked to go before idle room is looked at")
 def test_nobody_makes_way_in_a_queue_for_a_claim_that_can_use_what_is_idle() -> None:
     """The queue deserves 2 and uses 2; 2 more are idle. Nobody has to go for one of them."""
     low = pod("low", None, 2, on="n1")
@@ -181,7 +167,6 @@ def test_nobody_makes_way_in_a_queue_for_a_claim_that_can_use_what_is_idle() -> 
     assert bound(decisions) == ["high"]
 
 
-@defect(reason="whoever is filed anew stays, whatever the cause")
 @ALL
 def test_a_victim_that_is_overdue_does_not_stay_because_its_node_has_changed(policy: str) -> None:
     made = engine(policy, node("n1", 1), quota("a", 1), PodSet(pod("low", None, on="n1")))

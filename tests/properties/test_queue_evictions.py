@@ -1,15 +1,13 @@
 """Evictions between queues and inside them: each is needed."""
 
-import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 
 from aliquot.engine.decisions import Bind, Decision, Evict
 from aliquot.engine.objects import Node, Pod, Quota, Shape
 from tests.properties.queue_world import Play, World, amounts, worlds
 
 
-@pytest.mark.xfail(strict=True, reason="others are asked to go before idle room is looked at")
-@settings(deadline=None, max_examples=200, phases=[Phase.generate])
+@settings(deadline=None, max_examples=200)
 @given(worlds())
 def test_nobody_goes_for_a_claim_that_could_start_anyway(world: World) -> None:
     play = Play(world)
@@ -36,7 +34,6 @@ def check_the_first(play: Play, decisions: list[Decision]) -> None:
                 return
 
 
-@pytest.mark.xfail(strict=True, reason="idle room goes by turns, reclaim by who deserves anything")
 def test_what_is_idle_goes_to_nobody_who_would_have_to_give_it_back_at_once() -> None:
     """Three queues share nine cards, and two cpus as 1, 1 and 0; each wants three and two."""
     names = "q", "r", "s"

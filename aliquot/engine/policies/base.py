@@ -102,6 +102,10 @@ class Policy(ABC):
         """May a claim that the gates refuse use what would otherwise be idle?"""
         return self.gate(state, claim, node_class)
 
+    def would_keep(self, state: State, claim: Claim) -> bool:
+        """Would a claim that uses what is idle not have to give it back at once?"""
+        return True
+
     def lent(self, claim: Claim) -> None:
         """The claim has started on what would otherwise be idle."""
         raise NotImplementedError("only a policy whose `beyond` lets claims start is told so")

@@ -266,7 +266,12 @@ class Hierarchy(Policy):
                     used[row] = used.get(row, 0) + amount
         return used
 
-    def _refusal(self, state: State, claim: Claim, slot: int, row: int, amount: int) -> Refusal:
+    def _refusal(
+        self, state: State, claim: Claim, slot: int, row: int, amount: int
+    ) -> Refusal | None:
+        """With the numbers; none where no node could ever hold it: that is what it lacks."""
+        if not all(map(state.placement.could_hold, claim.asks)):
+            return None
         shares, line = self._fresh(state), state.tree.lineage(str(claim.quota))
         own = slot not in line[1:]
         name = str(claim.quota) if own else str(state.tree.slots.names[slot])

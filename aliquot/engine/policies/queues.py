@@ -127,6 +127,11 @@ class Queues(Policy):
             return self._kind_gate(state, claim)
         return self.gate(state, claim, node_class)
 
+    def would_keep(self, state: State, claim: Claim) -> bool:
+        """Not if its queue deserves nothing at all of something that it asks for."""
+        deserved, slot = self._fresh(state)[0], state.tree.slots[str(claim.quota)]
+        return all(deserved.get(row, slot) for row, _ in claim.charge(None) if row in deserved.rows)
+
     def lent(self, claim: Claim) -> None:
         """Whoever uses more than is deserved gives back; who that is, is seen then."""
 
