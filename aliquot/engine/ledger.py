@@ -142,31 +142,40 @@ class Ledger:
             self._put(uid, entry.booking._replace(quota=quota), entry.stage)
 
     def restore(self, entries: Mapping[str, Entry | None]) -> None:
-        """Put entries back as they were, without waking anybody: nothing was there to take."""
-        freed = self.freed_nodes.copy(), self.freed_quotas.copy()
+        """Put entries back as they were, without waking anybody: nothing was there to take.
+
+        Whoever asks for as much as before has not asked for anything.
+        """
+        freed, asked = (self.freed_nodes.copy(), self.freed_quotas.copy()), self.asked.copy()
         for uid, entry in entries.items():
+            now = self.entries.get(uid)
             self.release(uid)
             if entry is not None:
                 self.by_quota.setdefault(entry.booking.quota, {})[uid] = None
-                self.asked[entry.path[0]] = None
                 self._enter(uid, entry)
+            if _asks(now) != _asks(entry):
+                asked.update({each.path[0]: None for each in (now, entry) if each is not None})
         self.freed_nodes, self.freed_quotas = freed
+        self._ask_again(asked)
 
     @contextmanager
     def lifted(self, uids: Iterable[str]) -> Iterator[None]:
         """Leave some held bookings out of account for a while; those booked anew stay so."""
         lifted = {uid: self.entries[uid] for uid in uids}
-        freed = self.freed_nodes.copy(), self.freed_quotas.copy()
+        freed, asked = (self.freed_nodes.copy(), self.freed_quotas.copy()), self.asked.copy()
         for uid in lifted:
             self.release(uid)
         self.freed_nodes, self.freed_quotas = freed
+        self._ask_again(asked)
         self.lifting += 1
         try:
             yield
         finally:
             self.lifting -= 1
             booked = [uid for uid in lifted if uid in self.entries]
+            asked = self.asked | {lifted[uid].path[0]: None for uid in booked}
             self.restore({uid: old for uid, old in lifted.items() if uid not in booked})
+            self._ask_again(asked)
             for uid in booked:  # what was held for these elsewhere is free for others now
                 self.freed_nodes.add(lifted[uid].node)
                 self.freed_quotas.update(lifted[uid].path)
@@ -183,6 +192,11 @@ class Ledger:
             for row, amount in entry.booking.room:
                 taken[row, entry.node] = taken.get((row, entry.node), 0) + amount
         return sums
+
+    def _ask_again(self, asked: dict[int, None]) -> None:
+        """These, and nobody else, ask for more or less than they did."""
+        self.asked.clear()
+        self.asked.update(asked)
 
     def _book(self, uid: str, booking: Booking, stage: Stage) -> None:
         entry = self.entries.get(uid)
@@ -240,3 +254,8 @@ class Ledger:
         sums = self.fold()[which]
         for row, _ in vector:
             columns.data[row, slot] = min(sums.get((row, slot), 0), LIMIT)
+
+
+def _asks(entry: Entry | None) -> tuple[object, ...]:
+    """What makes a difference to what a quota is asked for."""
+    return () if entry is None else (entry.path, entry.booking.charge)
