@@ -64,6 +64,8 @@ class Engine:
         self._wakes = Wakes(self.state)
         self._assumptions = Assumptions(self.state)
         self._now = 0
+        self._in_vain: tuple[int, ...] = ()
+        """When nobody could use what was idle."""
 
     def apply(self, event: Event) -> None:
         """Take note of what has happened; decides nothing."""
@@ -88,25 +90,43 @@ class Engine:
             self._try(*due, decisions)
             self._wakes.by_what_came_free()
         if all(isinstance(decision, Hold) for decision in decisions):
-            for anybody in (False, True):
-                started = list(self._use_what_is_idle(anybody))
-                decisions.extend(started)
-                if started:
-                    break
+            decisions.extend(self._try_what_is_idle())
         decisions.extend(self._reservations.reserve(now))
         return decisions
 
-    def _use_what_is_idle(self, anybody: bool) -> Iterator[Bind]:
+    def _try_what_is_idle(self) -> list[Bind]:
+        """Unless that was in vain, and nothing has come free or been asked for since."""
+        state = self.state
+        moment = (
+            state.ledger.gains,
+            state.placement.version(),
+            state.waiting.changes,
+            state.tree.version,
+            len(state.ledger.holding),
+        )
+        if moment == self._in_vain:
+            return []
+        patient: set[str] = set()
+        started = list(self._use_what_is_idle(patient))
+        if not started and patient:
+            started = list(self._use_what_is_idle(None))
+        if not started:
+            self._in_vain = moment
+        return started
+
+    def _use_what_is_idle(self, patient: set[str] | None) -> Iterator[Bind]:
         """Nothing has started: let claims go beyond their share, where the policy lets them.
 
-        First those who would keep it, then anybody.
+        Whoever would have to give it back at once is `patient`, where anybody may be.
         """
         waiting, gates = self.state.waiting, (closed_gate, gpu_gate, max_gate, self._policy.beyond)
         line = waiting.refused(BEYOND)
         while (first := line.first()) is not None:
             lane, claim = first
-            would_keep = anybody or self._policy.would_keep(self.state, claim)
-            if not would_keep or self._trial.judge(claim, gates) is not None:
+            waits = patient is not None and not self._policy.would_keep(self.state, claim)
+            if patient is not None and waits:
+                patient.add(claim.uid)
+            if waits or self._trial.judge(claim, gates) is not None:
                 line.drop()
                 continue
             waiting.remove(claim.uid)

@@ -147,6 +147,7 @@ class Ledger:
         Whoever asks for as much as before has not asked for anything.
         """
         freed, asked = (self.freed_nodes.copy(), self.freed_quotas.copy()), self.asked.copy()
+        gains = self.gains
         for uid, entry in entries.items():
             now = self.entries.get(uid)
             self.release(uid)
@@ -156,6 +157,7 @@ class Ledger:
             if _asks(now) != _asks(entry):
                 asked.update({each.path[0]: None for each in (now, entry) if each is not None})
         self.freed_nodes, self.freed_quotas = freed
+        self.gains = gains
         self._ask_again(asked)
 
     @contextmanager

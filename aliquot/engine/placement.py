@@ -55,6 +55,7 @@ class Ask:
         self._charges = charges
         self.read = 0
         self.refused: tuple[tuple[int, int], Refusal] | None = None
+        self.fewer: tuple[tuple[int, int], int, Refusal] | None = None
         self.could: tuple[int, bool] | None = None
         self.cool()
         self.lay_out(resources, mode)
@@ -132,18 +133,37 @@ class Placement:
             return None
         return self._nodes.slots.names[best]
 
-    def find(self, ask: Ask, classes: list[str] | None) -> str | Refusal:
-        """The best node, or why there is none; a refusal stands until room is given back."""
+    def find(self, ask: Ask, classes: list[str] | None, before: int = 0) -> str | Refusal:
+        """The best node, or why there is none; a refusal stands until room is given back.
+
+        `before` are reserved in the same trial: what they took may be given back at once.
+        """
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
-        if ask.refused is not None and ask.refused[0] == (self._ledger.gains, self.version()):
+        if ask.refused is not None and ask.refused[0] == self._moment:
             return ask.refused[1]
         node = self.pick(ask)
         if node is not None:
             return node
         refusal = self.refusal(ask)
-        ask.refused = ((self._ledger.gains, self.version()), refusal)
+        if not before:
+            ask.refused = (self._moment, refusal)
         return refusal
+
+    def too_many(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
+        """How many such pods found room, and why no more, if that is known to be fewer."""
+        if ask.fewer is None or ask.fewer[0] != self._moment or ask.fewer[1] >= number:
+            return None
+        return ask.fewer[1:]
+
+    def note_how_many(self, ask: Ask, number: int, refusal: Refusal) -> None:
+        """No more such pods than these find room, until some is given back."""
+        ask.fewer = (self._moment, number, refusal)
+
+    @property
+    def _moment(self) -> tuple[int, int]:
+        """What is refused stays refused as long as this stays the same."""
+        return self._ledger.gains, self.version()
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
         """Would any of these nodes hold such a pod now?"""

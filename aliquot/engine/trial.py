@@ -238,12 +238,19 @@ class Trial:
         state = self.state
         before: dict[str, Entry | None] = {}
         pairs = list(zip(claim.pods, claim.asks, strict=True))
-        if len(set(claim.asks)) > 1:
+        alike = len(set(claim.asks)) == 1
+        known = state.placement.too_many(claim.asks[0], claim.size) if alike else None
+        if known is not None and classes is None:
+            self._short_of = claim.asks[0], known[0]
+            return self._of_several(claim, known[1], known[0])
+        if not alike:
             hard = {ask: state.placement.hardness(ask) for ask in claim.asks}
             pairs.sort(key=lambda pair: hard[pair[1]], reverse=True)
         for pod, ask in pairs:
-            node = state.placement.find(ask, classes if ask.by_class else None)
+            node = state.placement.find(ask, classes if ask.by_class else None, len(before))
             if isinstance(node, Refusal):
+                if alike and classes is None:
+                    state.placement.note_how_many(ask, len(before), node)
                 placed = sum(each == ask and other.uid in before for other, each in pairs)
                 self._short_of = ask, placed
                 state.ledger.restore(before)
