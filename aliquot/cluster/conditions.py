@@ -1,11 +1,23 @@
 """Since when the conditions of quotas on GPUs have been as they are."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from aliquot.engine.summary import GpuQuotaSummary
+from aliquot.engine.summary import Condition, GpuQuotaSummary
 
 _Key = tuple[str, str]
 """Namespace and name of a quota."""
+
+_WORTH_TELLING = ("Exceeded", "AlertThresholdReached")
+
+
+class Crossing(NamedTuple):
+    """A quota has come to be beyond a bound or threshold, or is so no longer."""
+
+    at: int
+    namespace: str
+    name: str
+    condition: Condition
 
 
 class Conditions:
@@ -15,6 +27,8 @@ class Conditions:
         self._summaries: dict[_Key, GpuQuotaSummary] = {}
         self._updated: dict[_Key, int] = {}
         self._since: dict[tuple[_Key, str], tuple[bool, int]] = {}
+        self.crossings: list[Crossing] = []
+        """What is worth an event: told once, when it happens."""
 
     @property
     def noted(self) -> bool:
@@ -30,7 +44,10 @@ class Conditions:
             for each in summary.conditions:
                 status, _ = self._since.get((key, each.type), (not each.status, 0))
                 if status != each.status:
+                    known = (key, each.type) in self._since
                     self._since[key, each.type] = (each.status, now)
+                    if each.type in _WORTH_TELLING and (known or each.status):
+                        self.crossings.append(Crossing(now, *key, each))
         self._summaries = there
         self._updated = {key: at for key, at in self._updated.items() if key in there}
         self._since = {key: at for key, at in self._since.items() if key[0] in there}

@@ -1,6 +1,6 @@
 """What TensorFusion writes into its quotas and GPUs for users to read."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from aliquot.cluster.conditions import Conditions
 from aliquot.cluster.devices import asks_by_device
@@ -9,8 +9,9 @@ from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import gpus
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_amounts import write
+from aliquot.dialects.gpu_quotas import KIND
 from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.times import moment
 from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
 from aliquot.engine.summary import GpuQuotaSummary
@@ -53,6 +54,25 @@ def quota(manifest: Manifest, summary: GpuQuotaSummary, conditions: Conditions) 
         "lastUpdateTime": moment(conditions.updated(summary)),
     }
     return {**manifest.body, "status": {**(manifest.body.get("status") or {}), **status}}
+
+
+def events(conditions: Conditions) -> Iterator[Body]:
+    """One for each time that a quota came to be beyond a bound or threshold, or within again."""
+    for number, each in enumerate(conditions.crossings):
+        about = {"kind": KIND, "namespace": each.namespace, "name": each.name}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{each.name}.{number:x}", "namespace": each.namespace},
+            "involvedObject": {"apiVersion": f"{TENSOR_FUSION}/v1", **about},
+            "type": "Warning" if each.condition.status else "Normal",
+            "reason": each.condition.reason,
+            "message": each.condition.message,
+            "firstTimestamp": moment(each.at),
+            "lastTimestamp": moment(each.at),
+            "count": 1,
+            "source": {"component": "aliquot"},
+        }
 
 
 def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 
 from aliquot.cluster import volcano_status
-from aliquot.cluster.gpu_status import with_gpu_status
+from aliquot.cluster.gpu_status import events, with_gpu_status
 from aliquot.cluster.outcome import capacities
 from aliquot.cluster.record import PodRecord
 from aliquot.cluster.simulation import Simulation
@@ -51,6 +51,7 @@ def objects(simulation: Simulation) -> Iterator[Body]:
             yield of_gpus(manifest)
         elif manifest.kind != "Pod":
             yield of_volcano(manifest)
+    yield from events(simulation.conditions)
     labels = _capacity_labels(simulation)
     for uid, record in simulation.world.records.items():
         if record.phase not in _GONE:

@@ -165,8 +165,10 @@ class Trial:
         may stand in for it.
         """
         refusal = self._judge(claim, gates or self._gates, only)
+        if refusal is None or not claim.others:
+            return refusal
         pods, others, most = claim.pods, claim.others, dict[Ask, int]()
-        again = refusal
+        again: Refusal | None = refusal
         while again is not None and claim.others and again.reason is Reason.NO_NODE_FITS:
             most.update([self._short_of])
             if not stand_in(self.state, claim, most):
@@ -235,6 +237,8 @@ class Trial:
 
     def _place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
         """Reserve a node for each pod, or for none; first for those who are hard to place."""
+        if claim.size == 1:
+            return self._place_one(claim, classes)
         state = self.state
         before: dict[str, Entry | None] = {}
         pairs = list(zip(claim.pods, claim.asks, strict=True))
@@ -265,6 +269,19 @@ class Trial:
                 return beyond
             state.ledger.reserve(pod.uid, booking)
         return None
+
+    def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
+        """The same for a single pod: most claims are."""
+        state, pod, ask = self.state, claim.pods[0], claim.asks[0]
+        node = state.placement.find(ask, classes if ask.by_class else None)
+        if isinstance(node, Refusal):
+            self._short_of = ask, 0
+            return node
+        booking = state.booking(pod, claim.quota, node)
+        beyond = gpu_refusal(state, claim, pod, booking.gpu)
+        if beyond is None:
+            state.ledger.reserve(pod.uid, booking)
+        return beyond
 
     def _of_several(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:
         """A gang finds room for all that it needs, or for nobody."""

@@ -79,6 +79,15 @@ def test_a_quota_says_since_when() -> None:
     assert status["lastUpdateTime"] == "1970-01-01T00:01:30Z"
 
 
+def test_a_threshold_that_is_crossed_is_told_once() -> None:
+    conditions = Conditions()
+    calm = replace(SUMMARY, conditions=[READY, CALM])
+    for at, summary in enumerate((calm, SUMMARY, replace(SUMMARY, workers=2), SUMMARY, calm, calm)):
+        conditions.note([summary], at * SECOND)
+    told = [(each["type"], each["firstTimestamp"]) for each in gpu_status.events(conditions)]
+    assert told == [("Warning", "1970-01-01T00:00:01Z"), ("Normal", "1970-01-01T00:00:04Z")]
+
+
 def test_a_quota_that_comes_again_begins_anew() -> None:
     conditions = Conditions()
     conditions.note([SUMMARY], 0)
