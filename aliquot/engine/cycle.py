@@ -110,7 +110,9 @@ class Engine:
         started = list(self._use_what_is_idle(patient))
         if not started and patient:
             started = list(self._use_what_is_idle(None))
-        if not started:
+        if started:
+            state.stirred = True  # what is idle now is less, for whoever counted on it
+        else:
             self._in_vain = moment
         return started
 

@@ -89,8 +89,10 @@ class Trial:
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
         """A refused claim may have others make way for it, or wait for those who are leaving."""
-        if claim.parts or self._could_use_what_is_idle(claim, refusal):
+        if claim.parts:
             return refusal
+        if self._could_use_what_is_idle(claim, refusal):
+            return replace(refusal, watch=(*refusal.watch, BORROWERS))
         of_gpus = refusal.reason is Reason.GPU_QUOTA_EXCEEDED
         by_others = of_gpus and str(refusal.resource).startswith("total.")
         if refusal.reason not in _OTHERS_COULD_HELP and not by_others:
