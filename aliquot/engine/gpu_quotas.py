@@ -68,26 +68,20 @@ class GpuQuotas:
     def __init__(self) -> None:
         self.known: dict[str, GpuQuota] = {}
         self.used: dict[str, Usage] = {}
-        self.freed: dict[str, None] = {}
-        """The namespaces in which a pod may start now that could not before."""
 
     def set(self, quota: GpuQuota) -> None:
         """A namespace has this quota."""
         self.known[quota.namespace] = quota
-        self.freed[quota.namespace] = None
 
     def remove(self, namespace: str) -> None:
         """A namespace has none."""
         self.known.pop(namespace, None)
-        self.freed[namespace] = None
 
     def post(self, namespace: str, taken: Taken, sign: int) -> None:
         """Count what a pod has, or no longer."""
         after = self.used[namespace] = self.used.get(namespace, Usage()).plus(taken, sign)
-        if sign < 0:
-            self.freed[namespace] = None
-            if not any((*after.requests, *after.limits, after.workers)):
-                del self.used[namespace]
+        if not any((*after.requests, *after.limits, after.workers)):
+            del self.used[namespace]
 
     def check(self, namespace: str, wishes: Iterable[Wish]) -> Exceeded | None:
         """May pods that wish for this start, all together? The first bound that says no."""

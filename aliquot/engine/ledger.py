@@ -95,7 +95,9 @@ class Ledger:
         """How often room was given back, so far."""
         self.freed_nodes: set[int] = set()
         self.freed_quotas: set[int] = set()
-        """Where something was given back since the waiting claims were last woken."""
+        self.freed_gpus: set[str] = set()
+        """Where something was given back since the waiting claims were last woken; the last are the
+        namespaces that may use more of GPUs than they did."""
 
     def wait(self, uid: str, booking: Booking) -> None:
         """Count what a pod asks for; whatever was held for it is given up."""
@@ -146,7 +148,7 @@ class Ledger:
 
         Whoever asks for as much as before has not asked for anything.
         """
-        freed, asked = (self.freed_nodes.copy(), self.freed_quotas.copy()), self.asked.copy()
+        freed, asked = self._freed(), self.asked.copy()
         gains = self.gains
         for uid, entry in entries.items():
             now = self.entries.get(uid)
@@ -156,7 +158,7 @@ class Ledger:
                 self._enter(uid, entry)
             if _asks(now) != _asks(entry):
                 asked.update({each.path[0]: None for each in (now, entry) if each is not None})
-        self.freed_nodes, self.freed_quotas = freed
+        self.freed_nodes, self.freed_quotas, self.freed_gpus = freed
         self.gains = gains
         self._ask_again(asked)
 
@@ -164,10 +166,10 @@ class Ledger:
     def lifted(self, uids: Iterable[str]) -> Iterator[None]:
         """Leave some held bookings out of account for a while; those booked anew stay so."""
         lifted = {uid: self.entries[uid] for uid in uids}
-        freed, asked = (self.freed_nodes.copy(), self.freed_quotas.copy()), self.asked.copy()
+        freed, asked = self._freed(), self.asked.copy()
         for uid in lifted:
             self.release(uid)
-        self.freed_nodes, self.freed_quotas = freed
+        self.freed_nodes, self.freed_quotas, self.freed_gpus = freed
         self._ask_again(asked)
         self.lifting += 1
         try:
@@ -179,8 +181,7 @@ class Ledger:
             self.restore({uid: old for uid, old in lifted.items() if uid not in booked})
             self._ask_again(asked)
             for uid in booked:  # what was held for these elsewhere is free for others now
-                self.freed_nodes.add(lifted[uid].node)
-                self.freed_quotas.update(lifted[uid].path)
+                self._give_back(lifted[uid])
 
     def fold(self) -> tuple[dict[tuple[int, int], int], ...]:
         """Add everything up anew by row and slot: wanted, held and used over quotas, taken."""
@@ -194,6 +195,9 @@ class Ledger:
             for row, amount in entry.booking.room:
                 taken[row, entry.node] = taken.get((row, entry.node), 0) + amount
         return sums
+
+    def _freed(self) -> tuple[set[int], set[int], set[str]]:
+        return self.freed_nodes.copy(), self.freed_quotas.copy(), self.freed_gpus.copy()
 
     def _ask_again(self, asked: dict[int, None]) -> None:
         """These, and nobody else, ask for more or less than they did."""
@@ -247,8 +251,14 @@ class Ledger:
         self.touched.append(entry.node)
         if sign < 0:
             self.gains += 1
-            self.freed_nodes.add(entry.node)
-            self.freed_quotas.update(entry.path)
+            self._give_back(entry)
+
+    def _give_back(self, entry: Entry) -> None:
+        """What was booked like this can be taken by others."""
+        self.freed_nodes.add(entry.node)
+        self.freed_quotas.update(entry.path)
+        if entry.booking.gpu is not None:
+            self.freed_gpus.add(entry.booking.namespace)
 
     def _refold(self, columns: Columns, slot: int, vector: Vector) -> None:
         """A saturated cell cannot be subtracted from: add it up anew."""

@@ -121,6 +121,7 @@ class State:
                 self._set_gpu_quota(quota)
             case GpuQuotaGone(namespace):
                 self.gpu_quotas.remove(namespace)
+                self.ledger.freed_gpus.add(namespace)
                 self.circles.forget()
             case BudgetSet(budget):
                 self.budgets.set(budget)
@@ -330,6 +331,7 @@ class State:
     def _set_gpu_quota(self, quota: GpuQuota) -> None:
         if self.gpu_quotas.known.get(quota.namespace) != quota:
             self.gpu_quotas.set(quota)
+            self.ledger.freed_gpus.add(quota.namespace)
             self.circles.forget()
 
     def _set_node(self, node: Node) -> None:

@@ -34,10 +34,9 @@ class Wakes:
     def by_what_came_free(self) -> None:
         """Have the claims tried again for which something has been given back."""
         ledger, waiting = self.state.ledger, self.state.waiting
-        if self.state.gpu_quotas.freed:
-            for namespace in self.state.gpu_quotas.freed:
-                waiting.wake(waiting.parked(Watch(gpus=namespace)))
-            self.state.gpu_quotas.freed.clear()
+        for namespace in sorted(ledger.freed_gpus):
+            waiting.wake(waiting.parked(Watch(gpus=namespace)))
+        ledger.freed_gpus.clear()
         if not ledger.freed_nodes and not ledger.freed_quotas:
             return
         nodes, quotas = ledger.freed_nodes, ledger.freed_quotas
