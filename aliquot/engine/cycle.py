@@ -103,6 +103,7 @@ class Engine:
             state.waiting.changes,
             state.tree.version,
             len(state.ledger.holding),
+            state.gpu_quotas.version,
         )
         if moment == self._in_vain:
             return []

@@ -5,6 +5,7 @@ on GPUs, is an amount that must come free; whoever goes gives back what they hav
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, islice
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.devices import matches, resolve
@@ -13,6 +14,10 @@ from aliquot.engine.gpu_quotas import Usage, Wish
 from aliquot.engine.ledger import Entry
 from aliquot.engine.placement import Ask
 from aliquot.engine.state import State
+
+_PODS = 2
+"""Beside compute and memory: who needs a whole device needs all others to leave it."""
+_MOST_OPTIONS = 40
 
 Needs = dict[object, int]
 Option = tuple[str, ...]
@@ -50,8 +55,8 @@ class DeviceRoom:
             return []
         if gpu.count == 1:
             return [(device.name,) for device in able]
-        able.sort(key=lambda device: sum(self._short(gpu, device)))
-        return [tuple(device.name for device in able[: gpu.count])]
+        names = sorted((device.name for device in able), key=lambda name: self._lacks(gpu, name))
+        return list(islice(combinations(names, gpu.count), _MOST_OPTIONS))
 
     def nodes(self, ask: Ask, going: Iterable[str]) -> dict[str, float]:
         """The nodes that would do, if all of these went, and how much each is short of now."""
@@ -75,6 +80,9 @@ class DeviceRoom:
             assert ask.gpu is not None
             short = self._short(ask.gpu, self._state.devices.known[name])
             needs.update({("device", name, i): n for i, n in enumerate(short) if n > 0})
+            stay = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
+            if ask.gpu.whole and stay > 0:
+                needs["device", name, _PODS] = stay
         return needs
 
     def helps(self, entry: Entry) -> Iterator[tuple[object, int]]:
@@ -83,7 +91,7 @@ class DeviceRoom:
         if taken is None:
             return
         for name, amount in _given(entry):
-            yield from ((("device", name, i), n) for i, n in enumerate(amount))
+            yield from ((("device", name, i), n) for i, n in enumerate((*amount, 1)))
         if self.rights and entry.booking.namespace == self._namespace:
             figures = (*taken.request, *taken.limit, 1)
             yield from ((("gpus", i), n) for i, n in enumerate(figures))
@@ -112,6 +120,9 @@ class DeviceRoom:
                 for i in (0, 1):
                     key = ("device", name, i)
                     needs[key] = needs.get(key, -left[i]) + wants[i]
+                stay = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
+                if ask.gpu.whole:
+                    needs["device", name, _PODS] = stay
         return all(helped.get(key, 0) >= amount for key, amount in needs.items())
 
     def _lacks(self, gpu: GpuAsk, name: str) -> float:

@@ -25,6 +25,8 @@ MOST_POINTS = 1000
 _CAP_TFLOPS, _CAP_VRAM, _TFLOPS, _VRAM, _PODS = range(5)
 _NOBODY = 0
 """The slot that stands for no device."""
+_MOST = 2**42
+"""No device has, and nobody uses, more than that: 4 TiB, or as many milli-TFLOPs."""
 _PERCENT = 100
 _LOADS = ((_TFLOPS, _CAP_TFLOPS, 3), (_VRAM, _CAP_VRAM, 7))
 """How loaded a card is: what is used, of what there is, and its say, of ten."""
@@ -60,6 +62,8 @@ class Devices:
         self._nodes = nodes.slots
         self._cluster = nodes
         self._seen = -1
+        self.version = 0
+        """Grows when devices come, go or change."""
         self._compact_nodes = placement != "LowLoadFirst"
         self._compact_cards = placement == "CompactFirst"
         self._slots = Slots()
@@ -68,6 +72,8 @@ class Devices:
         self._cards: Column = np.zeros((0, 1), dtype=np.int64)
         self._on: dict[str, dict[str, None]] = {}
         """The devices of each node, by name."""
+        self._had: dict[str, GpuAmount] = {}
+        """What devices had that are gone: those who run on one may not know yet."""
         self._matching: dict[tuple[object, ...], NDArray[np.bool_]] = {}
 
     def __len__(self) -> int:
@@ -82,7 +88,8 @@ class Devices:
             self._on[old.node].pop(device.name)
         self.known[device.name] = device
         slot = self._slots.take(device.name)
-        self._facts.data[_CAP_TFLOPS, slot], self._facts.data[_CAP_VRAM, slot] = device.capacity
+        for row, has in zip((_CAP_TFLOPS, _CAP_VRAM), device.capacity, strict=True):
+            self._facts.data[row, slot] = min(has, _MOST)
         self._on.setdefault(device.node, {})[device.name] = None
         self._use(device.name, device.outside, +1)
         self._changed()
@@ -93,6 +100,7 @@ class Devices:
         device = self.known.pop(name, None)
         if device is None:
             return Names()
+        self._had[name] = device.capacity
         self._use(name, device.outside, -1)
         self._on[device.node].pop(name)
         self._facts.data[_CAP_TFLOPS : _CAP_VRAM + 1, self._slots[name]] = 0
@@ -109,16 +117,30 @@ class Devices:
 
     def taken(self, ask: GpuAsk, devices: tuple[str, ...]) -> Taken:
         """What a pod that asks for this has of these devices."""
-        amounts, requests, limits = [], [], []
-        for name in devices:
-            device = self.known.get(name)
-            capacity = device.capacity if device is not None else GpuAmount()
-            request = resolve(ask.request, ask.request_part, capacity)
-            requests.append(request)
-            limits.append(resolve(ask.limit, ask.limit_part, capacity))
-            amounts.append(capacity if ask.whole else request)
+        wishes = [self.wants(ask, name) for name in devices]
+        wishes += [self.least(ask)] * (ask.count - len(devices))  # whichever these are
+        requests, limits = [each[0] for each in wishes], [each[1] for each in wishes]
+        amounts = [
+            self._capacity(name) if ask.whole else request
+            for name, request in zip(devices, requests, strict=False)
+        ]
         total, most = (reduce(GpuAmount.plus, each, NOTHING) for each in (requests, limits))
         return Taken(devices, tuple(amounts), total, most)
+
+    def kinds(self, taken: Taken | None) -> tuple[GpuAmount, ...]:
+        """What the devices of a pod have, each: pods on such devices are counted alike."""
+        return () if taken is None else tuple(self._capacity(name) for name in taken.devices)
+
+    def wants(self, ask: GpuAsk, name: str) -> tuple[GpuAmount, GpuAmount]:
+        """What such a pod asks for of a device: request and limit."""
+        capacity = self._capacity(name)
+        request = resolve(ask.request, ask.request_part, capacity)
+        return request, resolve(ask.limit, ask.limit_part, capacity)
+
+    def _capacity(self, name: str) -> GpuAmount:
+        """What a device has, or had before it went away."""
+        device = self.known.get(name)
+        return device.capacity if device is not None else self._had.get(name, NOTHING)
 
     def sliced(self, ask: GpuAsk, node: str) -> Taken:
         """What slices of a node's devices count; which device they are of, the node says."""
@@ -166,17 +188,15 @@ class Devices:
         """The least that such a pod counts with, request and limit, whichever device it gets."""
         if not any((*ask.request_part, *ask.limit_part)):
             return ask.request, ask.limit
-        found = {device.capacity for device in self.known.values() if matches(ask, device)}
-        return min(
-            (
-                (
-                    resolve(ask.request, ask.request_part, capacity),
-                    resolve(ask.limit, ask.limit_part, capacity),
-                )
-                for capacity in found
-            ),
-            default=(ask.request, ask.limit),
-        )
+        found = [
+            self.wants(ask, device.name)
+            for device in self.known.values()
+            if device.ready and device.node in self._cluster.known and matches(ask, device)
+        ]
+        if not found:
+            return ask.request, ask.limit
+        requests, limits = [each[0] for each in found], [each[1] for each in found]
+        return _smallest(requests), _smallest(limits)
 
     def pods(self, name: str) -> int:
         """How many pods have something of a device."""
@@ -184,11 +204,24 @@ class Devices:
 
     def points(self, ask: GpuAsk, slots: Column) -> Column:
         """How good each of these nodes is for such a pod, or below zero if it cannot serve it."""
-        able, load = self._look(ask, self._cards_of(slots))
-        numbers = able.sum(axis=1)
+        cards = self._cards_of(slots)
+        able, load = self._look(ask, cards)
+        there = self._match(ask).take(cards)
         points = load if self._compact_nodes else MOST_POINTS - load
-        sums = (points * able).sum(axis=1)
-        return np.where(numbers >= ask.count, sums // np.maximum(numbers, 1), -1)
+        mean = (points * there).sum(axis=1) // np.maximum(there.sum(axis=1), 1)
+        return np.where(able.sum(axis=1) >= ask.count, mean, -1)
+
+    def could_serve(self, ask: GpuAsk) -> bool:
+        """Has any node enough devices for such a pod, when they are idle?"""
+        on_node = Counter(
+            device.node
+            for device in self.known.values()
+            if device.ready
+            and device.node in self._cluster.known
+            and matches(ask, device)
+            and (ask.whole or _fits(self.wants(ask, device.name)[0], device.capacity))
+        )
+        return max(on_node.values(), default=0) >= ask.count
 
     def _cards_of(self, slots: Column) -> Column:
         """The devices of these nodes, by slot: a row each, by index, filled up with nobody."""
@@ -205,7 +238,8 @@ class Devices:
         for i, (used, there_is, says) in enumerate(_LOADS):
             has, taken = facts[there_is], facts[used]
             if not ask.whole:
-                able &= has - taken >= ask.request[i] - (-has * ask.request_part[i] // WHOLE)
+                needs = min(ask.request[i], 2 * _MOST)
+                able &= has - taken >= needs - (-has * min(ask.request_part[i], WHOLE) // WHOLE)
             load += says * np.minimum(taken * _PERCENT // np.maximum(has, 1), _PERCENT)
         if ask.whole:
             able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
@@ -259,6 +293,7 @@ class Devices:
         return found
 
     def _changed(self) -> None:
+        self.version += 1
         self._matching.clear()
         self._seen = -1
 
@@ -274,8 +309,8 @@ class Devices:
 
     def _use(self, name: str, amount: GpuAmount, sign: int) -> None:
         slot = self._slots.take(name)
-        self._facts.data[_TFLOPS, slot] += sign * amount.tflops
-        self._facts.data[_VRAM, slot] += sign * amount.vram
+        self._facts.data[_TFLOPS, slot] += sign * min(amount.tflops, _MOST)
+        self._facts.data[_VRAM, slot] += sign * min(amount.vram, _MOST)
 
     def _tidy(self, name: str) -> None:
         """Give a slot back whose device is gone and which nobody uses any more."""
@@ -309,3 +344,12 @@ def matches(ask: GpuAsk, device: Device) -> bool:
 def _same(asked: str, has: str) -> bool:
     """Names of models and vendors are written in many ways; case does not matter."""
     return asked.casefold() == has.casefold()
+
+
+def _fits(wants: GpuAmount, has: GpuAmount) -> bool:
+    return wants.tflops <= has.tflops and wants.vram <= has.vram
+
+
+def _smallest(amounts: list[GpuAmount]) -> GpuAmount:
+    """The least of each."""
+    return GpuAmount(min(each.tflops for each in amounts), min(each.vram for each in amounts))

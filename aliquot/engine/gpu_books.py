@@ -4,6 +4,8 @@ Check and reserve are one step because there is one book: what it books is taken
 and counted in the quota at once, and what it takes back is given back at once.
 """
 
+from collections import Counter
+
 from aliquot.engine.devices import Devices
 from aliquot.engine.gpu_objects import NOTHING, GpuAmount
 from aliquot.engine.gpu_quotas import GpuQuotas, Usage
@@ -29,6 +31,8 @@ class GpuLeaving:
 
     def __init__(self) -> None:
         self.devices: dict[str, GpuAmount] = {}
+        self.pods: Counter[str] = Counter()
+        """How many leave each device."""
         self.used: dict[str, Usage] = {}
 
     def post(self, booking: Booking, sign: int) -> None:
@@ -38,5 +42,6 @@ class GpuLeaving:
             return
         for name, amount in zip(taken.devices, taken.amounts, strict=True):
             self.devices[name] = self.devices.get(name, NOTHING).plus(amount, sign)
+            self.pods[name] += sign
         before = self.used.get(booking.namespace, Usage())
         self.used[booking.namespace] = before.plus(taken, sign)

@@ -68,13 +68,17 @@ class GpuQuotas:
     def __init__(self) -> None:
         self.known: dict[str, GpuQuota] = {}
         self.used: dict[str, Usage] = {}
+        self.version = 0
+        """Grows with every change of a quota."""
 
     def set(self, quota: GpuQuota) -> None:
         """A namespace has this quota."""
+        self.version += 1
         self.known[quota.namespace] = quota
 
     def remove(self, namespace: str) -> None:
         """A namespace has none."""
+        self.version += 1
         self.known.pop(namespace, None)
 
     def post(self, namespace: str, taken: Taken, sign: int) -> None:
@@ -83,20 +87,26 @@ class GpuQuotas:
         if not any((*after.requests, *after.limits, after.workers)):
             del self.used[namespace]
 
-    def check(self, namespace: str, wishes: Iterable[Wish]) -> Exceeded | None:
-        """May pods that wish for this start, all together? The first bound that says no."""
+    def check(
+        self, namespace: str, wishes: Iterable[Wish], pods: int | None = None
+    ) -> Exceeded | None:
+        """May pods that wish for this start, all together? The first bound that says no.
+
+        There is a wish for each pod, unless it is said how many pods there are.
+        """
         quota = self.known.get(namespace)
         if quota is None:
             return None
         several = list(wishes)
         found = (each for wish in several for each in _single(quota, wish))
-        return next(found, None) or next(self._total(quota, several), None)
+        number = len(several) if pods is None else pods
+        return next(found, None) or next(self._total(quota, several, number), None)
 
-    def _total(self, quota: GpuQuota, wishes: list[Wish]) -> Iterator[Exceeded]:
+    def _total(self, quota: GpuQuota, wishes: list[Wish], pods: int) -> Iterator[Exceeded]:
         used = self.used.get(quota.namespace, Usage())
         request = [sum(w.request[i] * w.devices for w in wishes) for i in (0, 1)]
         limit = [sum(w.limit[i] * w.devices for w in wishes) for i in (0, 1)]
-        workers = (quota.workers, used.workers, len(wishes))
+        workers = (quota.workers, used.workers, pods)
         for bound, unit, (most, has, wants) in (
             ("tflops.request", "tflops", (quota.requests.tflops, used.requests.tflops, request[0])),
             ("vram.request", "vram", (quota.requests.vram, used.requests.vram, request[1])),

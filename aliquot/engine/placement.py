@@ -8,6 +8,7 @@ in the order of names; below zero the node cannot hold the pod. So the best node
 ties end the same on every run.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -133,6 +134,16 @@ class Placement:
             return None
         return self._nodes.slots.names[best]
 
+    def others(self, ask: Ask, but: str) -> Iterator[str]:
+        """The nodes that would hold such a pod beside this one, the best first."""
+        scores = self._refreshed(ask)
+        for slot in np.argsort(-scores, kind="stable"):
+            if scores.item(slot) < 0:
+                return
+            name = str(self._nodes.slots.names[slot])
+            if name != but:
+                yield name
+
     def find(self, ask: Ask, classes: list[str] | None, before: int = 0) -> str | Refusal:
         """The best node, or why there is none; a refusal stands until room is given back.
 
@@ -235,17 +246,23 @@ class Placement:
         """How hard it is to place such a pod: fewer nodes are open to it, it asks for more."""
         open_to = self.open_nodes(ask)
         has = self._nodes.allocatable.data[:, : len(open_to)].max(axis=1, initial=1)
-        return -int(open_to.sum()), max((n / max(has[row], 1) for row, n in ask.room), default=0.0)
+        size = max((n / max(has[row], 1) for row, n in ask.room), default=0.0)
+        if ask.gpu is not None:
+            request, _ = self._devices.least(ask.gpu)
+            size = 2.0 if ask.gpu.whole else 1 + request.vram / 2**42 + request.tflops / 2**42
+        return -int(open_to.sum()), size
 
     def could_hold(self, ask: Ask) -> bool:
         """Would any node hold such a pod if it were empty?"""
-        if ask.could is None or ask.could[0] != self.version():
+        moment = self.version() + self._devices.version
+        if ask.could is None or ask.could[0] != moment:
             open_to = self._standings.of(ask.shape.where) >= 0
             has = self._nodes.allocatable.data[:, : len(open_to)]
             if len(ask.need) != len(has):
                 ask.lay_out(self._resources, self._mode)
             fits = (has[: len(ask.need)] >= ask.need).all(axis=0)
-            ask.could = (self.version(), bool((fits & open_to).any()))
+            serves = ask.gpu is None or self._devices.could_serve(ask.gpu)
+            ask.could = (moment, serves and bool((fits & open_to).any()))
         return ask.could[1]
 
     def version(self) -> int:

@@ -6,10 +6,9 @@ pod may have, what all of its namespace may, its quotas' max, its node, and its 
 
 from dataclasses import replace
 
-from aliquot.engine.gpu_quotas import Wish
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import Pod, Shape
-from aliquot.engine.policies.limits import max_gate
+from aliquot.engine.policies.limits import max_gate, on_devices
 from aliquot.engine.quantity import text
 from aliquot.engine.reasons import Reason, Refusal
 from aliquot.engine.state import State
@@ -24,20 +23,20 @@ def check(state: State, uid: str, shape: Shape) -> Refusal | None:
     with state.ledger.lifted([uid]):
         claim = state.claim((pod,))
         return (
-            _of_gpus(state, pod)
+            _of_gpus(state, pod, devices)
             or _of_devices(state, pod, devices)
             or max_gate(state, claim, None)
             or _of_node(state, pod, str(entry.booking.node))
         )
 
 
-def _of_gpus(state: State, pod: Pod) -> Refusal | None:
+def _of_gpus(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | None:
     """What its namespace may use, and each pod of it."""
     ask = pod.shape.gpu
     if ask is None:
         return None
-    wish = Wish(*state.devices.least(ask), ask.count)
-    exceeded = state.gpu_quotas.check(pod.namespace, [wish])
+    wishes = on_devices(state, ask, state.devices.taken(ask, devices))
+    exceeded = state.gpu_quotas.check(pod.namespace, wishes, pods=1)
     if exceeded is None:
         return None
     return Refusal(Reason.GPU_QUOTA_EXCEEDED, str(exceeded), resource=exceeded.bound)
@@ -49,6 +48,8 @@ def _of_devices(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | N
         return None
     wants = state.devices.taken(pod.shape.gpu, devices).amounts
     for name, amount in zip(devices, wants, strict=True):
+        if name not in state.devices.known:
+            continue
         left = state.devices.free(name)
         for unit, needs, has in zip(("tflops", "vram"), amount, left, strict=True):
             if needs > has:

@@ -325,7 +325,7 @@ class State:
                 self.ledger.gains += 1
                 for uid in list(self.ledger.by_node.get(slot, ())):
                     gpu = self.ledger.entries[uid].booking.gpu
-                    if gpu is not None and device in gpu.devices:
+                    if gpu is not None and (device in gpu.devices or not gpu.devices):
                         self._file(self.pods[uid])
 
     def _set_gpu_quota(self, quota: GpuQuota) -> None:
@@ -338,6 +338,7 @@ class State:
         if self.nodes.known.get(node.name) == node:
             return
         self.circles.forget()
+        self.stirred = True
         slot = self.nodes.set(node)
         self.ledger.touched.append(slot)
         self.ledger.freed_nodes.add(slot)

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.holds import Holds
-from aliquot.engine.ledger import Entry
+from aliquot.engine.ledger import Booking, Entry
 from aliquot.engine.mustering import stand_in, take
+from aliquot.engine.objects import Pod
 from aliquot.engine.placement import Ask
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.limits import closed_gate, gpu_gate, gpu_refusal, max_gate
@@ -87,7 +88,17 @@ class Trial:
                 verdict = refusal and self._reclaim(claim, refusal)
         return verdict, lesser
 
-    def _reclaim(self, claim: Claim, refusal: Refusal) -> Refusal | Plan:
+    def _as_planned(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
+        """Nobody need go: the search has found room that looking pod by pod had missed."""
+        state = self.state
+        if refusal.reason is not Reason.NO_NODE_FITS:
+            return refusal
+        for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
+            booking = state.booking(pod, claim.quota, node, devices)
+            state.ledger.reserve(pod.uid, booking)
+        return None
+
+    def _reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
         """A refused claim may have others make way for it, or wait for those who are leaving."""
         if claim.parts:
             return refusal
@@ -106,6 +117,8 @@ class Trial:
         if plan.victims and self._goes_round(claim, plan):
             message = f"{refusal.message}{_IN_A_CIRCLE}"
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
+        if not plan.victims and not self.state.leaving:
+            return self._as_planned(claim, plan, refusal)
         if plan.victims or claim.pods[0].uid not in self._holds:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
@@ -263,12 +276,11 @@ class Trial:
                 return self._of_several(claim, node, len(before))
             before[pod.uid] = state.ledger.entries.get(pod.uid)
             quota = state.tree.home(pod) if claim.parts else claim.quota
-            booking = state.booking(pod, quota, node)
-            beyond = gpu_refusal(state, claim, pod, booking.gpu)
-            if beyond is not None:
+            booking = self._booking(claim, pod, ask, quota, node)
+            if isinstance(booking, Refusal):
                 del before[pod.uid]
                 state.ledger.restore(before)
-                return beyond
+                return booking
             state.ledger.reserve(pod.uid, booking)
         return None
 
@@ -279,10 +291,29 @@ class Trial:
         if isinstance(node, Refusal):
             self._short_of = ask, 0
             return node
-        booking = state.booking(pod, claim.quota, node)
+        booking = self._booking(claim, pod, ask, claim.quota, node)
+        if isinstance(booking, Refusal):
+            return booking
+        state.ledger.reserve(pod.uid, booking)
+        return None
+
+    def _booking(
+        self, claim: Claim, pod: Pod, ask: Ask, quota: str | None, node: str
+    ) -> Booking | Refusal:
+        """What a pod takes on the best node; if that is too much of GPUs, on another one."""
+        state = self.state
+        booking = state.booking(pod, quota, node)
         beyond = gpu_refusal(state, claim, pod, booking.gpu)
         if beyond is None:
-            state.ledger.reserve(pod.uid, booking)
+            return booking
+        tried = {state.devices.kinds(booking.gpu)}
+        for other in state.placement.others(ask, node):
+            booking = state.booking(pod, quota, other)
+            kinds = state.devices.kinds(booking.gpu)
+            if kinds not in tried:
+                tried.add(kinds)
+                if gpu_refusal(state, claim, pod, booking.gpu) is None:
+                    return booking
         return beyond
 
     def _of_several(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:

@@ -151,5 +151,5 @@ class Waiting:
     def _unpark(self, lane: Lane) -> None:
         if lane.refusal is not None:
             for watch in lane.refusal.watch:
-                del self._parked[watch][lane]
+                self._parked[watch].pop(lane, None)
             lane.refusal = None

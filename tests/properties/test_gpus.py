@@ -63,7 +63,8 @@ class Gpus(RuleBasedStateMachine):
         self.quotas: dict[str, GpuQuota] = {}
         self.nodes: set[str] = set()
         self.made = 0
-        self.within: dict[str, bool] = {}
+        self.had: dict[str, GpuAmount] = {}
+        """What devices have, or had when they were last there."""
 
     def apply(self, *events: object) -> None:
         for event in events:
@@ -91,6 +92,7 @@ class Gpus(RuleBasedStateMachine):
         capacity=st.builds(GpuAmount, st.integers(5, 20), st.integers(5, 20)),
     )
     def device_comes(self, name: str, capacity: GpuAmount) -> None:
+        self.had[name] = capacity
         self.devices[name] = Device(name, CARDS[name], capacity, index=int(name[-1]))
         self.apply(DeviceSet(self.devices[name]))
 
@@ -215,8 +217,7 @@ class Gpus(RuleBasedStateMachine):
             assert isinstance(taken, Taken)
             assert taken.devices == pod.devices
             for device, amount in zip(taken.devices, taken.amounts, strict=True):
-                known = self.devices.get(device)
-                capacity = known.capacity if known is not None else NOTHING
+                capacity = self.had.get(device, NOTHING)
                 wants = resolve(ask.request, ask.request_part, capacity)
                 assert amount == (capacity if ask.whole else wants)
 

@@ -5,11 +5,11 @@ A quota is open, and uses no more than its max; a namespace uses no more of GPUs
 
 from aliquot.engine.claim import Claim
 from aliquot.engine.devices import Taken
-from aliquot.engine.gpu_objects import GpuAmount
+from aliquot.engine.gpu_objects import GpuAsk
 from aliquot.engine.gpu_quotas import Wish
 from aliquot.engine.objects import Pod
 from aliquot.engine.quantity import text
-from aliquot.engine.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch, asked, kept
 from aliquot.engine.state import State
 
 
@@ -42,25 +42,28 @@ def gpu_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
 def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Refusal | None:
     """The same for one pod of it, with the devices that were chosen."""
     ask = pod.shape.gpu
-    if taken is None or ask is None or not state.gpu_quotas.known or not taken.devices:
+    if taken is None or ask is None or not state.gpu_quotas.known:
         return None
     if not any((*ask.request_part, *ask.limit_part)):
         return None  # it makes no difference which
-    request, limit = (_each(sums, ask.count) for sums in (taken.request, taken.limit))
-    return _beyond(state, claim, [Wish(request, limit, ask.count)])
+    return _beyond(state, claim, on_devices(state, ask, taken), pods=1)
 
 
-def _each(sums: GpuAmount, count: int) -> GpuAmount:
-    """What that is of each device, at least."""
-    return GpuAmount(-(-sums.tflops // count), -(-sums.vram // count))
+def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[Wish]:
+    """What a pod asks for of each of the devices that it gets."""
+    if not taken.devices:
+        return [Wish(taken.request, taken.limit, 1)]
+    return [Wish(*state.devices.wants(ask, name), 1) for name in taken.devices]
 
 
-def _beyond(state: State, claim: Claim, wishes: list[Wish]) -> Refusal | None:
+def _beyond(
+    state: State, claim: Claim, wishes: list[Wish], pods: int | None = None
+) -> Refusal | None:
     namespace = claim.pods[0].namespace
-    exceeded = state.gpu_quotas.check(namespace, wishes)
+    exceeded = state.gpu_quotas.check(namespace, wishes, pods)
     if exceeded is None:
         return None
-    watch = (Watch(gpus=namespace),)
+    watch = (Watch(gpus=namespace), ROOM, BORROWERS)
     reason, bound = Reason.GPU_QUOTA_EXCEEDED, exceeded.bound
     return Refusal(reason, str(exceeded), claim.quota, bound, watch)
 
