@@ -31,7 +31,11 @@ class SelectorError(AliquotError):
 
 
 class PatchError(AliquotError):
-    """A patch that cannot be read, or that does not fit the object it is for."""
+    """A patch that cannot be used; by itself, because it cannot be read."""
+
+
+class PatchMisfit(PatchError):
+    """A patch that makes sense, but not for the object that it is for."""
 
 
 class UnsupportedPatch(AliquotError):
