@@ -26,6 +26,22 @@ class InputError(AliquotError):
         super().__init__(": ".join(part for part in (place, self.field, self.problem) if part))
 
 
+class SelectorError(AliquotError):
+    """A label or field selector that cannot be read, or that asks for what is not there."""
+
+
+class PatchError(AliquotError):
+    """A patch that cannot be used; by itself, because it cannot be read."""
+
+
+class PatchMisfit(PatchError):
+    """A patch that makes sense, but not for the object that it is for."""
+
+
+class UnsupportedPatch(AliquotError):
+    """A way of patching that the kind of object does not have."""
+
+
 class EndlessError(AliquotError):
     """A simulation in which pods keep taking each other's place, without time passing."""
 
