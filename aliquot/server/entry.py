@@ -5,7 +5,6 @@ change an object by holding on to it. What selectors ask for is read once and ke
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -59,7 +58,7 @@ class Entry:
     owners: tuple[str, ...] = ()
     """The uids of its owners."""
     deleting: bool = False
-    table: dict[str, Any] = field(default_factory=dict, compare=False)
+    forms: dict[str, bytes] = field(default_factory=dict, compare=False)
     """Other forms of the same, made when first asked for."""
 
     @property

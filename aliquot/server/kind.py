@@ -59,6 +59,13 @@ class Kind:
         return self.name.lower()
 
     @property
+    def list_name(self) -> str:
+        """`PodList`."""
+        if self.definition is not None:
+            return str(self.definition["spec"]["names"].get("listKind") or f"{self.name}List")
+        return f"{self.name}List"
+
+    @property
     def has_status(self) -> bool:
         """Is its status written apart?"""
         return "status" in self.subresources
