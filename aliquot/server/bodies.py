@@ -7,6 +7,7 @@ import msgspec
 import yaml
 from aiohttp import web
 
+from aliquot.server.protobuf import from_protobuf
 from aliquot.server.refusals import Refusal, bad_request, unsupported
 
 MOST_BYTES = 3 * 2**20
@@ -15,6 +16,7 @@ _DEEPEST = 100
 _SECONDS = 30
 _JSON = ("application/json", "application/octet-stream", "")
 _YAML = ("application/yaml", "text/yaml", "application/x-yaml")
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
 _decode = msgspec.json.Decoder().decode
 
 
@@ -51,6 +53,8 @@ async def decoded(request: web.BaseRequest) -> Any:
         return from_json(content)
     if form in _YAML:
         return from_yaml(content)
+    if form == _PROTOBUF:
+        return from_protobuf(content)
     raise unsupported(
         f"the body of the request was in an unknown format ({form[:100]}) - "
         "accepted media types include: application/json, application/yaml"
@@ -85,7 +89,7 @@ def from_yaml(content: bytes) -> Any:
 
 
 def _check_depth(value: Any) -> None:
-    level, depth = [value], 0
+    level, depth = [value] if isinstance(value, dict | list) else [], 0
     while level:
         depth += 1
         if depth > _DEEPEST:
@@ -95,7 +99,7 @@ def _check_depth(value: Any) -> None:
             for each in level
             for inner in (each.values() if isinstance(each, dict) else each)
             if isinstance(inner, dict | list)
-        ] if isinstance(level[0], dict | list) else []
+        ]
 
 
 def _too_deep() -> Refusal:
