@@ -40,10 +40,11 @@ class Api:
 
     def __init__(self, store: Store, registry: Registry, admission: Admission) -> None:
         self.store, self.registry, self.admission = store, registry, admission
+        self._namespace = registry.known("Namespace")
 
     def kind(self, word: str) -> Kind:
         """A kind of which one knows that it is there, by its word."""
-        return next(each for each in self.registry if each.word == word and not each.storage)
+        return self.registry.known(word)
 
     def find(self, kind: Kind, namespace: str | None, name: str) -> Entry:
         """An object as it is now, or a refusal."""
@@ -178,8 +179,7 @@ class Api:
     def _check_namespace(self, kind: Kind, namespace: str | None, body: Body) -> None:
         if not kind.namespaced:
             return
-        space = self.kind("Namespace")
-        found = self.find(space, None, namespace or "")
+        found = self.find(self._namespace, None, namespace or "")
         if found.deleting:
             why = (
                 f"unable to create new content in namespace {namespace} "

@@ -15,6 +15,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._kept: dict[str, Kind] = {}
         self.edition = 0
         """Grows when a kind comes, changes or goes."""
         for kind in BUILT_IN:
@@ -35,13 +36,17 @@ class Registry:
                 return kind
         return None
 
+    def known(self, word: str) -> Kind:
+        """A kind of which one knows that it is there, by its word."""
+        return next(kind for kind in self._kept.values() if kind.word == word)
+
+    def kept_in(self, storage: str) -> Kind:
+        """The kind whose form is kept in a storage."""
+        return self._kept[storage]
+
     def kept(self) -> list[Kind]:
         """One kind for every storage: the one whose form is kept."""
-        found: dict[str, Kind] = {}
-        for kind in self._kinds.values():
-            if not kind.storage:
-                found.setdefault(kind.resource, kind)
-        return list(found.values())
+        return list(self._kept.values())
 
     def define(self, definition: Body) -> None:
         """A definition is there, or has changed."""
@@ -55,8 +60,11 @@ class Registry:
         for key, kind in list(self._kinds.items()):
             if kind.definition is not None and kind.definition["metadata"]["name"] == name:
                 del self._kinds[key]
+                self._kept.pop(kind.resource, None)
                 self.edition += 1
 
     def _add(self, kind: Kind) -> None:
         self._kinds[kind.group, kind.version, kind.plural] = kind
+        if not kind.storage:
+            self._kept.setdefault(kind.resource, kind)
         self.edition += 1
