@@ -314,9 +314,8 @@ def test_an_object_without_known_fields_loses_all_of_them() -> None:
 
 
 def test_an_embedded_object_keeps_its_metadata() -> None:
-    template = schema.record(
-        {"spec": schema.record({})}, **{"x-kubernetes-embedded-resource": True}
-    )
+    shape = schema.record({"spec": schema.record({})})
+    template = {**shape, "x-kubernetes-embedded-resource": True}
     body = {"template": {"metadata": {"labels": {}}, "spec": {}, "x": 1}}
     kept = prune(schema.record({"template": template}), body)
     assert kept == {"template": {"metadata": {"labels": {}}, "spec": {}}}
