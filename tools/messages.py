@@ -105,7 +105,9 @@ def _short_names(names: dict[str, object]) -> dict[str, str]:
         last = name.rpartition(".")[2]
         count[last] = count.get(last, 0) + 1
     return {
-        name: last if count[last := name.rpartition(".")[2]] == 1 else ".".join(name.split(".")[-3:])
+        name: last
+        if count[last := name.rpartition(".")[2]] == 1
+        else ".".join(name.split(".")[-3:])
         for name in names
     }
 

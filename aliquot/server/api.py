@@ -7,6 +7,7 @@ a change is made anew from what it is now, unless it says which version it is ab
 from collections.abc import Callable
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server import metadata, rules
 from aliquot.server.admission import Admission
 from aliquot.server.beginnings import begin
@@ -14,7 +15,7 @@ from aliquot.server.deletion import Deletion
 from aliquot.server.entry import Entry, entry
 from aliquot.server.kind import Kind
 from aliquot.server.options import DeleteOptions, WriteOptions
-from aliquot.server.refusals import Refusal, already_exists, bad_request, forbidden, not_found
+from aliquot.server.refusals import already_exists, bad_request, forbidden, not_found
 from aliquot.server.registry import Registry
 from aliquot.server.selection import Selection
 from aliquot.server.store import Store
@@ -74,7 +75,7 @@ class Api:
         metadata.well_formed(body, kind)
         metadata.born(kind, namespace or "", body)
         self._check_namespace(kind, namespace, body)
-        rules.fill(kind, body)
+        body = rules.filled(kind, rules.shaped(kind, body, options.strict))
         begin(kind, body)
         body = await self.admission.create(kind, body, options)
         rules.check_new(kind, body)
@@ -100,9 +101,9 @@ class Api:
         for _ in range(_TRIES):
             present = self.find(kind, namespace, name)
             old = present.read()
-            new = self._changed(kind, old, edit(present.read()), subresource)
+            new = self._changed(kind, old, edit(present.read()), subresource, options)
             new = await self.admission.update(kind, old, new, subresource, options)
-            rules.check_change(kind, old, new, subresource)
+            rules.check_change(kind, old, new)
             metadata.counted(kind, old, new)
             if self.store.get(kind.kept_as, namespace or "", name) is not present:
                 continue
@@ -110,7 +111,7 @@ class Api:
                 await self.store.settled()
                 return present
             return await self._keep(kind, new, options)
-        raise Refusal(409, "Conflict", f'{kind.resource} "{name}" keeps changing; try again')
+        raise RefusalError(409, "Conflict", f'{kind.resource} "{name}" keeps changing; try again')
 
     async def replace(
         self,
@@ -151,9 +152,12 @@ class Api:
         await self.store.settled()
         return last, outcome.gone
 
-    def _changed(self, kind: Kind, old: Body, new: Body, subresource: str) -> Body:
+    def _changed(
+        self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
+    ) -> Body:
         """The object as it is to be: what was asked for, within what may be asked for here."""
         metadata.well_formed(new, kind)
+        new = rules.shaped(kind, new, options.strict)
         if subresource == "status":
             new = _only_status(kind, old, new)
         metadata.carried_over(kind, old, new)
@@ -161,14 +165,12 @@ class Api:
             new.pop("status", None)
             if "status" in old:
                 new["status"] = old["status"]
-        rules.fill(kind, new)
-        return new
+        return rules.filled(kind, new)
 
     async def _keep(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
         if options.dry_run:
             version = body["metadata"].get("resourceVersion", "0")
-            shown = entry(kind.kept_as, body, int(version))
-            return shown
+            return entry(kind.kept_as, body, int(version))
         if "deletionTimestamp" in body["metadata"] and _nothing_holds(body):
             kept = self.store.remove(kind.kept_as, body)
         else:

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.kind import Kind
 from aliquot.server.metadata import timestamp
-from aliquot.server.refusals import Refusal, bad_request, conflict
+from aliquot.server.refusals import bad_request, conflict
 
 
 class _Node(msgspec.Struct):
@@ -82,7 +83,7 @@ def _check(binding: _Binding, name: str) -> None:
         reason = "FieldValueRequired" if "Required" in message else "FieldValueNotSupported"
         causes = [{"reason": reason, "message": message, "field": field}]
         details = {"name": name, "kind": "Binding", "causes": causes}
-        raise Refusal(422, "Invalid", f'Binding "{name}" is invalid: {problem}', details)
+        raise RefusalError(422, "Invalid", f'Binding "{name}" is invalid: {problem}', details)
 
 
 def _check_pod(kind: Kind, pod: Body) -> None:
@@ -97,15 +98,13 @@ def _check_pod(kind: Kind, pod: Body) -> None:
         raise _refused(kind, name, why)
 
 
-def _refused(kind: Kind, name: str, why: str) -> Refusal:
+def _refused(kind: Kind, name: str, why: str) -> RefusalError:
     return conflict(replace(kind, plural="pods/binding"), name, why)
 
 
 def _scheduled(pod: Body) -> None:
     status = pod.setdefault("status", {})
-    others = [
-        each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"
-    ]
+    others = [each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"]
     condition = {
         "type": "PodScheduled",
         "status": "True",

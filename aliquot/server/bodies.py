@@ -7,8 +7,9 @@ import msgspec
 import yaml
 from aiohttp import web
 
+from aliquot.errors import RefusalError
 from aliquot.server.protobuf import from_protobuf
-from aliquot.server.refusals import Refusal, bad_request, unsupported
+from aliquot.server.refusals import bad_request, unsupported
 
 MOST_BYTES = 3 * 2**20
 """As an API server has it."""
@@ -34,7 +35,7 @@ async def read(request: web.BaseRequest) -> bytes:
                 if len(content) > MOST_BYTES:
                     raise _too_large()
     except TimeoutError:
-        raise Refusal(408, "Timeout", f"the body took longer than {_SECONDS} s") from None
+        raise RefusalError(408, "Timeout", f"the body took longer than {_SECONDS} s") from None
     return bytes(content)
 
 
@@ -77,7 +78,9 @@ def from_json(content: bytes) -> Any:
 def from_yaml(content: bytes) -> Any:
     """Plain data from YAML: one document, without aliases, which could unfold into anything."""
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(content, yaml.CSafeLoader)):
+        if any(
+            isinstance(token, yaml.AliasToken) for token in yaml.scan(content, yaml.CSafeLoader)
+        ):
             raise bad_request("YAML aliases are not accepted here")
         value = yaml.load(content, yaml.CSafeLoader)
         return from_json(msgspec.json.encode(value))
@@ -102,10 +105,10 @@ def _check_depth(value: Any) -> None:
         ]
 
 
-def _too_deep() -> Refusal:
+def _too_deep() -> RefusalError:
     return bad_request(f"the object provided is nested deeper than {_DEEPEST} levels")
 
 
-def _too_large() -> Refusal:
+def _too_large() -> RefusalError:
     message = f"Request entity too large: limit is {MOST_BYTES}"
-    return Refusal(413, "RequestEntityTooLarge", message)
+    return RefusalError(413, "RequestEntityTooLarge", message)

@@ -4,6 +4,7 @@ from typing import Any
 
 from aliquot.server.kind import Kind
 
+
 def _core(name: str, plural: str, *short: str, **more: Any) -> Kind:
     return Kind("", "v1", name, plural, short_names=short, **more)
 
@@ -30,9 +31,7 @@ BUILT_IN: tuple[Kind, ...] = (
     _core("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS, generation=False),
     _core("Secret", "secrets", generation=False),
     _core("ServiceAccount", "serviceaccounts", "sa", generation=False),
-    Kind(
-        "apps", "v1", "Deployment", "deployments", True, ("deploy",), _ALL, subresources=_SCALED
-    ),
+    Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), _ALL, subresources=_SCALED),
     Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), _ALL, subresources=_SCALED),
     Kind("batch", "v1", "Job", "jobs", categories=_ALL, subresources=_STATUS),
     Kind("coordination.k8s.io", "v1", "Lease", "leases", generation=False),

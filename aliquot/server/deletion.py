@@ -59,9 +59,11 @@ class Deletion:
         grace = self._grace(body)
         if self.kind.word == "Namespace":
             body.setdefault("status", {})["phase"] = "Terminating"
-        waits = bool(held or grace or (body.get("spec") or {}).get("finalizers")) if (
-            self.kind.word == "Namespace"
-        ) else bool(held or grace)
+        waits = (
+            bool(held or grace or (body.get("spec") or {}).get("finalizers"))
+            if (self.kind.word == "Namespace")
+            else bool(held or grace)
+        )
         if not waits:
             return Outcome(body, gone=True)
         if self.entry.deleting:
@@ -75,8 +77,10 @@ class Deletion:
         """Those of the object, with one for the manner in which it goes."""
         policy = self.options.policy
         if policy is None:
-            policy = "Orphan" if ORPHAN in present else (
-                "Foreground" if FOREGROUND in present else _default(self.kind)
+            policy = (
+                "Orphan"
+                if ORPHAN in present
+                else ("Foreground" if FOREGROUND in present else _default(self.kind))
             )
         kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
         added = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN]}.get(policy, [])
@@ -98,7 +102,9 @@ class Deletion:
         return max(int(grace), 0) if grace >= 0 else 1
 
     def _refuse(self, what: str, wanted: str, found: str) -> None:
-        why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+        why = (
+            f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+        )
         raise conflict(self.kind, self.entry.name, why)
 
 

@@ -109,9 +109,7 @@ def _legacy_part(kind: Kind, part: str) -> Body:
 
 
 def _aggregated(registry: Registry, group: str, version: str) -> list[Body]:
-    return [
-        _aggregate(kind) for kind in registry if (kind.group, kind.version) == (group, version)
-    ]
+    return [_aggregate(kind) for kind in registry if (kind.group, kind.version) == (group, version)]
 
 
 def _aggregate(kind: Kind) -> Body:
@@ -133,7 +131,11 @@ def _aggregate(kind: Kind) -> Body:
 
 def _aggregate_part(kind: Kind, part: str) -> Body:
     group, version, name, verbs = _part(kind, part)
-    return {"subresource": part, "responseKind": _response_kind(group, version, name), "verbs": verbs}
+    return {
+        "subresource": part,
+        "responseKind": _response_kind(group, version, name),
+        "verbs": verbs,
+    }
 
 
 def _part(kind: Kind, part: str) -> tuple[str, str, str, list[str]]:

@@ -5,12 +5,13 @@ from typing import Any
 import msgspec
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.budgets import phase, ready
 from aliquot.server.kind import Kind
 from aliquot.server.metadata import timestamp
 from aliquot.server.options import DeleteOptions, delete_options
-from aliquot.server.refusals import Refusal, bad_request, internal
+from aliquot.server.refusals import bad_request, internal
 from aliquot.server.selecting import Labels
 
 _BUDGETS = "poddisruptionbudgets.policy"
@@ -69,7 +70,8 @@ def _charge(api: Api, pod: Body, dry_run: bool) -> None:
         return
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         message = "Cannot evict pod as it would violate the pod's disruption budget."
-        why = f"The disruption budget {budget['metadata']['name']} is still being processed by the server."
+        name = budget["metadata"]["name"]
+        why = f"The disruption budget {name} is still being processed by the server."
         raise _too_many(message, why, 10)
     if status.get("disruptionsAllowed", 0) <= 0:
         why = (
@@ -94,8 +96,8 @@ def _unready_may_go(budget: Body) -> bool:
     return bool(desired > 0 and status.get("currentHealthy", 0) >= desired)
 
 
-def _too_many(message: str, why: str, seconds: int) -> Refusal:
+def _too_many(message: str, why: str, seconds: int) -> RefusalError:
     details: Body = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
     if seconds:
         details["retryAfterSeconds"] = seconds
-    return Refusal(429, "TooManyRequests", message, details)
+    return RefusalError(429, "TooManyRequests", message, details)

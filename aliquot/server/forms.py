@@ -28,9 +28,7 @@ def kept(kind: Kind, body: Body) -> Body:
     """An object as it is kept, from the form in which it was sent."""
     if not kind.storage:
         return body
-    return {_NEW_TO_CORE.get(key, key): value for key, value in body.items()} | {
-        "apiVersion": "v1"
-    }
+    return {_NEW_TO_CORE.get(key, key): value for key, value in body.items()} | {"apiVersion": "v1"}
 
 
 def shown(kind: Kind, entry: Entry) -> bytes:

@@ -1,14 +1,14 @@
-"""HTTP: requests in, answers out; every refusal is a Status, and nothing a client sends is fatal."""
+"""HTTP: requests in, answers out; a refusal is a Status, and nothing a client sends is fatal."""
 
 import hmac
 import logging
 
 from aiohttp import web
 
-from aliquot.errors import AliquotError
+from aliquot.errors import AliquotError, RefusalError
 from aliquot.server import about
 from aliquot.server.answers import answer
-from aliquot.server.refusals import Refusal, internal, unauthorized
+from aliquot.server.refusals import internal, unauthorized
 from aliquot.server.target import target
 from aliquot.server.verbs import Verbs
 
@@ -28,12 +28,12 @@ class Front:
         try:
             self._authenticate(request)
             return await self._answer(request)
-        except Refusal as refusal:
+        except RefusalError as refusal:
             return _said(refusal)
         except (ConnectionError, TimeoutError, web.HTTPException):
             raise
         except AliquotError as error:
-            return _said(Refusal(400, "BadRequest", str(error)))
+            return _said(RefusalError(400, "BadRequest", str(error)))
         except Exception as error:
             logger.exception("%s %s", request.method, request.path[:200])
             return _said(internal(type(error).__name__))
@@ -45,14 +45,14 @@ class Front:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if len(request.path) > _MOST_PATH:
-            raise Refusal(414, "RequestURITooLong", "the path is too long")
+            raise RefusalError(414, "RequestURITooLong", "the path is too long")
         found = about.answer_about(request, self._verbs.api.registry)
         if found is not None:
             return found
         return await self._verbs.answer(request, target(request.path, self._verbs.api.registry))
 
 
-def _said(refusal: Refusal) -> web.Response:
+def _said(refusal: RefusalError) -> web.Response:
     headers = {}
     if seconds := (refusal.details or {}).get("retryAfterSeconds"):
         headers["Retry-After"] = str(seconds)

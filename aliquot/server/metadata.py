@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.kind import Kind
-from aliquot.server.refusals import Refusal, bad_request, conflict
+from aliquot.server.refusals import bad_request, conflict
 
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -60,7 +61,8 @@ def well_formed(body: Any, kind: Kind) -> Body:
         written = body.setdefault(key, ours)
         if written != ours:
             raise bad_request(
-                f"{key} in the data ({str(written)[:100]}) does not match the expected {key} ({ours})"
+                f"the {key} in the data ({str(written)[:100]}) does not match the expected one "
+                f"({ours})"
             )
     metadata = body.get("metadata")
     if metadata is None:
@@ -103,8 +105,10 @@ def generated(prefix: str) -> str:
 def _place(kind: Kind, namespace: str, metadata: Body) -> None:
     if not kind.namespaced:
         if metadata.get("namespace"):
-            raise bad_request("the namespace of the provided object does not match the namespace "
-                              "sent on the request")
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace "
+                "sent on the request"
+            )
         return
     if metadata.get("namespace", namespace) != namespace:
         raise bad_request(
@@ -146,15 +150,17 @@ def _same_object(kind: Kind, was: Body, metadata: Body) -> None:
 
 def _check_version(written: str) -> None:
     if not set(written) <= set(string.digits):
-        raise Refusal(400, "BadRequest", f"invalid resource version: {written[:50]!r}")
+        raise RefusalError(400, "BadRequest", f"invalid resource version: {written[:50]!r}")
 
 
 def counted(kind: Kind, old: Body, new: Body) -> None:
     """Count a change of what is wanted, if it is one."""
     if not kind.generation:
         return
-    apart = _WITHOUT_SPEC if kind.has_status or kind.definition is None else (
-        _WITHOUT_SPEC - {"status"}
+    apart = (
+        _WITHOUT_SPEC
+        if kind.has_status or kind.definition is None
+        else (_WITHOUT_SPEC - {"status"})
     )
     keys = (old.keys() | new.keys()) - apart
     if any(old.get(key) != new.get(key) for key in keys):

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from aliquot.dialects.documents import Body
-from aliquot.errors import PatchError
+from aliquot.errors import PatchError, RefusalError
 from aliquot.server import bodies
 from aliquot.server.kind import Kind
 from aliquot.server.patching import json_patch, merge_patch
-from aliquot.server.refusals import Refusal, bad_request, unsupported
+from aliquot.server.refusals import bad_request, unsupported
 from aliquot.server.strategic import strategic_merge_patch
 
 JSON = "application/json-patch+json"
@@ -43,7 +43,7 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
     return change
 
 
-def _refused(form: str, error: PatchError) -> Refusal:
+def _refused(form: str, error: PatchError) -> RefusalError:
     if form == JSON:
-        return Refusal(422, "Invalid", f"the server rejected our request: {error}", {})
+        return RefusalError(422, "Invalid", f"the server rejected our request: {error}", {})
     return bad_request(str(error))

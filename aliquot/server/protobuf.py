@@ -14,7 +14,8 @@ from importlib.resources import files
 from typing import Any
 
 from aliquot.dialects.documents import Body
-from aliquot.server.refusals import Refusal, bad_request, unsupported
+from aliquot.errors import RefusalError
+from aliquot.server.refusals import bad_request, unsupported
 
 _MAGIC = b"k8s\x00"
 _DEEPEST = 100
@@ -36,7 +37,7 @@ def from_protobuf(content: bytes) -> Body:
     if not content.startswith(_MAGIC):
         raise bad_request("the object provided is not protobuf as Kubernetes has it")
     try:
-        envelope = {number: value for number, value in _split(content[len(_MAGIC) :])}
+        envelope = dict(_split(content[len(_MAGIC) :]))
         about = {number: str(value, "utf-8") for number, value in _split(envelope.get(1, b""))}
         api_version, kind = about.get(1, ""), about.get(2, "")
         roots, _ = _table()
@@ -44,7 +45,7 @@ def from_protobuf(content: bytes) -> Body:
         if root is None:
             raise unsupported(f"{api_version} {kind} is not understood as protobuf; send JSON")
         return {"apiVersion": api_version, "kind": kind, **_message(root, envelope.get(2, b""), 0)}
-    except Refusal:
+    except RefusalError:
         raise
     except (IndexError, ValueError, TypeError, OverflowError) as error:
         raise bad_request(f"the object provided is unrecognized: {error}") from None
@@ -53,7 +54,8 @@ def from_protobuf(content: bytes) -> Body:
 def _message(name: str, content: bytes, depth: int) -> Body:
     if depth > _DEEPEST:
         raise bad_request(f"the object provided is nested deeper than {_DEEPEST} levels")
-    fields, body = _table()[1][name], {}
+    fields = _table()[1][name]
+    body: Body = {}
     for number, value in _split(content):
         if number not in fields:
             continue

@@ -3,7 +3,6 @@
 `async with running(Settings(...)) as server:` is all that a test or a command needs.
 """
 
-import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -12,9 +11,12 @@ from pathlib import Path
 
 from aiohttp import web
 
+from aliquot.dialects.documents import Body
 from aliquot.server import kubeconfig
 from aliquot.server.admission import Admission
 from aliquot.server.api import Api
+from aliquot.server.bootstrap import bootstrap
+from aliquot.server.controllers.together import controllers
 from aliquot.server.credentials import Credentials, credentials
 from aliquot.server.http import Front
 from aliquot.server.log import Log
@@ -36,6 +38,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 0
     """0: any that is free."""
+    nodes: tuple[Body, ...] = ()
+    """Nodes to simulate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +64,17 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = credentials(folder, settings.host)
         store = Store(Log(folder / "objects.sqlite", lasting=settings.data is not None))
+        api = Api(store, Registry(), Admission(store))
         try:
-            api = Api(store, Registry(), Admission())
-            await bootstrap(api)
-            async with _listening(api, known, settings) as port:
+            await bootstrap(api, settings.nodes)
+            async with controllers(api), _listening(api, known, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host
                 url = f"https://{host}:{port}"
                 file = settings.kubeconfig or folder / "kubeconfig"
                 kubeconfig.write(file, url, known)
                 yield Server(url, file, known, api)
         finally:
+            await api.admission.close()
             await store.close()
 
 
@@ -86,12 +91,3 @@ async def _listening(api: Api, known: Credentials, settings: Settings) -> AsyncI
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()
-
-
-async def bootstrap(api: Api) -> None:
-    """Make what is there in every cluster."""
-    namespace, kept = api.kind("Namespace"), []
-    for name in ("default", "kube-node-lease", "kube-public", "kube-system"):
-        if api.store.get("namespaces", "", name) is None:
-            kept.append(api.create(namespace, None, {"metadata": {"name": name}}))
-    await asyncio.gather(*kept)

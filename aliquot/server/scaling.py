@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from aliquot.dialects.documents import Body
+from aliquot.server.causes import invalid as invalid_value
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
 from aliquot.server.refusals import bad_request, invalid
-from aliquot.server.causes import invalid as invalid_value
 
 _MOST = 2**31 - 1
 
@@ -60,7 +60,11 @@ def _paths(kind: Kind) -> tuple[list[str], list[str], list[str]]:
     wanted = said.get("specReplicasPath", ".spec.replicas")
     counted = said.get("statusReplicasPath", ".status.replicas")
     selector = said.get("labelSelectorPath", "")
-    return wanted.strip(".").split("."), counted.strip(".").split("."), selector.strip(".").split(".")
+    return (
+        wanted.strip(".").split("."),
+        counted.strip(".").split("."),
+        selector.strip(".").split("."),
+    )
 
 
 def _at(body: Body, path: list[str]) -> Any:

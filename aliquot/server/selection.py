@@ -8,14 +8,16 @@ from aliquot.server.kind import Kind
 from aliquot.server.refusals import bad_request
 from aliquot.server.selecting import Fields, Labels
 
+_ANY_LABELS, _ANY_FIELDS = Labels(), Fields()
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A namespace, labels and fields that objects must have."""
 
     namespace: str | None = None
-    labels: Labels = Labels()
-    fields: Fields = Fields()
+    labels: Labels = _ANY_LABELS
+    fields: Fields = _ANY_FIELDS
     name: str | None = None
     """The one name that the fields allow, if they do."""
 

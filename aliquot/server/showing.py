@@ -7,10 +7,10 @@ from typing import Literal
 import msgspec
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server import forms
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
-from aliquot.server.refusals import Refusal
 
 Manner = Literal["whole", "table", "metadata"]
 
@@ -33,7 +33,7 @@ def manner(accept: str) -> Manner:
         if form in _FORMS and found is not None and known:
             return found
     message = "only the following media types are accepted: application/json"
-    raise Refusal(406, "NotAcceptable", message)
+    raise RefusalError(406, "NotAcceptable", message)
 
 
 def one(kind: Kind, entry: Entry, how: Manner) -> bytes:

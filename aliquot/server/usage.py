@@ -1,4 +1,4 @@
-"""What objects take of a ResourceQuota, exactly: in nanos, by the words quotas are written in. Pure."""
+"""What objects take of a ResourceQuota: exactly, in nanos, by the words of quotas. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server import bodies, forms, patches, showing, watching
 from aliquot.server.answers import answer
 from aliquot.server.api import Api
@@ -13,13 +14,7 @@ from aliquot.server.kind import Kind
 from aliquot.server.listing import Pages
 from aliquot.server.options import delete_options, write_options
 from aliquot.server.parts import Parts
-from aliquot.server.refusals import (
-    Refusal,
-    bad_request,
-    expired,
-    method_not_allowed,
-    success,
-)
+from aliquot.server.refusals import bad_request, expired, method_not_allowed, success
 from aliquot.server.selection import Selection, selection
 from aliquot.server.target import Target
 
@@ -65,13 +60,11 @@ class Verbs:
     async def _list(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = showing.manner(request.headers.get("Accept", ""))
         query, limit = request.query, _number(request.query, "limit")
-        chosen, about = _selection(at, query), (at, query.get("labelSelector", ""))
-        about = (*about, query.get("fieldSelector", ""))
+        chosen = _selection(at, query)
+        about = (at, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
             if query.get("resourceVersion", "0") != "0":
-                raise bad_request(
-                    "specifying resource version is not allowed when using continue"
-                )
+                raise bad_request("specifying resource version is not allowed when using continue")
             entries, metadata = self._pages.next(token, limit, about)
         else:
             self._check_version(query)
@@ -104,7 +97,9 @@ class Verbs:
         options = write_options(request.query)
         if at.kind.namespaced and at.namespace is None:
             raise method_not_allowed()
-        made = await self.api.create(forms.keeper(at.kind, self.api.registry), at.namespace, body, options)
+        made = await self.api.create(
+            forms.keeper(at.kind, self.api.registry), at.namespace, body, options
+        )
         return answer(showing.one(at.kind, made, how), 201)
 
     async def _replace(self, request: web.BaseRequest, at: Target) -> web.Response:
@@ -143,7 +138,7 @@ class Verbs:
         for each in self.api.select(at.kind, _selection(at, request.query)):
             try:
                 last, _ = await self.api.delete(at.kind, at.namespace, each.name, options)
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 if refusal.code != 404:
                     raise
             else:
@@ -155,15 +150,19 @@ class Verbs:
         """Is the version that a list asks for one that can be had?"""
         wanted, how = _number(query, "resourceVersion"), query.get("resourceVersionMatch", "")
         if how not in ("", "Exact", "NotOlderThan") or (how and not query.get("resourceVersion")):
-            raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
+            raise bad_request(
+                "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            )
         now = self.api.store.version
         if wanted > now:
             details = {
-                "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+                "causes": [
+                    {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+                ],
                 "retryAfterSeconds": 1,
             }
             message = f"Timeout: Too large resource version: {wanted}, current: {now}"
-            raise Refusal(504, "Timeout", message, details)
+            raise RefusalError(504, "Timeout", message, details)
         exact = how == "Exact" or (not how and query.get("limit") and wanted)
         if exact and wanted and wanted != now:
             raise expired(f"The provided resource version is no longer there: {wanted} ({now})")
@@ -198,9 +197,7 @@ def _initial(kind: Kind, query: Mapping[str, str]) -> bool:
             )
         return False
     if query.get("resourceVersionMatch") != "NotOlderThan":
-        raise bad_request(
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        )
+        raise bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
     return query["sendInitialEvents"] in _TRUE
 
 

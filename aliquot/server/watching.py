@@ -61,7 +61,9 @@ async def lines(store: Store, watch: Watch) -> AsyncIterator[bytes]:
         await store.settled()
         for start in range(0, len(there), _AT_ONCE):
             some = there[start : start + _AT_ONCE]
-            yield b"".join(_line(watch, "ADDED", each) for each in some if watch.selection.match(each))
+            yield b"".join(
+                _line(watch, "ADDED", each) for each in some if watch.selection.match(each)
+            )
         if watch.initial and watch.bookmarks:
             yield _bookmark(watch, version, {_INITIAL_END: "true"})
     marked = asyncio.get_running_loop().time()

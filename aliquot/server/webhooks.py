@@ -1,4 +1,4 @@
-"""Admission webhooks: asked over HTTPS, within their time, and what it means if they do not answer."""
+"""Admission webhooks: asked over HTTPS, within their time; silence counts as their policy says."""
 
 import asyncio
 import base64
@@ -13,10 +13,10 @@ from typing import Any
 import aiohttp
 
 from aliquot.dialects.documents import Body
-from aliquot.errors import AliquotError
+from aliquot.errors import AliquotError, RefusalError
 from aliquot.server.kind import Kind
 from aliquot.server.patching import json_patch
-from aliquot.server.refusals import Refusal, bad_request, internal
+from aliquot.server.refusals import bad_request, internal
 from aliquot.server.selecting import Labels
 from aliquot.server.store import Store
 
@@ -92,7 +92,9 @@ class Webhooks:
             try:
                 changed = json_patch(changed, _patch(response["patch"]))
             except (AliquotError, ValueError, TypeError) as error:
-                raise internal(f"webhook {hook['name']!r} sent a patch that fails: {error}") from None
+                raise internal(
+                    f"webhook {hook['name']!r} sent a patch that fails: {error}"
+                ) from None
         return changed
 
     async def validate(self, question: Question) -> None:
@@ -139,9 +141,7 @@ class Webhooks:
     async def _ask(self, hook: Body, question: Question) -> Body | None:
         """What a webhook answers; None if it does not, and need not."""
         if question.dry_run and hook.get("sideEffects") not in ("None", "NoneOnDryRun"):
-            raise bad_request(
-                f"admission webhook {hook['name']!r} does not support dry run"
-            )
+            raise bad_request(f"admission webhook {hook['name']!r} does not support dry run")
         try:
             response = await self._call(hook, question.review())
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
@@ -225,7 +225,7 @@ def _patch(encoded: str) -> Any:
     return json.loads(base64.b64decode(encoded))
 
 
-def _denied(name: str, status: Body) -> Refusal:
+def _denied(name: str, status: Body) -> RefusalError:
     message = f'admission webhook "{name}" denied the request'
     if status.get("message"):
         message += f": {status['message']}"
@@ -235,4 +235,4 @@ def _denied(name: str, status: Body) -> Refusal:
         message += " without explanation"
     code = status.get("code") or 403
     reason = status.get("reason") or ("Forbidden" if code == 403 else "")
-    return Refusal(code, reason, message, status.get("details"))
+    return RefusalError(code, reason, message, status.get("details"))

@@ -6,6 +6,7 @@ import hashlib
 import msgspec
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
@@ -13,7 +14,6 @@ from aliquot.server.entry import Key
 from aliquot.server.metadata import timestamp
 from aliquot.server.options import DeleteOptions
 from aliquot.server.owned import Owned
-from aliquot.server.refusals import Refusal
 from aliquot.server.window import Change
 
 _DEPLOYMENTS, _SETS = "deployments.apps", "replicasets.apps"
@@ -149,7 +149,7 @@ class Deployments:
                 await self._api.delete(
                     self._set, about["namespace"], about["name"], DeleteOptions()
                 )
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 if refusal.code != 404:
                     raise
 

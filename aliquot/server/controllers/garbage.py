@@ -1,6 +1,7 @@
 """Garbage collection: what is owned goes with its owners, before them, or is left behind."""
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.api import Api, Edit
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.deletion import FOREGROUND, ORPHAN
@@ -8,7 +9,6 @@ from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
 from aliquot.server.options import DeleteOptions, Preconditions
 from aliquot.server.owned import Owned
-from aliquot.server.refusals import Refusal
 from aliquot.server.window import Change
 
 
@@ -83,7 +83,7 @@ class Garbage:
         )
         try:
             await self._api.delete(self._kind(storage), entry.namespace, entry.name, options)
-        except Refusal as refusal:
+        except RefusalError as refusal:
             if refusal.code not in (404, 409):
                 raise
 
@@ -109,7 +109,7 @@ class Garbage:
         try:
             kind = self._kind(storage)
             await self._api.change(kind, entry.namespace, entry.name, edit)
-        except Refusal as refusal:
+        except RefusalError as refusal:
             if refusal.code != 404:
                 raise
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.budgets import phase, ready
 from aliquot.server.controllers.pods import active, from_template, worth
@@ -13,7 +14,6 @@ from aliquot.server.entry import Key
 from aliquot.server.metadata import timestamp
 from aliquot.server.options import DeleteOptions
 from aliquot.server.owned import Owned
-from aliquot.server.refusals import Refusal
 from aliquot.server.window import Change
 
 _JOBS = "jobs.batch"
@@ -91,7 +91,7 @@ class Jobs:
 
     async def _make(
         self, body: Body, count: int, there: list[Body], succeeded: dict[str, str]
-    ) -> Refusal | None:
+    ) -> RefusalError | None:
         if count <= 0:
             return None
         namespace, template = body["metadata"]["namespace"], body["spec"]["template"]
@@ -107,7 +107,7 @@ class Jobs:
                 about["generateName"] = f"{body['metadata']['name']}-{index}-"
             made.append(self._api.create(self._pod, namespace, pod))
         for each in await asyncio.gather(*made, return_exceptions=True):
-            if isinstance(each, Refusal):
+            if isinstance(each, RefusalError):
                 return each
             if isinstance(each, BaseException):
                 raise each
@@ -120,7 +120,7 @@ class Jobs:
                 await self._api.delete(
                     self._pod, about["namespace"], about["name"], DeleteOptions()
                 )
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 if refusal.code != 404:
                     raise
 

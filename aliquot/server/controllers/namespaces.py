@@ -1,10 +1,10 @@
 """Namespaces: a new one gets its service account; one that goes takes its objects along first."""
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.options import DeleteOptions
-from aliquot.server.refusals import Refusal
 from aliquot.server.window import Change
 
 _ACCOUNT = "default"
@@ -58,7 +58,7 @@ class Namespaces:
         options = DeleteOptions(propagation_policy="Background")
         try:
             await self._api.delete(self._api.kind(word), namespace, name, options)
-        except Refusal as refusal:
+        except RefusalError as refusal:
             if refusal.code != 404:
                 raise
 

@@ -3,6 +3,7 @@
 import asyncio
 
 from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.budgets import ready
 from aliquot.server.controllers.pods import active, from_template, worth
@@ -11,7 +12,6 @@ from aliquot.server.entry import Key
 from aliquot.server.metadata import timestamp
 from aliquot.server.options import DeleteOptions
 from aliquot.server.owned import Owned
-from aliquot.server.refusals import Refusal
 from aliquot.server.window import Change
 
 _SETS = "replicasets.apps"
@@ -47,7 +47,7 @@ class ReplicaSets:
         pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
         there = [pod for pod in pods if active(pod)]
         wanted = body["spec"].get("replicas", 1)
-        refused: Refusal | None = None
+        refused: RefusalError | None = None
         if not found.deleting:
             refused = await self._make(body, min(wanted - len(there), _AT_ONCE))
             await self._drop(there, len(there) - wanted)
@@ -55,7 +55,7 @@ class ReplicaSets:
         await self._tell(key, body, [pod for pod in pods if active(pod)], refused)
         return _AFTER_REFUSAL if refused is not None else None
 
-    async def _make(self, body: Body, count: int) -> Refusal | None:
+    async def _make(self, body: Body, count: int) -> RefusalError | None:
         """Make pods, all at once; what the first refusal says, if there is any."""
         if count <= 0:
             return None
@@ -66,7 +66,7 @@ class ReplicaSets:
         ]
         results = await asyncio.gather(*made, return_exceptions=True)
         for each in results:
-            if isinstance(each, Refusal):
+            if isinstance(each, RefusalError):
                 return each
             if isinstance(each, BaseException):
                 raise each
@@ -79,12 +79,12 @@ class ReplicaSets:
                 await self._api.delete(
                     self._pod, metadata["namespace"], metadata["name"], DeleteOptions()
                 )
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 if refusal.code != 404:
                     raise
 
     async def _tell(
-        self, key: Key, body: Body, there: list[Body], refused: Refusal | None
+        self, key: Key, body: Body, there: list[Body], refused: RefusalError | None
     ) -> None:
         """Write how it stands into its status."""
         able = sum(ready(pod) for pod in there)
@@ -105,7 +105,7 @@ class ReplicaSets:
             await self._api.change(self._kind, *key, edit, "status")
 
 
-def _failure(refused: Refusal, before: Body) -> Body:
+def _failure(refused: RefusalError, before: Body) -> Body:
     condition = {
         "type": "ReplicaFailure",
         "status": "True",

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from aliquot.server.refusals import Refusal
+from aliquot.errors import RefusalError
 
 logger = logging.getLogger(__name__)
 _AGAIN = 0.2
@@ -63,7 +63,7 @@ class Worker(Generic[K]):
     async def _look_at(self, key: K) -> None:
         try:
             again = await self._look(key)
-        except Refusal as refusal:
+        except RefusalError as refusal:
             if refusal.code != 404:
                 self._again(key)
         except Exception:
