@@ -1,6 +1,7 @@
 """What the status of a new object is: not what was sent, where somebody else is to write it."""
 
 from aliquot.dialects.documents import Body
+from aliquot.server import definitions
 from aliquot.server.kind import Kind
 
 
@@ -14,9 +15,13 @@ def begin(kind: Kind, body: Body) -> None:
     if kind.word == "Namespace":
         body["spec"] = {"finalizers": ["kubernetes"]}
         body["status"] = {"phase": "Active"}
+    elif kind.word == "CustomResourceDefinition":
+        definitions.begin(body)
     elif kind.word == "Pod":
         body["status"] = {"phase": "Pending", "qosClass": quality(body)}
-    elif kind.word in ("Deployment", "ReplicaSet", "Job", "ResourceQuota", "PodDisruptionBudget"):
+    elif kind.word == "Job":
+        _select_own(body)
+    elif kind.word in ("Deployment", "ReplicaSet", "ResourceQuota", "PodDisruptionBudget"):
         body["status"] = _FIRST.get(kind.word, {}).copy()
 
 
@@ -29,6 +34,23 @@ _FIRST: dict[str, Body] = {
         "expectedPods": 0,
     },
 }
+
+
+def _select_own(job: Body) -> None:
+    """A job selects the pods that carry its uid, which its template is made to give them."""
+    job["status"] = {}
+    about, spec = job["metadata"], job["spec"]
+    if spec.get("manualSelector"):
+        return
+    template = spec.setdefault("template", {}).setdefault("metadata", {})
+    mine = {
+        "batch.kubernetes.io/controller-uid": about["uid"],
+        "batch.kubernetes.io/job-name": about.get("name", ""),
+        "controller-uid": about["uid"],
+        "job-name": about.get("name", ""),
+    }
+    template["labels"] = {**(template.get("labels") or {}), **mine}
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": about["uid"]}}
 
 
 def quality(pod: Body) -> str:

@@ -18,6 +18,7 @@ from aliquot.server.api import Api
 from aliquot.server.bootstrap import bootstrap
 from aliquot.server.controllers.together import controllers
 from aliquot.server.credentials import Credentials, credentials
+from aliquot.server.definitions import follow
 from aliquot.server.http import Front
 from aliquot.server.log import Log
 from aliquot.server.registry import Registry
@@ -64,7 +65,9 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = credentials(folder, settings.host)
         store = Store(Log(folder / "objects.sqlite", lasting=settings.data is not None))
-        api = Api(store, Registry(), Admission(store))
+        registry = Registry()
+        follow(store, registry)
+        api = Api(store, registry, Admission(store))
         try:
             await bootstrap(api, settings.nodes)
             async with controllers(api), _listening(api, known, settings) as port:

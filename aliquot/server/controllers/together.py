@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from aliquot.server.api import Api
 from aliquot.server.controllers.budgets import Budgets
+from aliquot.server.controllers.definitions import Definitions
 from aliquot.server.controllers.deployments import Deployments
 from aliquot.server.controllers.garbage import Garbage
 from aliquot.server.controllers.jobs import Jobs
@@ -23,6 +24,7 @@ async def controllers(api: Api) -> AsyncIterator[None]:
     kubelets = Kubelets(api)
     workers = [
         Garbage(api, owned).worker.run(),
+        Definitions(api).worker.run(),
         Namespaces(api).worker.run(),
         ReplicaSets(api, owned).worker.run(),
         Deployments(api, owned).worker.run(),
