@@ -82,6 +82,6 @@ class Admission:
 
 def _account(pod: Body) -> None:
     """A pod runs as somebody."""
-    spec = pod["spec"]
+    spec = pod.setdefault("spec", {})
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or _ACCOUNT
     spec["serviceAccountName"] = spec["serviceAccount"] = name

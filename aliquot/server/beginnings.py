@@ -39,7 +39,7 @@ _FIRST: dict[str, Body] = {
 def _select_own(job: Body) -> None:
     """A job selects the pods that carry its uid, which its template is made to give them."""
     job["status"] = {}
-    about, spec = job["metadata"], job["spec"]
+    about, spec = job["metadata"], job.setdefault("spec", {})
     if spec.get("manualSelector"):
         return
     template = spec.setdefault("template", {}).setdefault("metadata", {})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from aliquot.dialects.crds import definitions
 from aliquot.dialects.documents import Body
 from aliquot.server import simulated
 from aliquot.server.api import Api
@@ -17,6 +18,8 @@ async def bootstrap(api: Api, nodes: Sequence[Body]) -> None:
         await _make(api, "Namespace", {"metadata": {"name": name}})
     for name, value in SYSTEM.items():
         await _make(api, "PriorityClass", {"metadata": {"name": name}, "value": value})
+    for definition in definitions():
+        await _make(api, "CustomResourceDefinition", definition)
     for node in nodes:
         await _make(api, "Node", simulated.alive(node, timestamp()))
 

@@ -28,7 +28,7 @@ def follow(store: Store, registry: Registry) -> None:
 
 def begin(definition: Body) -> None:
     """Write into a new definition what its server says of it."""
-    about, spec = definition["metadata"], definition["spec"]
+    about, spec = definition["metadata"], definition.get("spec") or {}
     about["finalizers"] = [*(about.get("finalizers") or ()), CLEANUP]
     now = timestamp()
     definition["status"] = {
@@ -48,6 +48,8 @@ def begin(definition: Body) -> None:
                 "lastTransitionTime": now,
             },
         ],
-        "acceptedNames": dict(spec["names"]),
-        "storedVersions": [each["name"] for each in spec["versions"] if each.get("storage")],
+        "acceptedNames": dict(spec.get("names") or {}),
+        "storedVersions": [
+            each.get("name", "") for each in spec.get("versions") or () if each.get("storage")
+        ],
     }

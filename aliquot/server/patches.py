@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from aliquot.dialects.documents import Body
-from aliquot.errors import PatchError, RefusalError
+from aliquot.errors import PatchError, PatchMisfit, RefusalError, UnsupportedPatch
 from aliquot.server import bodies
 from aliquot.server.kind import Kind
 from aliquot.server.patching import json_patch, merge_patch
@@ -37,13 +37,12 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
             if form == MERGE:
                 return merge_patch(body, read)
             return strategic_merge_patch(body, read, kind.word)
+        except PatchMisfit as error:
+            message = f"the server rejected our request due to an error in our request: {error}"
+            raise RefusalError(422, "Invalid", message, {}) from None
         except PatchError as error:
-            raise _refused(form, error) from None
+            raise bad_request(str(error)) from None
+        except UnsupportedPatch as error:
+            raise unsupported(str(error)) from None
 
     return change
-
-
-def _refused(form: str, error: PatchError) -> RefusalError:
-    if form == JSON:
-        return RefusalError(422, "Invalid", f"the server rejected our request: {error}", {})
-    return bad_request(str(error))
