@@ -25,3 +25,10 @@ def type_name(value: Any) -> str:
         return "null" if value is None else "boolean"
     names = {dict: "object", list: "array", str: "string", int: "integer", float: "number"}
     return names[type(value)]
+
+
+def seek(value: Any, *words: str) -> Any:
+    """What stands at a path; None if there is nothing, or no way to it."""
+    for word in words:
+        value = value.get(word) if isinstance(value, dict) else None
+    return value
