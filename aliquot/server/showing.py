@@ -11,11 +11,13 @@ from aliquot.errors import RefusalError
 from aliquot.server import forms
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
+from aliquot.server.tables import table
 
 Manner = Literal["whole", "table", "metadata"]
 
 _MANNERS: dict[str, Manner] = {
     "": "whole",
+    "Table": "table",
     "PartialObjectMetadata": "metadata",
     "PartialObjectMetadataList": "metadata",
 }
@@ -68,7 +70,7 @@ def _metadata(kind: Kind, entry: Entry) -> Body:
 
 def _table(kind: Kind, entries: Sequence[Entry]) -> Body:
     objects = [forms.read(kind, each) for each in entries]
-    return {"objects": objects, "now": datetime.now(UTC)}
+    return table(kind.word, objects, datetime.now(UTC), kind.columns)
 
 
 def _with_version(body: Body, version: str) -> Body:
