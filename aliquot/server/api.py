@@ -12,7 +12,7 @@ from aliquot.server import metadata, rules
 from aliquot.server.admission import Admission
 from aliquot.server.beginnings import begin
 from aliquot.server.deletion import Deletion
-from aliquot.server.entry import Entry, entry
+from aliquot.server.entry import Entry, tried
 from aliquot.server.kind import Kind
 from aliquot.server.options import DeleteOptions, WriteOptions
 from aliquot.server.refusals import already_exists, bad_request, forbidden, not_found
@@ -169,8 +169,7 @@ class Api:
 
     async def _keep(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
         if options.dry_run:
-            version = body["metadata"].get("resourceVersion", "0")
-            return entry(kind.kept_as, body, int(version))
+            return tried(kind.kept_as, body)
         if "deletionTimestamp" in body["metadata"] and _nothing_holds(body):
             kept = self.store.remove(kind.kept_as, body)
         else:

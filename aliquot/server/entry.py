@@ -85,6 +85,11 @@ def entry(storage: str, body: Body, version: int) -> Entry:
     return _made(storage, body, version, _encode(body))
 
 
+def tried(storage: str, body: Body) -> Entry:
+    """An object as it would be kept; one that is new has no version."""
+    return _made(storage, body, int(body["metadata"].get("resourceVersion", 0)), _encode(body))
+
+
 def restored(storage: str, encoded: bytes) -> Entry:
     """An object that was kept before."""
     body: Body = _decode(encoded)

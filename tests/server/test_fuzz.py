@@ -16,6 +16,7 @@ import aiohttp
 from tests.server.client import MAPS, PODS, Client, config, pod, served
 
 _SECONDS = float(os.environ.get("ALIQUOT_FUZZ_SECONDS", "4"))
+_SEED = int(os.environ.get("ALIQUOT_FUZZ_SEED", "0"))
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _FORMS = (
     "application/json",
@@ -124,7 +125,7 @@ def _seeds() -> list[tuple[str, dict[str, Any]]]:
 
 def test_nothing_that_is_sent_brings_the_server_down() -> None:
     async def story() -> None:
-        rng = random.Random(0)
+        rng = random.Random(_SEED)
         async with served() as client:
             until = time.monotonic() + _SECONDS
             workers = [_attack(client, random.Random(rng.random()), until) for _ in range(8)]
