@@ -10,7 +10,7 @@ from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server import metadata, rules
 from aliquot.server.admission import Admission
-from aliquot.server.beginnings import begin
+from aliquot.server.beginnings import begin, strip
 from aliquot.server.deletion import Deletion
 from aliquot.server.entry import Entry, tried
 from aliquot.server.kind import Kind
@@ -75,6 +75,7 @@ class Api:
         metadata.well_formed(body, kind)
         metadata.born(kind, namespace or "", body)
         self._check_namespace(kind, namespace, body)
+        strip(kind, body)
         body = rules.filled(kind, rules.shaped(kind, body, options.strict))
         begin(kind, body)
         body = await self.admission.create(kind, body, options)

@@ -9,6 +9,7 @@ from aliquot.errors import RefusalError
 from aliquot.server import core_rules, schemas
 from aliquot.server.causes import Cause
 from aliquot.server.core_schemas import schema as own_schema
+from aliquot.server.fields import strays, without
 from aliquot.server.kind import Kind
 from aliquot.server.refusals import bad_request, invalid
 
@@ -25,11 +26,14 @@ def shaped(kind: Kind, body: Body, strict: bool = False) -> Body:
             f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
             f"{causes[0]}"
         )
-    dropped = schemas.unknown(schema, body)
+    own = kind.schema is None
+    dropped = strays(kind, body) if own else schemas.unknown(schema, body)
     if strict and dropped:
         said = ", ".join(f'unknown field "{field}"' for field in dropped[:10])
         raise bad_request(f"strict decoding error: {said}")
-    return schemas.prune(schema, body) if dropped else body
+    if not dropped:
+        return body
+    return without(body, dropped) if own else schemas.prune(schema, body)
 
 
 def filled(kind: Kind, body: Body) -> Body:
