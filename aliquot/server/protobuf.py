@@ -54,11 +54,8 @@ def from_protobuf(content: bytes) -> Body:
         message = root(api_version, kind)
         if message is None:
             raise unsupported(f"{api_version} {kind} is not understood as protobuf; send JSON")
-        return {
-            "apiVersion": api_version,
-            "kind": kind,
-            **_message(message, envelope.get(2, b""), 0),
-        }
+        read = _message(message, envelope.get(2, b""), 0)
+        return {"apiVersion": api_version, "kind": kind, **read}
     except RefusalError:
         raise
     except (IndexError, ValueError, TypeError, OverflowError) as error:
