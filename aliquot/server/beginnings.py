@@ -20,6 +20,8 @@ def begin(kind: Kind, body: Body) -> None:
         body["status"] = {"phase": "Active"}
     elif kind.word == "CustomResourceDefinition":
         definitions.begin(body)
+    elif kind.word == "Pod":
+        _gated(body)
     elif kind.word == "Job":
         _select_own(body)
     elif kind.word in ("Deployment", "ReplicaSet", "ResourceQuota", "PodDisruptionBudget"):
@@ -35,6 +37,18 @@ _FIRST: dict[str, Body] = {
         "expectedPods": 0,
     },
 }
+
+
+def _gated(pod: Body) -> None:
+    """A pod that is not to be scheduled yet says so."""
+    if (pod.get("spec") or {}).get("schedulingGates"):
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+        pod.setdefault("status", {})["conditions"] = [condition]
 
 
 def _select_own(job: Body) -> None:
