@@ -85,6 +85,4 @@ class Definition:
 
 def _printed(columns: Iterable[Column], priority: int = 0) -> list[Body]:
     more = {"priority": priority} if priority else {}
-    return [
-        {"name": name, "type": kind, "jsonPath": path, **more} for name, kind, path in columns
-    ]
+    return [{"name": name, "type": kind, "jsonPath": path, **more} for name, kind, path in columns]
