@@ -5,6 +5,8 @@ would help. The commands turn an `AliquotError` into one line on stderr and exit
 else that escapes is a defect of ours.
 """
 
+from typing import Any
+
 _MOST_CHARACTERS = 400
 
 
@@ -52,6 +54,30 @@ class TreeError(AliquotError):
 
 class LedgerError(AliquotError):
     """A booking that contradicts one already in the ledger."""
+
+
+class RefusalError(AliquotError):
+    """A request that is refused: a Status with code, reason and details."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message, self.details = code, reason, message, details
+
+    def status(self) -> dict[str, Any]:
+        """The Status object that says so."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details:
+            body["details"] = self.details
+        return {**body, "code": self.code}
 
 
 def _short(text: str) -> str:

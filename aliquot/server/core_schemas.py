@@ -76,12 +76,28 @@ _REFERENCE = _part(
 )
 _CONDITIONS = merged(conditions(), "type")
 _TEMPLATE = _part("What its pods look like.", metadata=METADATA, spec=POD_SPEC)
+_RULE = open_ended(
+    record(
+        {
+            "operations": listed(text()),
+            "apiGroups": listed(text()),
+            "apiVersions": listed(text()),
+            "resources": listed(text()),
+            "scope": text(),
+        }
+    )
+)
 _WEBHOOKS = merged(
     listed(
         _part(
             name=text("A full name, such as quotas.example.com."),
-            clientConfig=anything("Where to ask."),
-            rules=listed(anything(), "About what to ask."),
+            clientConfig=_part(
+                "Where to ask.",
+                url=text(),
+                caBundle=text(),
+                service=_part(name=text(), namespace=text(), path=text(), port=whole()),
+            ),
+            rules=listed(_RULE, "About what to ask."),
             failurePolicy=text("What no answer means: Fail or Ignore."),
             matchPolicy=text("Exact or Equivalent."),
             namespaceSelector=SELECTOR,
