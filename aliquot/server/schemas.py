@@ -34,6 +34,8 @@ _KEPT = ("apiVersion", "kind", "metadata")
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 _EITHER = "x-kubernetes-int-or-string"
 _EMBEDDED = "x-kubernetes-embedded-resource"
+_COMBINED = frozenset(("allOf", "anyOf", "oneOf", "not"))
+_OF_TEXT = frozenset(("maxLength", "minLength", "pattern", "format"))
 _BITS = {"int32": 31, "int64": 63}
 _MOST_SCHEMAS = 1000
 _FITS: dict[int, tuple[Schema, Fits]] = {}
@@ -70,7 +72,7 @@ def _check(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
         known = (each if isinstance(each, str) else json.dumps(each) for each in schema["enum"])
         yield not_supported(field, value, known)
     match value:
-        case str():
+        case str() if not _OF_TEXT.isdisjoint(schema):
             yield from _check_text(schema, value, field)
         case bool() | None:
             pass
@@ -80,7 +82,8 @@ def _check(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
             yield from _check_list(schema, value, field)
         case dict():
             yield from _check_object(schema, value, field)
-    yield from _check_combined(schema, value, field)
+    if not _COMBINED.isdisjoint(schema):
+        yield from _check_combined(schema, value, field)
 
 
 def _wanted(schema: Schema) -> list[str]:
