@@ -202,10 +202,6 @@ def _there(code: int, _: object) -> bool:
     return code == 200
 
 
-def _goes(_: int, found: dict[str, Any]) -> bool:
-    return "deletionTimestamp" in found["metadata"]
-
-
 def _phase(found: dict[str, Any]) -> str:
     return str(found["status"]["phase"])
 
