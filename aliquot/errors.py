@@ -5,6 +5,8 @@ would help. The commands turn an `AliquotError` into one line on stderr and exit
 else that escapes is a defect of ours.
 """
 
+from typing import Any
+
 _MOST_CHARACTERS = 400
 
 
@@ -26,6 +28,22 @@ class InputError(AliquotError):
         super().__init__(": ".join(part for part in (place, self.field, self.problem) if part))
 
 
+class SelectorError(AliquotError):
+    """A label or field selector that cannot be read, or that asks for what is not there."""
+
+
+class PatchError(AliquotError):
+    """A patch that cannot be used; by itself, because it cannot be read."""
+
+
+class PatchMisfit(PatchError):
+    """A patch that makes sense, but not for the object that it is for."""
+
+
+class UnsupportedPatch(AliquotError):
+    """A way of patching that the kind of object does not have."""
+
+
 class EndlessError(AliquotError):
     """A simulation in which pods keep taking each other's place, without time passing."""
 
@@ -36,6 +54,30 @@ class TreeError(AliquotError):
 
 class LedgerError(AliquotError):
     """A booking that contradicts one already in the ledger."""
+
+
+class RefusalError(AliquotError):
+    """A request that is refused: a Status with code, reason and details."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message, self.details = code, reason, message, details
+
+    def status(self) -> dict[str, Any]:
+        """The Status object that says so."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details:
+            body["details"] = self.details
+        return {**body, "code": self.code}
 
 
 def _short(text: str) -> str:

@@ -9,8 +9,10 @@ from rich.text import Text
 
 from aliquot.cluster.benchmarks import BENCHMARKS
 from aliquot.cluster.figure import Figure, as_json
+from aliquot.server.benchmark import apiserver
 
-_NAMES = click.Choice([*BENCHMARKS, "all"])
+_BENCHMARKS = {**BENCHMARKS, "apiserver": apiserver}
+_NAMES = click.Choice([*_BENCHMARKS, "all"])
 
 
 @click.command()
@@ -21,10 +23,10 @@ def bench(name: str, output: str) -> None:
 
     Figures hold for this machine and moment; ratios within one run are what to compare.
     """
-    names = list(BENCHMARKS) if name == "all" else [name]
+    names = list(_BENCHMARKS) if name == "all" else [name]
     with Console(stderr=True).status("measuring") as status:
         results = {
-            each: BENCHMARKS[each](lambda words: status.update(f"measuring {words}"))
+            each: _BENCHMARKS[each](lambda words: status.update(f"measuring {words}"))
             for each in names
         }
     if output == "json":

@@ -15,6 +15,7 @@ from aliquot import __version__
 from aliquot.cli.bench import bench
 from aliquot.cli.simulate import simulate
 from aliquot.cli.test import test
+from aliquot.cli.up import up
 from aliquot.cli.validate import validate
 from aliquot.cluster.memory import calm_collector
 from aliquot.errors import AliquotError
@@ -36,6 +37,7 @@ cli.add_command(simulate)
 cli.add_command(validate)
 cli.add_command(test)
 cli.add_command(bench)
+cli.add_command(up)
 
 
 def main() -> None:

@@ -1,0 +1,220 @@
+"""The verbs: what can be done to objects, by requests and by the server's own controllers alike.
+
+Between the moment an object is read and the moment it is written, others may have written it: then
+a change is made anew from what it is now, unless it says which version it is about.
+"""
+
+from collections.abc import Callable
+
+from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
+from aliquot.server import metadata, rules
+from aliquot.server.admission import Admission
+from aliquot.server.beginnings import begin
+from aliquot.server.deletion import Deletion
+from aliquot.server.entry import Entry, tried
+from aliquot.server.kind import Kind
+from aliquot.server.options import DeleteOptions, WriteOptions
+from aliquot.server.refusals import already_exists, bad_request, forbidden, not_found
+from aliquot.server.registry import Registry
+from aliquot.server.selection import Selection
+from aliquot.server.store import Store
+
+Edit = Callable[[Body], Body]
+"""What makes the changed object from a copy of the present one."""
+
+_BY_VERSION_ONLY = frozenset(
+    {
+        "CustomResourceDefinition",
+        "Lease",
+        "MutatingWebhookConfiguration",
+        "PodDisruptionBudget",
+        "ValidatingWebhookConfiguration",
+    }
+)
+_TRIES = 20
+_NO_OPTIONS = WriteOptions()
+
+
+class Api:
+    """Objects, and what can be done to them."""
+
+    def __init__(self, store: Store, registry: Registry, admission: Admission) -> None:
+        self.store, self.registry, self.admission = store, registry, admission
+        self._namespace = registry.known("Namespace")
+
+    def kind(self, word: str) -> Kind:
+        """A kind of which one knows that it is there, by its word."""
+        return self.registry.known(word)
+
+    def find(self, kind: Kind, namespace: str | None, name: str) -> Entry:
+        """An object as it is now, or a refusal."""
+        found = self.store.get(kind.kept_as, namespace or "", name)
+        if found is None:
+            raise not_found(kind, name)
+        return found
+
+    async def get(self, kind: Kind, namespace: str | None, name: str) -> Entry:
+        """An object that is there, and here to stay."""
+        found = self.find(kind, namespace, name)
+        await self.store.settled()
+        return found
+
+    def select(self, kind: Kind, chosen: Selection) -> list[Entry]:
+        """The objects of a selection, in order."""
+        if chosen.name is not None and (chosen.namespace is not None or not kind.namespaced):
+            one = self.store.get(kind.kept_as, chosen.namespace or "", chosen.name)
+            return [one] if one is not None and chosen.match(one) else []
+        found = self.store.all(kind.kept_as, chosen.namespace)
+        return found if chosen.everything else [each for each in found if chosen.match(each)]
+
+    async def create(
+        self, kind: Kind, namespace: str | None, body: Body, options: WriteOptions = _NO_OPTIONS
+    ) -> Entry:
+        """Make an object."""
+        metadata.well_formed(body, kind)
+        metadata.born(kind, namespace or "", body)
+        self._check_namespace(kind, namespace, body)
+        body = rules.filled(kind, rules.shaped(kind, body, options.strict))
+        begin(kind, body)
+        body = await self.admission.create(kind, body, options)
+        rules.check_new(kind, body)
+        name = body["metadata"].get("name", "")
+        if not name:
+            raise bad_request("name or generateName is required")
+        if self.store.get(kind.kept_as, namespace or "", name) is not None:
+            raise already_exists(kind, name)
+        self._check_namespace(kind, namespace, body)
+        self.admission.charge(kind, body)
+        return await self._keep(kind, body, options)
+
+    async def change(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        edit: Edit,
+        subresource: str = "",
+        options: WriteOptions = _NO_OPTIONS,
+    ) -> Entry:
+        """Change an object, or its status."""
+        for _ in range(_TRIES):
+            present = self.find(kind, namespace, name)
+            old = present.read()
+            new = self._changed(kind, old, edit(present.read()), subresource, options)
+            new = await self.admission.update(kind, old, new, subresource, options)
+            rules.check_change(kind, old, new)
+            metadata.counted(kind, old, new)
+            if self.store.get(kind.kept_as, namespace or "", name) is not present:
+                continue
+            if new == old:
+                await self.store.settled()
+                return present
+            return await self._keep(kind, new, options)
+        raise RefusalError(409, "Conflict", f'{kind.resource} "{name}" keeps changing; try again')
+
+    async def replace(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        body: Body,
+        subresource: str = "",
+        options: WriteOptions = _NO_OPTIONS,
+    ) -> Entry:
+        """Put another object in its place."""
+        metadata.well_formed(body, kind)
+        given = body["metadata"].get("resourceVersion") or None
+        if given is None and (kind.definition is not None or kind.word in _BY_VERSION_ONLY):
+            self.find(kind, namespace, name)
+            raise rules.version_needed(kind, name)
+
+        def edit(_: Body) -> Body:
+            return {**body, "metadata": dict(body["metadata"])}
+
+        return await self.change(kind, namespace, name, edit, subresource, options)
+
+    async def delete(
+        self, kind: Kind, namespace: str | None, name: str, options: DeleteOptions
+    ) -> tuple[Entry, bool]:
+        """Delete an object: what it is like now, and whether it is gone."""
+        found = self.find(kind, namespace, name)
+        deletion = Deletion(kind, found, options)
+        await self.admission.delete(kind, found, deletion.dry)
+        found = self.find(kind, namespace, name)
+        outcome = Deletion(kind, found, options).outcome()
+        if deletion.dry or outcome.unchanged:
+            return found, False
+        if outcome.gone:
+            last = self.store.remove(kind.kept_as, outcome.body)
+        else:
+            last = self.store.put(kind.kept_as, outcome.body)
+        await self.store.settled()
+        return last, outcome.gone
+
+    def _changed(
+        self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
+    ) -> Body:
+        """The object as it is to be: what was asked for, within what may be asked for here."""
+        metadata.well_formed(new, kind)
+        new = rules.shaped(kind, new, options.strict)
+        if subresource == "status":
+            new = _only_status(kind, old, new)
+        metadata.carried_over(kind, old, new)
+        if not subresource and kind.has_status:
+            new.pop("status", None)
+            if "status" in old:
+                new["status"] = old["status"]
+        return rules.filled(kind, new)
+
+    async def _keep(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
+        if options.dry_run:
+            return tried(kind.kept_as, body)
+        if "deletionTimestamp" in body["metadata"] and _nothing_holds(body):
+            kept = self.store.remove(kind.kept_as, body)
+        else:
+            kept = self.store.put(kind.kept_as, body)
+        await self.store.settled()
+        return kept
+
+    def _check_namespace(self, kind: Kind, namespace: str | None, body: Body) -> None:
+        if not kind.namespaced:
+            return
+        found = self.find(self._namespace, None, namespace or "")
+        if found.deleting:
+            why = (
+                f"unable to create new content in namespace {namespace} "
+                "because it is being terminated"
+            )
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {namespace} is being terminated",
+                "field": "metadata.namespace",
+            }
+            raise forbidden(kind, body["metadata"].get("name", ""), why, [cause])
+
+
+def _only_status(kind: Kind, old: Body, new: Body) -> Body:
+    """The old object with the new status; of Kubernetes' own kinds, labels may change along."""
+    kept = {**old, "metadata": dict(old["metadata"])}
+    kept.pop("status", None)
+    if "status" in new:
+        kept["status"] = new["status"]
+    said = new["metadata"]
+    if said.get("resourceVersion"):
+        kept["metadata"]["resourceVersion"] = said["resourceVersion"]
+    if said.get("uid"):
+        kept["metadata"]["uid"] = said["uid"]
+    for key in ("labels", "annotations") if kind.definition is None else ():
+        kept["metadata"].pop(key, None)
+        if key in said:
+            kept["metadata"][key] = said[key]
+    return kept
+
+
+def _nothing_holds(body: Body) -> bool:
+    """Is nothing left that an object in deletion waits for?"""
+    meta = body["metadata"]
+    if meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
+        return False
+    return not (body["kind"] == "Namespace" and (body.get("spec") or {}).get("finalizers"))

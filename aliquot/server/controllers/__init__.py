@@ -1,0 +1,1 @@
+"""Small controllers: what makes a cluster of objects move by itself."""

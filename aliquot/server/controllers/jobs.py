@@ -1,0 +1,223 @@
+"""Jobs: pods until so many have succeeded, or too many have failed."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
+from aliquot.server.api import Api
+from aliquot.server.budgets import phase, ready
+from aliquot.server.controllers.pods import active, from_template, worth
+from aliquot.server.controllers.worker import Worker
+from aliquot.server.entry import Key
+from aliquot.server.metadata import timestamp
+from aliquot.server.options import DeleteOptions
+from aliquot.server.owned import Owned
+from aliquot.server.window import Change
+
+_JOBS = "jobs.batch"
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_AT_ONCE = 100
+_AFTER_REFUSAL = 2.0
+_BACKOFF = 6
+
+
+class Jobs:
+    """Looks at Jobs, by key."""
+
+    def __init__(self, api: Api, owned: Owned) -> None:
+        self._api, self._owned = api, owned
+        self.worker = Worker(self._look)
+        self._kind, self._pod = api.kind("Job"), api.kind("Pod")
+        self._ended: dict[str, dict[str, dict[str, str]]] = {}
+        """By uid of the job and phase, the pods that ended, with their index."""
+        api.store.listeners.append(self._note)
+        for entry in api.store.all(_JOBS):
+            self.worker.add(entry.key)
+
+    def _note(self, change: Change) -> None:
+        if change.storage == _JOBS:
+            self.worker.add(change.entry.key)
+            if change.type == "DELETED":
+                self._ended.pop(change.entry.uid, None)
+        elif change.storage == "pods":
+            for uid in change.entry.owners:
+                place = self._owned.place(uid)
+                if place is not None and place[0] == _JOBS:
+                    self.worker.add(place[1])
+
+    async def _look(self, key: Key) -> float | None:
+        found = self._api.store.get(_JOBS, *key)
+        if found is None:
+            return None
+        body = found.read()
+        before = body.get("status") or {}
+        if _finished(before):
+            return await self._expire(key, body)
+        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
+        succeeded, failed = self._count(found.uid, before, pods)
+        there = [pod for pod in pods if active(pod)]
+        refused = None
+        if not found.deleting:
+            verdict = _verdict(body, len(succeeded), len(failed))
+            wanted = 0 if verdict else _wanted(body, len(succeeded))
+            await self._drop(there, len(there) - wanted)
+            refused = await self._make(body, wanted - len(there), there, succeeded)
+        else:
+            verdict = ""
+        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
+        there = [pod for pod in pods if active(pod)]
+        await self._tell(key, body, there, (len(succeeded), len(failed)), verdict)
+        return _AFTER_REFUSAL if refused is not None else None
+
+    def _count(
+        self, uid: str, before: Body, pods: list[Body]
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """The pods that have ended, those that are gone by now included."""
+        known = self._ended.get(uid)
+        new = known is None
+        if known is None:
+            known = self._ended[uid] = {"Succeeded": {}, "Failed": {}}
+        for pod in pods:
+            if phase(pod) in known:
+                index = (pod["metadata"].get("annotations") or {}).get(_INDEX, "")
+                known[phase(pod)][pod["metadata"]["uid"]] = index
+        if new:
+            for word, key in (("Succeeded", "succeeded"), ("Failed", "failed")):
+                for number in range(before.get(key, 0) - len(known[word])):
+                    known[word][f"before-{number}"] = ""
+        return known["Succeeded"], known["Failed"]
+
+    async def _make(
+        self, body: Body, count: int, there: list[Body], succeeded: dict[str, str]
+    ) -> RefusalError | None:
+        if count <= 0:
+            return None
+        namespace, template = body["metadata"]["namespace"], body["spec"]["template"]
+        made = []
+        indexes = _free_indexes(body, there, succeeded)
+        for _ in range(min(count, _AT_ONCE)):
+            pod = from_template(body, template)
+            if body["spec"].get("completionMode") == "Indexed":
+                index = str(next(indexes, 0))
+                about = pod["metadata"]
+                about["annotations"] = {**about.get("annotations", {}), _INDEX: index}
+                about["labels"] = {**about.get("labels", {}), _INDEX: index}
+                about["generateName"] = f"{body['metadata']['name']}-{index}-"
+            made.append(self._api.create(self._pod, namespace, pod))
+        for each in await asyncio.gather(*made, return_exceptions=True):
+            if isinstance(each, RefusalError):
+                return each
+            if isinstance(each, BaseException):
+                raise each
+        return None
+
+    async def _drop(self, there: list[Body], count: int) -> None:
+        for pod in sorted(there, key=worth)[: max(count, 0)]:
+            about = pod["metadata"]
+            try:
+                await self._api.delete(
+                    self._pod, about["namespace"], about["name"], DeleteOptions()
+                )
+            except RefusalError as refusal:
+                if refusal.code != 404:
+                    raise
+
+    async def _expire(self, key: Key, body: Body) -> float | None:
+        """A job that is done goes after a while, if it says so."""
+        after = body["spec"].get("ttlSecondsAfterFinished")
+        if after is None or "deletionTimestamp" in body["metadata"]:
+            return None
+        since = max(
+            each["lastTransitionTime"]
+            for each in body["status"]["conditions"]
+            if each["type"] in ("Complete", "Failed")
+        )
+        left: float = after - (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
+        if left > 0:
+            return left
+        options = DeleteOptions(propagation_policy="Foreground")
+        await self._api.delete(self._kind, *key, options)
+        return None
+
+    async def _tell(
+        self, key: Key, body: Body, there: list[Body], ended: tuple[int, int], verdict: str
+    ) -> None:
+        before = body.get("status") or {}
+        status: Body = {}
+        if there:
+            status["active"] = len(there)
+        status["ready"] = sum(ready(pod) for pod in there)
+        for word, count in zip(("succeeded", "failed"), ended, strict=True):
+            if count:
+                status[word] = count
+        if not body["spec"].get("suspend"):
+            status["startTime"] = before.get("startTime") or timestamp()
+        if verdict:
+            status["conditions"] = [*(before.get("conditions") or ()), *_conditions(verdict)]
+            if verdict == "Complete":
+                status["completionTime"] = timestamp()
+
+        def edit(present: Body) -> Body:
+            present["status"] = status
+            return present
+
+        if status != before:
+            await self._api.change(self._kind, *key, edit, "status")
+
+
+def _finished(status: Body) -> bool:
+    return any(
+        each["type"] in ("Complete", "Failed") and each["status"] == "True"
+        for each in status.get("conditions") or ()
+    )
+
+
+def _verdict(body: Body, succeeded: int, failed: int) -> str:
+    """Is it complete, has it failed, or neither?"""
+    spec = body["spec"]
+    completions = spec.get("completions")
+    if completions is not None and succeeded >= completions:
+        return "Complete"
+    if completions is None and succeeded:
+        return "Complete"
+    return "Failed" if failed > spec.get("backoffLimit", _BACKOFF) else ""
+
+
+def _wanted(body: Body, succeeded: int) -> int:
+    """How many pods should be running now."""
+    spec = body["spec"]
+    if spec.get("suspend"):
+        return 0
+    at_once = spec.get("parallelism", 1)
+    completions = spec.get("completions")
+    return int(at_once if completions is None else max(min(at_once, completions - succeeded), 0))
+
+
+def _free_indexes(body: Body, there: list[Body], succeeded: dict[str, str]) -> Iterator[int]:
+    taken = {(pod["metadata"].get("annotations") or {}).get(_INDEX) for pod in there}
+    taken |= set(succeeded.values())
+    return iter(
+        [each for each in range(body["spec"].get("completions") or 0) if str(each) not in taken]
+    )
+
+
+def _conditions(verdict: str) -> list[Body]:
+    now = timestamp()
+    reason, message = {
+        "Complete": ("CompletionsReached", "Reached expected number of succeeded pods"),
+        "Failed": ("BackoffLimitExceeded", "Job has reached the specified backoff limit"),
+    }[verdict]
+    first = "SuccessCriteriaMet" if verdict == "Complete" else "FailureTarget"
+    return [
+        {
+            "type": each,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastProbeTime": now,
+            "lastTransitionTime": now,
+        }
+        for each in (first, verdict)
+    ]

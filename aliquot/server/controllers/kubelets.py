@@ -1,0 +1,180 @@
+"""Kubelets of simulated nodes: they keep their leases, and start, end and stop the pods there."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from aliquot.dialects.documents import Body
+from aliquot.dialects.times import duration
+from aliquot.errors import InputError, RefusalError
+from aliquot.server import simulated
+from aliquot.server.api import Api
+from aliquot.server.budgets import phase
+from aliquot.server.controllers.worker import Worker
+from aliquot.server.entry import Entry, Key
+from aliquot.server.metadata import timestamp
+from aliquot.server.options import DeleteOptions, Preconditions
+from aliquot.server.window import Change
+
+_LEASES = "kube-node-lease"
+_EVERY = 10.0
+_MOST_A_SECOND = 50
+_STARTING = 0.5
+_STOPPING = 1.0
+
+
+class Kubelets:
+    """Looks at pods that are bound to simulated nodes, by key."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.worker = Worker(self._look)
+        self._pod, self._node = api.kind("Pod"), api.kind("Node")
+        self._simulated: set[str] = set()
+        self._addresses = 0
+        self._bound: dict[Key, float] = {}
+        """When pods were first seen on their node."""
+        for entry in api.store.all("nodes"):
+            self._see(entry)
+        for entry in api.store.all("pods"):
+            self._mention(entry)
+        api.store.listeners.append(self._note)
+
+    async def heartbeats(self) -> None:
+        """Renew the lease of every node, again and again."""
+        while True:
+            names = sorted(self._simulated)
+            every = max(_EVERY, len(names) / _MOST_A_SECOND)
+            begin = asyncio.get_running_loop().time()
+            for name in names:
+                try:
+                    await self._renew(name, every)
+                except RefusalError as refusal:
+                    if refusal.code not in (404, 409):
+                        raise
+                await asyncio.sleep(0)
+            took = asyncio.get_running_loop().time() - begin
+            await asyncio.sleep(max(every - took, 1.0) if names else 1.0)
+
+    def _note(self, change: Change) -> None:
+        if change.storage == "nodes":
+            if change.type == "DELETED":
+                self._lose(change.entry.name)
+            else:
+                self._see(change.entry)
+        elif change.storage == "pods":
+            if change.type == "DELETED":
+                self._bound.pop(change.entry.key, None)
+            else:
+                self._mention(change.entry)
+
+    def _see(self, entry: Entry) -> None:
+        if simulated.is_simulated(entry.read()):
+            self._simulated.add(entry.name)
+        else:
+            self._simulated.discard(entry.name)
+
+    def _lose(self, name: str) -> None:
+        """A node goes, and its pods with it."""
+        if name in self._simulated:
+            self._simulated.discard(name)
+            for entry in self._api.store.all("pods"):
+                if entry.head["spec"].get("nodeName") == name:
+                    self.worker.add(entry.key)
+
+    def _mention(self, entry: Entry) -> None:
+        if entry.head["spec"].get("nodeName") in self._simulated:
+            self._bound.setdefault(entry.key, asyncio.get_running_loop().time())
+            self.worker.add(entry.key)
+
+    async def _look(self, key: Key) -> float | None:
+        found = self._api.store.get("pods", *key)
+        if found is None:
+            return None
+        pod = found.read()
+        node = (pod.get("spec") or {}).get("nodeName")
+        if node not in self._simulated:
+            if node and key in self._bound:
+                await self._remove(found, 0)
+            return None
+        if found.deleting:
+            return await self._stop(found, pod)
+        if phase(pod) == "Pending":
+            return await self._start(key, pod)
+        if phase(pod) == "Running":
+            return await self._end(key, pod)
+        return None
+
+    async def _start(self, key: Key, pod: Body) -> float | None:
+        left = self._bound[key] + _STARTING - asyncio.get_running_loop().time()
+        if left > 0:
+            return left
+        self._addresses += 1
+        one, two, three = (
+            self._addresses >> 16 & 255,
+            self._addresses >> 8 & 255,
+            (self._addresses & 255),
+        )
+        status = simulated.started(pod, timestamp(), f"10.{one}.{two}.{three}")
+        await self._tell(key, pod, status)
+        return None
+
+    async def _end(self, key: Key, pod: Body) -> float | None:
+        said = (pod["metadata"].get("annotations") or {}).get(simulated.DURATION)
+        if said is None:
+            return None
+        try:
+            seconds = duration(said, "", "") / 1e9
+        except InputError:
+            return None
+        since = datetime.fromisoformat(pod["status"].get("startTime") or timestamp())
+        left = seconds - (datetime.now(UTC) - since).total_seconds()
+        if left > 0:
+            return left
+        await self._tell(key, pod, simulated.ended(pod, timestamp()))
+        return None
+
+    async def _stop(self, found: Entry, pod: Body) -> float | None:
+        """A pod stops within its grace period, and is gone then."""
+        about = pod["metadata"]
+        grace = about.get("deletionGracePeriodSeconds", 0)
+        until = datetime.fromisoformat(about["deletionTimestamp"])
+        passed = grace - (until - datetime.now(UTC)).total_seconds()
+        if passed < min(_STOPPING, grace):
+            return float(min(_STOPPING, grace) - passed + 0.01)
+        await self._remove(found, 0)
+        return None
+
+    async def _remove(self, found: Entry, grace: int) -> None:
+        options = DeleteOptions(
+            grace_period_seconds=grace, preconditions=Preconditions(uid=found.uid)
+        )
+        try:
+            await self._api.delete(self._pod, found.namespace, found.name, options)
+        except RefusalError as refusal:
+            if refusal.code not in (404, 409):
+                raise
+
+    async def _tell(self, key: Key, pod: Body, status: Body) -> None:
+        uid = pod["metadata"]["uid"]
+
+        def edit(present: Body) -> Body:
+            if present["metadata"]["uid"] == uid:
+                present["status"] = status
+            return present
+
+        await self._api.change(self._pod, *key, edit, "status")
+
+    async def _renew(self, name: str, every: float) -> None:
+        kind = self._api.kind("Lease")
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+        if self._api.store.get(kind.kept_as, _LEASES, name) is None:
+            spec = {"holderIdentity": name, "leaseDurationSeconds": int(every * 4)}
+            body = {"metadata": {"name": name}, "spec": {**spec, "renewTime": now}}
+            await self._api.create(kind, _LEASES, body)
+            return
+
+        def edit(present: Body) -> Body:
+            present["spec"]["renewTime"] = now
+            return present
+
+        await self._api.change(kind, _LEASES, name, edit)

@@ -1,0 +1,51 @@
+"""Pods as their owners see them: made from a template, counted, and picked when too many."""
+
+import copy
+
+from aliquot.dialects.documents import Body
+from aliquot.server.budgets import phase, ready
+
+
+def from_template(owner: Body, template: Body, labels: dict[str, str] | None = None) -> Body:
+    """A new pod of an owner."""
+    written = template.get("metadata") or {}
+    metadata: Body = {
+        key: copy.deepcopy(written[key])
+        for key in ("annotations", "finalizers", "labels")
+        if written.get(key)
+    }
+    if labels:
+        metadata["labels"] = {**metadata.get("labels", {}), **labels}
+    metadata["generateName"] = f"{owner['metadata']['name']}-"
+    metadata["ownerReferences"] = [reference(owner)]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": copy.deepcopy(template.get("spec") or {}),
+    }
+
+
+def reference(owner: Body) -> Body:
+    """What an object says of the owner that controls it."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def active(pod: Body) -> bool:
+    """Is a pod there that neither has ended nor is about to go?"""
+    return phase(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
+
+
+def worth(pod: Body) -> tuple[bool, bool, bool, str]:
+    """Pods that are worth less come first: not bound, not running, not ready, newer."""
+    age = pod["metadata"]["creationTimestamp"]
+    newer = "".join(chr(0x10FFFF - ord(letter)) for letter in age)
+    spec = pod.get("spec") or {}
+    return (bool(spec.get("nodeName")), phase(pod) == "Running", ready(pod), newer)

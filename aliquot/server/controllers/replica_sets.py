@@ -1,0 +1,118 @@
+"""ReplicaSets: so many pods, made when they are missing and deleted when they are too many."""
+
+import asyncio
+
+from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
+from aliquot.server.api import Api
+from aliquot.server.budgets import ready
+from aliquot.server.controllers.pods import active, from_template, worth
+from aliquot.server.controllers.worker import Worker
+from aliquot.server.entry import Key
+from aliquot.server.metadata import timestamp
+from aliquot.server.options import DeleteOptions
+from aliquot.server.owned import Owned
+from aliquot.server.window import Change
+
+_SETS = "replicasets.apps"
+_AT_ONCE = 100
+_AFTER_REFUSAL = 2.0
+
+
+class ReplicaSets:
+    """Looks at ReplicaSets, by key."""
+
+    def __init__(self, api: Api, owned: Owned) -> None:
+        self._api, self._owned = api, owned
+        self.worker = Worker(self._look)
+        self._kind, self._pod = api.kind("ReplicaSet"), api.kind("Pod")
+        api.store.listeners.append(self._note)
+        for entry in api.store.all(_SETS):
+            self.worker.add(entry.key)
+
+    def _note(self, change: Change) -> None:
+        if change.storage == _SETS:
+            self.worker.add(change.entry.key)
+        elif change.storage == "pods":
+            for uid in change.entry.owners:
+                place = self._owned.place(uid)
+                if place is not None and place[0] == _SETS:
+                    self.worker.add(place[1])
+
+    async def _look(self, key: Key) -> float | None:
+        found = self._api.store.get(_SETS, *key)
+        if found is None:
+            return None
+        body = found.read()
+        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
+        there = [pod for pod in pods if active(pod)]
+        wanted = body["spec"].get("replicas", 1)
+        refused: RefusalError | None = None
+        if not found.deleting:
+            refused = await self._make(body, min(wanted - len(there), _AT_ONCE))
+            await self._drop(there, len(there) - wanted)
+        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
+        await self._tell(key, body, [pod for pod in pods if active(pod)], refused)
+        return _AFTER_REFUSAL if refused is not None else None
+
+    async def _make(self, body: Body, count: int) -> RefusalError | None:
+        """Make pods, all at once; what the first refusal says, if there is any."""
+        if count <= 0:
+            return None
+        namespace = body["metadata"]["namespace"]
+        made = [
+            self._api.create(self._pod, namespace, from_template(body, body["spec"]["template"]))
+            for _ in range(count)
+        ]
+        results = await asyncio.gather(*made, return_exceptions=True)
+        for each in results:
+            if isinstance(each, RefusalError):
+                return each
+            if isinstance(each, BaseException):
+                raise each
+        return None
+
+    async def _drop(self, there: list[Body], count: int) -> None:
+        for pod in sorted(there, key=worth)[: max(count, 0)]:
+            metadata = pod["metadata"]
+            try:
+                await self._api.delete(
+                    self._pod, metadata["namespace"], metadata["name"], DeleteOptions()
+                )
+            except RefusalError as refusal:
+                if refusal.code != 404:
+                    raise
+
+    async def _tell(
+        self, key: Key, body: Body, there: list[Body], refused: RefusalError | None
+    ) -> None:
+        """Write how it stands into its status."""
+        able = sum(ready(pod) for pod in there)
+        status: Body = {"replicas": len(there)}
+        if there:
+            status["fullyLabeledReplicas"] = len(there)
+        if able:
+            status |= {"readyReplicas": able, "availableReplicas": able}
+        status["observedGeneration"] = body["metadata"]["generation"]
+        if refused is not None:
+            status["conditions"] = [_failure(refused, (body.get("status") or {}))]
+
+        def edit(present: Body) -> Body:
+            present["status"] = status
+            return present
+
+        if status != body.get("status"):
+            await self._api.change(self._kind, *key, edit, "status")
+
+
+def _failure(refused: RefusalError, before: Body) -> Body:
+    condition = {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "reason": "FailedCreate",
+        "message": refused.message,
+    }
+    for each in before.get("conditions") or ():
+        if each.get("type") == "ReplicaFailure":
+            return {**condition, "lastTransitionTime": each["lastTransitionTime"]}
+    return {**condition, "lastTransitionTime": timestamp()}

@@ -1,0 +1,149 @@
+"""Discovery: which groups, versions and kinds there are, one by one or all in one answer."""
+
+from typing import Any
+
+from aliquot.dialects.documents import Body
+from aliquot.server.kind import Kind
+from aliquot.server.refusals import no_such_path
+from aliquot.server.registry import Registry
+
+_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+_STATUS_VERBS = ["get", "patch", "update"]
+_PARTS: dict[str, tuple[str, str, str, list[str]]] = {
+    "binding": ("", "v1", "Binding", ["create"]),
+    "eviction": ("policy", "v1", "Eviction", ["create"]),
+    "scale": ("autoscaling", "v1", "Scale", _STATUS_VERBS),
+}
+"""Parts of objects that are of a kind of their own."""
+
+
+def groups(registry: Registry) -> dict[str, list[str]]:
+    """Versions by group."""
+    found: dict[str, list[str]] = {}
+    for kind in registry:
+        versions = found.setdefault(kind.group, [])
+        if kind.version not in versions:
+            versions.append(kind.version)
+    return found
+
+
+def core_versions(address: str) -> Body:
+    """What `/api` says."""
+    client = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": client}
+
+
+def group_list(registry: Registry) -> Body:
+    """What `/apis` says."""
+    named = [_group(group, versions) for group, versions in groups(registry).items() if group]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": named}
+
+
+def one_group(registry: Registry, group: str) -> Body:
+    """What `/apis/GROUP` says."""
+    versions = groups(registry).get(group)
+    if not group or not versions:
+        raise no_such_path()
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)}
+
+
+def resources(registry: Registry, group: str, version: str) -> Body:
+    """What `/api/v1` and `/apis/GROUP/VERSION` say."""
+    kinds = [each for each in registry if (each.group, each.version) == (group, version)]
+    if not kinds:
+        raise no_such_path()
+    api_version = f"{group}/{version}" if group else version
+    listed = [line for kind in kinds for line in _legacy(kind)]
+    about = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version}
+    return {**about, "resources": listed}
+
+
+def aggregated(registry: Registry, core: bool, version: str) -> Body:
+    """Everything at once: of the core group, or of all the others."""
+    items = [
+        {
+            "metadata": {"name": group, "creationTimestamp": None},
+            "versions": [
+                {"version": each, "resources": _aggregated(registry, group, each)}
+                | {"freshness": "Current"}
+                for each in versions
+            ],
+        }
+        for group, versions in groups(registry).items()
+        if core == (not group)
+    ]
+    about = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
+    return {**about, "metadata": {}, "items": items}
+
+
+def _group(group: str, versions: list[str]) -> Body:
+    told = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
+    return {"name": group, "versions": told, "preferredVersion": told[0]}
+
+
+def _legacy(kind: Kind) -> list[Body]:
+    about: Body = {
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.name,
+        "verbs": _VERBS,
+    }
+    if kind.short_names:
+        about["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        about["categories"] = list(kind.categories)
+    return [about, *(_legacy_part(kind, part) for part in kind.subresources)]
+
+
+def _legacy_part(kind: Kind, part: str) -> Body:
+    group, version, name, verbs = _part(kind, part)
+    line: Body = {
+        "name": f"{kind.plural}/{part}",
+        "singularName": "",
+        "namespaced": kind.namespaced,
+        "kind": name,
+        "verbs": verbs,
+    }
+    return line | ({"group": group, "version": version} if part in _PARTS and group else {})
+
+
+def _aggregated(registry: Registry, group: str, version: str) -> list[Body]:
+    return [_aggregate(kind) for kind in registry if (kind.group, kind.version) == (group, version)]
+
+
+def _aggregate(kind: Kind) -> Body:
+    line: Body = {
+        "resource": kind.plural,
+        "responseKind": _response_kind(kind.group, kind.version, kind.name),
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "singularResource": kind.singular,
+        "verbs": _VERBS,
+    }
+    if kind.short_names:
+        line["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        line["categories"] = list(kind.categories)
+    if kind.subresources:
+        line["subresources"] = [_aggregate_part(kind, part) for part in kind.subresources]
+    return line
+
+
+def _aggregate_part(kind: Kind, part: str) -> Body:
+    group, version, name, verbs = _part(kind, part)
+    return {
+        "subresource": part,
+        "responseKind": _response_kind(group, version, name),
+        "verbs": verbs,
+    }
+
+
+def _part(kind: Kind, part: str) -> tuple[str, str, str, list[str]]:
+    if part in _PARTS:
+        return _PARTS[part]
+    verbs = {"finalize": ["update"], "log": ["get"]}.get(part, _STATUS_VERBS)
+    return (kind.group, kind.version, kind.name, verbs)
+
+
+def _response_kind(group: str, version: str, name: str) -> dict[str, Any]:
+    return {"group": group, "version": version, "kind": name}

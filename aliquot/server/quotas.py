@@ -1,0 +1,108 @@
+"""ResourceQuotas: a namespace's books, and a no to what they have no room for.
+
+The books are the fold over the objects that are there, kept up to date with every change in the
+same breath, so that two pods that come at once cannot both take the last place.
+"""
+
+from collections import Counter
+
+from aliquot.dialects.documents import Body
+from aliquot.server.kind import Kind
+from aliquot.server.refusals import forbidden
+from aliquot.server.store import Store
+from aliquot.server.usage import Usage, ended, nanos, of_pod, text, unsaid
+from aliquot.server.window import Change
+
+QUOTAS = "resourcequotas"
+_ONE = 10**9
+
+
+class Books:
+    """What the pods of every namespace take."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pods: dict[str, Usage] = {}
+        self._totals: dict[str, Usage] = {}
+        store.listeners.append(self._note)
+        for entry in store.all("pods"):
+            self._book(entry.uid, entry.namespace, entry.read())
+
+    def used(self, namespace: str, word: str) -> int:
+        """What is taken of this in a namespace."""
+        if word in ("configmaps", "secrets", QUOTAS, "serviceaccounts"):
+            return _ONE * len(self._store.all(word, namespace))
+        if word.startswith("count/") and word != "count/pods":
+            return _ONE * len(self._store.all(word.removeprefix("count/"), namespace))
+        return self._totals.get(namespace, Counter())[word]
+
+    def charge(self, kind: Kind, body: Body) -> None:
+        """Refuse a new object that a quota of its namespace has no room for."""
+        namespace = body["metadata"].get("namespace", "")
+        asked = of_pod(body) if kind.word == "Pod" else _counted(kind)
+        for entry in self._store.all(QUOTAS, namespace):
+            quota = entry.read()
+            hard = (quota.get("spec") or {}).get("hard") or {}
+            if kind.word == "Pod" and (silent := unsaid(body, hard)):
+                raise forbidden(kind, body["metadata"]["name"], _must_say(entry.name, silent))
+            over = [
+                word
+                for word in hard
+                if asked[word] and self.used(namespace, word) + asked[word] > nanos(hard[word])
+            ]
+            if over:
+                raise forbidden(
+                    kind,
+                    body["metadata"]["name"],
+                    self._exceeded(entry.name, namespace, hard, asked, sorted(over)),
+                )
+
+    def status(self, namespace: str, hard: Body) -> Body:
+        """How a quota stands."""
+        used = {word: text(self.used(namespace, word), hard[word]) for word in hard if known(word)}
+        return {"hard": hard, "used": used}
+
+    def _exceeded(
+        self, name: str, namespace: str, hard: Body, asked: Usage, over: list[str]
+    ) -> str:
+        requested = ",".join(f"{word}={text(asked[word], hard[word])}" for word in over)
+        used = ",".join(f"{w}={text(self.used(namespace, w), hard[w])}" for w in over)
+        limited = ",".join(f"{word}={hard[word]}" for word in over)
+        return f"exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}"
+
+    def _note(self, change: Change) -> None:
+        if change.storage != "pods":
+            return
+        entry = change.entry
+        was_there = entry.uid in self._pods
+        is_there = change.type != "DELETED" and entry.head["status"].get("phase") not in (
+            "Succeeded",
+            "Failed",
+        )
+        if was_there and not is_there:
+            self._totals[entry.namespace] -= self._pods.pop(entry.uid)
+        elif is_there and (not was_there or change.old is None):
+            self._book(entry.uid, entry.namespace, entry.read())
+
+    def _book(self, uid: str, namespace: str, pod: Body) -> None:
+        if not ended(pod):
+            self._pods[uid] = usage = of_pod(pod)
+            self._totals.setdefault(namespace, Counter()).update(usage)
+
+
+def known(word: str) -> bool:
+    """Is this something that is counted here? Quotas carry other words, too."""
+    return (
+        word in ("pods", "cpu", "memory", "ephemeral-storage", "configmaps", "secrets", QUOTAS)
+        or word.startswith(("requests.", "limits.", "count/", "hugepages-"))
+        or word == "serviceaccounts"
+    )
+
+
+def _counted(kind: Kind) -> Usage:
+    return Counter({f"count/{kind.resource}": _ONE, kind.plural: 0 if kind.group else _ONE})
+
+
+def _must_say(name: str, silent: dict[str, list[str]]) -> str:
+    said = [f"{word} for: {','.join(sorted(names))}" for word, names in sorted(silent.items())]
+    return f"failed quota: {name}: must specify {'; '.join(said)}"

@@ -1,0 +1,34 @@
+"""JSON values: copying and comparing them, without what Python would mix up."""
+
+from typing import Any
+
+
+def fresh(value: Any) -> Any:
+    """The same value, sharing nothing with it that could be changed."""
+    if isinstance(value, dict):
+        return {key: fresh(each) for key, each in value.items()}
+    return [fresh(each) for each in value] if isinstance(value, list) else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Are two values equal in JSON, where `true` is not 1?"""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def type_name(value: Any) -> str:
+    """What JSON Schema calls the type of a value."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    names = {dict: "object", list: "array", str: "string", int: "integer", float: "number"}
+    return names[type(value)]
+
+
+def seek(value: Any, *words: str) -> Any:
+    """What stands at a path; None if there is nothing, or no way to it."""
+    for word in words:
+        value = value.get(word) if isinstance(value, dict) else None
+    return value

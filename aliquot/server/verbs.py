@@ -1,0 +1,207 @@
+"""Verbs as HTTP has them: method, path and query to what is done, and back to an answer."""
+
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from aliquot.dialects.documents import Body
+from aliquot.errors import RefusalError
+from aliquot.server import bodies, forms, patches, showing, watching
+from aliquot.server.answers import answer
+from aliquot.server.api import Api
+from aliquot.server.entry import Entry
+from aliquot.server.kind import Kind
+from aliquot.server.listing import Pages
+from aliquot.server.options import delete_options, write_options
+from aliquot.server.parts import Parts
+from aliquot.server.refusals import bad_request, expired, method_not_allowed, success
+from aliquot.server.selection import Selection, selection
+from aliquot.server.target import Target
+
+_TRUE = ("true", "1", "True")
+
+
+class Verbs:
+    """Requests about objects."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self._pages = Pages()
+        self._parts = Parts(api)
+
+    async def answer(self, request: web.BaseRequest, at: Target) -> web.StreamResponse:
+        """Do what a request asks for."""
+        if at.subresource and at.subresource != "status":
+            return await self._parts.answer(request, at)
+        match request.method, bool(at.name):
+            case "GET" | "HEAD", True if not _watches(request.query):
+                return await self._get(request, at)
+            case "GET" | "HEAD", _:
+                if _watches(request.query):
+                    return await self._watch(request, at)
+                return await self._list(request, at)
+            case "POST", False:
+                return await self._create(request, at)
+            case "PUT", True:
+                return await self._replace(request, at)
+            case "PATCH", True:
+                return await self._patch(request, at)
+            case "DELETE", True if not at.subresource:
+                return await self._delete(request, at)
+            case "DELETE", False:
+                return await self._delete_collection(request, at)
+        raise method_not_allowed()
+
+    async def _get(self, request: web.BaseRequest, at: Target) -> web.Response:
+        how = showing.manner(request.headers.get("Accept", ""))
+        found = await self.api.get(at.kind, at.namespace, at.name)
+        return answer(showing.one(at.kind, found, how))
+
+    async def _list(self, request: web.BaseRequest, at: Target) -> web.Response:
+        how = showing.manner(request.headers.get("Accept", ""))
+        query, limit = request.query, _number(request.query, "limit")
+        chosen = _selection(at, query)
+        about = (at, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        if token := query.get("continue"):
+            if query.get("resourceVersion", "0") != "0":
+                raise bad_request("specifying resource version is not allowed when using continue")
+            entries, metadata = self._pages.next(token, limit, about)
+        else:
+            self._check_version(query)
+            found, version = self.api.select(at.kind, chosen), self.api.store.version
+            await self.api.store.settled()
+            entries, metadata = self._pages.first(found, version, limit, about)
+        return answer(showing.many(at.kind, entries, how, metadata))
+
+    async def _watch(self, request: web.BaseRequest, at: Target) -> web.StreamResponse:
+        query = request.query
+        watch = watching.Watch(
+            kind=at.kind,
+            selection=_selection(at, query),
+            version=_number(query, "resourceVersion"),
+            seconds=watching.patience(query.get("timeoutSeconds", "")),
+            bookmarks=query.get("allowWatchBookmarks") in _TRUE,
+            initial=_initial(at.kind, query),
+            manner=showing.manner(request.headers.get("Accept", "")),
+        )
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        async for text in watching.lines(self.api.store, watch):
+            if text:
+                await response.write(text)
+        return response
+
+    async def _create(self, request: web.BaseRequest, at: Target) -> web.Response:
+        how = showing.manner(request.headers.get("Accept", ""))
+        body = forms.kept(at.kind, _object(await bodies.decoded(request)))
+        options = write_options(request.query)
+        if at.kind.namespaced and at.namespace is None:
+            raise method_not_allowed()
+        made = await self.api.create(
+            forms.keeper(at.kind, self.api.registry), at.namespace, body, options
+        )
+        return answer(showing.one(at.kind, made, how), 201)
+
+    async def _replace(self, request: web.BaseRequest, at: Target) -> web.Response:
+        how = showing.manner(request.headers.get("Accept", ""))
+        body = forms.kept(at.kind, _object(await bodies.decoded(request)))
+        kind = forms.keeper(at.kind, self.api.registry)
+        options = write_options(request.query)
+        kept = await self.api.replace(kind, at.namespace, at.name, body, at.subresource, options)
+        return answer(showing.one(at.kind, kept, how))
+
+    async def _patch(self, request: web.BaseRequest, at: Target) -> web.Response:
+        how = showing.manner(request.headers.get("Accept", ""))
+        apply = patches.patch(at.kind, bodies.media_type(request), await bodies.read(request))
+        kind = forms.keeper(at.kind, self.api.registry)
+
+        def edit(body: Body) -> Body:
+            return forms.kept(at.kind, apply(forms.turned(at.kind, body)))
+
+        options = write_options(request.query)
+        kept = await self.api.change(kind, at.namespace, at.name, edit, at.subresource, options)
+        return answer(showing.one(at.kind, kept, how))
+
+    async def _delete(self, request: web.BaseRequest, at: Target) -> web.Response:
+        how = showing.manner(request.headers.get("Accept", ""))
+        options = delete_options(request.query, await bodies.decoded(request))
+        last, gone = await self.api.delete(at.kind, at.namespace, at.name, options)
+        if gone and at.kind.word not in _SHOWN_WHEN_GONE:
+            return answer(success(at.kind, last.name, last.uid))
+        return answer(showing.one(at.kind, last, how))
+
+    async def _delete_collection(self, request: web.BaseRequest, at: Target) -> web.Response:
+        if at.kind.namespaced and at.namespace is None:
+            raise method_not_allowed()
+        options = delete_options(request.query, await bodies.decoded(request))
+        left: list[Entry] = []
+        for each in self.api.select(at.kind, _selection(at, request.query)):
+            try:
+                last, _ = await self.api.delete(at.kind, at.namespace, each.name, options)
+            except RefusalError as refusal:
+                if refusal.code != 404:
+                    raise
+            else:
+                left.append(last)
+        metadata = {"resourceVersion": str(self.api.store.version)}
+        return answer(showing.many(at.kind, left, "whole", metadata))
+
+    def _check_version(self, query: Mapping[str, str]) -> None:
+        """Is the version that a list asks for one that can be had?"""
+        wanted, how = _number(query, "resourceVersion"), query.get("resourceVersionMatch", "")
+        if how not in ("", "Exact", "NotOlderThan") or (how and not query.get("resourceVersion")):
+            raise bad_request(
+                "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            )
+        now = self.api.store.version
+        if wanted > now:
+            details = {
+                "causes": [
+                    {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+                ],
+                "retryAfterSeconds": 1,
+            }
+            message = f"Timeout: Too large resource version: {wanted}, current: {now}"
+            raise RefusalError(504, "Timeout", message, details)
+        exact = how == "Exact" or (not how and query.get("limit") and wanted)
+        if exact and wanted and wanted != now:
+            raise expired(f"The provided resource version is no longer there: {wanted} ({now})")
+
+
+_SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})
+
+
+def _watches(query: Mapping[str, str]) -> bool:
+    return query.get("watch") in _TRUE
+
+
+def _selection(at: Target, query: Mapping[str, str]) -> Selection:
+    fields = query.get("fieldSelector", "")
+    if at.name:
+        fields = ",".join(filter(None, (fields, f"metadata.name={at.name}")))
+    return selection(at.kind, at.namespace, query.get("labelSelector", ""), fields)
+
+
+def _number(query: Mapping[str, str], key: str) -> int:
+    text = query.get(key) or "0"
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise bad_request(f"{key}: Invalid value: {text[:50]!r}: must be a whole number")
+    return int(text)
+
+
+def _initial(kind: Kind, query: Mapping[str, str]) -> bool:
+    if "sendInitialEvents" not in query:
+        if query.get("resourceVersionMatch"):
+            raise bad_request(
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            )
+        return False
+    if query.get("resourceVersionMatch") != "NotOlderThan":
+        raise bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+    return query["sendInitialEvents"] in _TRUE
+
+
+def _object(body: object) -> Body:
+    if not isinstance(body, dict):
+        raise bad_request("an object is expected in the body")
+    return body
