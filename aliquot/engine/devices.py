@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.gpu_objects import NOTHING, WHOLE, Device, GpuAmount, GpuAsk
 from aliquot.engine.nodes import Nodes
+from aliquot.engine.quantity import LIMIT
 
 DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
 
@@ -205,7 +206,8 @@ class Devices:
         for i, (used, there_is, says) in enumerate(_LOADS):
             has, taken = facts[there_is], facts[used]
             if not ask.whole:
-                able &= has - taken >= ask.request[i] - (-has * ask.request_part[i] // WHOLE)
+                asked = min(ask.request[i], LIMIT)
+                able &= has - taken >= asked - (-has * ask.request_part[i] // WHOLE)
             load += says * np.minimum(taken * _PERCENT // np.maximum(has, 1), _PERCENT)
         if ask.whole:
             able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
