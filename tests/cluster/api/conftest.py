@@ -109,7 +109,8 @@ def _define(api: Wire) -> None:
 def established(api: Wire, definition: Body) -> bool:
     """Is what this definition defines served?"""
     conditions = api.again(definition).get("status", {}).get("conditions") or []
-    plural = definition["spec"]["names"]["plural"]
+    spec = definition["spec"]
+    where = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
     return ("Established", "True") in {(c["type"], c["status"]) for c in conditions} and (
-        api.get(f"/apis/suite.aliquot.dev/v1/{plural}").code == 200
+        api.get(where).code == 200
     )

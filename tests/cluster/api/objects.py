@@ -28,7 +28,6 @@ _PATHS = {
     "Secret": ("v1", "secrets"),
     "Service": ("v1", "services"),
     "ServiceAccount": ("v1", "serviceaccounts"),
-    "StatefulSet": ("apps/v1", "statefulsets"),
     "Widget": ("suite.aliquot.dev/v1", "widgets"),
 }
 _CLUSTER = {"CustomResourceDefinition", "Gadget", "Namespace", "Node", "PriorityClass"}
@@ -84,6 +83,11 @@ def deployment(namespace: str, name: str, kind: str = "Deployment", **fields: An
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
     spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
     return thing(kind, namespace, name, spec=spec, **fields)
+
+
+def job(namespace: str, name: str) -> Body:
+    spec = {"restartPolicy": "Never", "containers": [container()]}
+    return thing("Job", namespace, name, spec={"template": {"spec": spec}})
 
 
 def node(name: str, cpu: str = "8", **fields: Any) -> Body:

@@ -6,6 +6,7 @@ from tests.cluster.api.objects import (
     config_map,
     delete_options,
     deployment,
+    job,
     path,
     path_of,
     pod,
@@ -152,6 +153,14 @@ def test_dependents_are_left_to_a_finalizer(
     assert said["metadata"]["finalizers"] == [finalizer]
     assert said["metadata"]["deletionTimestamp"]
     assert said["metadata"]["deletionGracePeriodSeconds"] == 0
+
+
+def test_jobs_leave_their_pods_behind_by_an_old_custom(api: Wire, ns: str) -> None:
+    made = api.made(job(ns, "owner"))
+    said = api.delete(path_of(made)).done()
+    assert said["metadata"]["finalizers"] == ["orphan"]
+    api.delete(path_of(api.made(job(ns, "other"))), propagationPolicy="Background").done()
+    assert api.gone(job(ns, "other"))
 
 
 def test_background_deletion_leaves_no_finalizer(api: Wire, ns: str) -> None:

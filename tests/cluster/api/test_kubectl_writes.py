@@ -106,12 +106,12 @@ def test_create_by_words(kubectl: Kubectl, api: Wire, ns: str, unique: Unique) -
     name = unique("made")
     kubectl("create", "namespace", name)
     kubectl("create", "configmap", "c", "--from-literal=a=b")
-    kubectl("create", "deployment", "d", "--image=image.invalid/a:1", "--replicas=3")
-    kubectl("create", "quota", "q", "--hard=pods=3")
+    kubectl("create", "deployment", "d", "--image=image.invalid/a:1", "--replicas=1")
+    kubectl("create", "quota", "q", "--hard=pods=30")
     kubectl("create", "priorityclass", name, "--value=5")
     kubectl("run", "r", "--image=image.invalid/a:1")
     assert api.get(path("ConfigMap", ns, "c")).done()["data"] == {"a": "b"}
-    assert api.get(path("Deployment", ns, "d")).done()["spec"]["replicas"] == 3
+    assert api.get(path("Deployment", ns, "d")).done()["spec"]["replicas"] == 1
     assert api.get(path("Pod", ns, "r")).done()["metadata"]["labels"] == {"run": "r"}
 
 
@@ -228,8 +228,9 @@ def test_drain(kubectl: Kubectl, api: Wire, ns: str, worker: Body) -> None:
     assert refused.code == 1
     assert "cannot delete Pods that declare no controller" in refused.err
     kubectl("drain", name, "--force", "--timeout=10s")
-    left = api.get(path("Pod", ns)).done()["items"]
-    assert left == [{k: v for k, v in elsewhere.items() if k not in ("kind", "apiVersion")}]
+    (left,) = api.get(path("Pod", ns)).done()["items"]
+    assert left["metadata"]["uid"] == elsewhere["metadata"]["uid"]
+    assert "deletionTimestamp" not in left["metadata"]
     assert api.again(worker)["spec"]["unschedulable"] is True
 
 

@@ -72,7 +72,8 @@ def test_finalizing_ends_it(api: Wire, ns: str) -> None:
     answer = api.get(path("Namespace", "", ns))
     if answer.code == 200:
         body = {**answer.body, "spec": {"finalizers": []}}
-        api.put(path("Namespace", "", ns, "finalize"), body).done()
+        answer = api.put(path("Namespace", "", ns, "finalize"), body)
+        assert answer.code in (200, 404, 409), "a controller may be faster"
     eventually(lambda: api.get(path("Namespace", "", ns)).code == 404)
 
 

@@ -17,6 +17,7 @@ from tests.cluster.api.objects import (
     pod,
     priority_class,
     quota,
+    thing,
 )
 from tests.cluster.api.wire import Body, Wire
 
@@ -275,6 +276,12 @@ _INVALID: dict[str, tuple[Body, str, str, str]] = {
         "spec.template.metadata.labels",
         "FieldValueInvalid",
         "`selector` does not match template `labels`",
+    ),
+    "a job that runs for ever": (
+        thing("Job", "ns", "a", spec={"template": {"spec": {"containers": [container()]}}}),
+        "spec.template.spec.restartPolicy",
+        "FieldValueRequired",
+        'valid values: "OnFailure", "Never"',
     ),
     "fewer than none": (
         deployment("ns", "a") | {"spec": deployment("ns", "a")["spec"] | {"replicas": -1}},

@@ -6,7 +6,7 @@ from tests.cluster.api.objects import deployment, path_of, widget
 from tests.cluster.api.wire import Body, Wire
 
 
-@pytest.fixture(params=["Deployment", "ReplicaSet", "StatefulSet"])
+@pytest.fixture(params=["Deployment", "ReplicaSet"])
 def scaled(request: pytest.FixtureRequest, api: Wire, ns: str) -> Body:
     return api.made(deployment(ns, "web", request.param))
 
@@ -15,18 +15,21 @@ def test_it_is_read(api: Wire, scaled: Body) -> None:
     scale = api.again(scaled, "scale")
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
     assert scale["spec"] == {"replicas": 2}
-    assert scale["status"] == {"replicas": 0, "selector": "app=web"}
-    for same in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp"):
+    assert scale["status"]["selector"] == "app=web"
+    assert scale["status"]["replicas"] <= 2
+    for same in ("name", "namespace", "uid", "creationTimestamp"):
         assert scale["metadata"][same] == scaled["metadata"][same]
 
 
 def test_it_is_put(api: Wire, scaled: Body) -> None:
     scale = api.again(scaled, "scale")
+    del scale["metadata"]["resourceVersion"]
     done = api.put(path_of(scaled) + "/scale", {**scale, "spec": {"replicas": 5}}).done()
     assert (done["kind"], done["spec"]) == ("Scale", {"replicas": 5})
     after = api.again(scaled)
     assert (after["spec"]["replicas"], after["metadata"]["generation"]) == (5, 2)
-    api.put(path_of(scaled) + "/scale", {**scale, "spec": {"replicas": 6}}).refused(409, "Conflict")
+    scale["metadata"]["resourceVersion"] = scaled["metadata"]["resourceVersion"]
+    api.put(path_of(scaled) + "/scale", scale).refused(409, "Conflict")
 
 
 @pytest.mark.parametrize("form", ["merge", "strategic"])

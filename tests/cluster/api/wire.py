@@ -4,8 +4,9 @@ The client's own classes drop what they do not know and hide the rest; a test of
 see the bodies themselves.
 """
 
+import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,6 +149,16 @@ class Wire:
     def again(self, body: Body, subresource: str = "") -> Body:
         """The same object, read anew."""
         return self.get(path_of(body) + (f"/{subresource}" if subresource else "")).done()
+
+    def rewrite(self, body: Body, change: Callable[[Body], None]) -> tuple[Body, Body]:
+        """Read, change and write an object as clients do: again if somebody came in between."""
+        while True:
+            before = self.again(body)
+            wanted = copy.deepcopy(before)
+            change(wanted)
+            answer = self.put(path_of(body), wanted)
+            if answer.code != 409:
+                return before, answer.done()
 
     def gone(self, body: Body) -> bool:
         """Is there no such object (any more)?"""
