@@ -36,11 +36,11 @@ class PatchError(AliquotError):
     """A patch that cannot be used; by itself, because it cannot be read."""
 
 
-class PatchMisfit(PatchError):
+class PatchMisfitError(PatchError):
     """A patch that makes sense, but not for the object that it is for."""
 
 
-class UnsupportedPatch(AliquotError):
+class UnsupportedPatchError(AliquotError):
     """A way of patching that the kind of object does not have."""
 
 

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 _ROOTS = {
     "v1": (
@@ -34,6 +35,7 @@ _FIELD = re.compile(
 _MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r'json:",inline"[^`]*protobuf:"bytes,\d+,opt,name=(\w+)')
 _POINTER = re.compile(r'^\s+\w+\s+\*[^`]*`[^`]*protobuf:"[^"]*name=(\w+)', re.MULTILINE)
+_NAMED = re.compile(r'json:"(\w+)[^`]*protobuf:"[^"]*name=(\w+)')
 _STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 
@@ -42,11 +44,16 @@ def main(checkout: Path) -> None:
     messages = {}
     for proto in checkout.glob("staging/src/k8s.io/api*/**/generated.proto"):
         package = str(proto.parent.relative_to(checkout / "staging/src/k8s.io")).replace("/", ".")
-        inline, pointers = (_tagged(proto.parent, each) for each in (_INLINE, _POINTER))
+        inline, pointers, names = (
+            _tagged(proto.parent, each) for each in (_INLINE, _POINTER, _NAMED)
+        )
         for name, text in _MESSAGE.findall(proto.read_text()):
-            messages[f"{package}.{name}"] = _fields(
-                package, text, inline.get(name, set()), pointers.get(name, set())
-            )
+            fields = _fields(package, text, inline.get(name, set()), pointers.get(name, set()))
+            in_json = {said: word for word, said in names.get(name, ())}
+            messages[f"{package}.{name}"] = {
+                number: (in_json.get(field, field), kind, how)
+                for number, (field, kind, how) in fields.items()
+            }
     roots, wanted = {}, []
     for api_version, (package, names) in _ROOTS.items():
         for name in names.split():
@@ -91,7 +98,7 @@ def _fields(
     return found
 
 
-def _tagged(folder: Path, pattern: re.Pattern[str]) -> dict[str, set[str]]:
+def _tagged(folder: Path, pattern: re.Pattern[str]) -> dict[str, set[Any]]:
     return {
         name: set(pattern.findall(text))
         for file in folder.glob("*types*.go")

@@ -15,6 +15,7 @@ from aliquot.server.running import Settings, running
 
 @click.command()
 @click.option("--no-scheduler", is_flag=True, help="Leave pods for another scheduler to bind.")
+@click.option("--no-controllers", is_flag=True, help="Leave objects alone: the bare API server.")
 @click.option(
     "--nodes",
     default="8x8",
@@ -28,6 +29,7 @@ from aliquot.server.running import Settings, running
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Keep objects here.")
 def up(
     no_scheduler: bool,
+    no_controllers: bool,
     nodes: str,
     gpu_model: str,
     host: str,
@@ -37,7 +39,7 @@ def up(
 ) -> None:
     """Start a Kubernetes API server with simulated nodes, and stop it on Ctrl-C."""
     given = tuple(_nodes(nodes, gpu_model))
-    settings = Settings(data_dir, kubeconfig, host, port, given)
+    settings = Settings(data_dir, kubeconfig, host, port, not no_controllers, given)
     asyncio.run(_run(settings))
 
 

@@ -3,9 +3,9 @@
 from aiohttp import web
 
 from aliquot import __version__
-from aliquot.server import discovery
+from aliquot.server import discovery, openapi
 from aliquot.server.answers import answer
-from aliquot.server.refusals import method_not_allowed
+from aliquot.server.refusals import method_not_allowed, no_such_path
 from aliquot.server.registry import Registry
 
 _HEALTH = ("healthz", "livez", "readyz")
@@ -28,17 +28,34 @@ def answer_about(request: web.BaseRequest, registry: Registry) -> web.Response |
     parts = request.path.strip("/").split("/")
     first, count = parts[0], len(parts)
     objects = (first == "api" and count > 2) or (first == "apis" and count > 3)
-    if objects or first not in ("", "api", "apis", "version", *_HEALTH):
+    if objects or first not in ("", "api", "apis", "openapi", "version", *_HEALTH):
         return None
     if request.method not in ("GET", "HEAD"):
         raise method_not_allowed()
     if first in _HEALTH:
         return web.Response(text="ok")
     if first == "":
-        return answer({"paths": ["/api", "/apis", "/healthz", "/livez", "/readyz", "/version"]})
+        return answer(
+            {"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]}
+        )
     if first == "version":
         return answer(_VERSION)
+    if first == "openapi":
+        return _schemas(registry, parts[1:])
     return _discovery(request, registry, parts)
+
+
+def _schemas(registry: Registry, parts: list[str]) -> web.Response:
+    """The OpenAPI documents, version 3 only."""
+    if parts == ["v3"]:
+        versions = dict.fromkeys(kind.api_version for kind in registry)
+        return answer(openapi.index(versions, str(registry.edition)))
+    if parts[:1] == ["v3"] and len(parts) > 2:
+        asked = "/".join(parts[2:])
+        kinds = [kind for kind in registry if kind.api_version == asked]
+        if kinds and openapi.path_of(asked) == "/".join(parts[1:]):
+            return answer(openapi.document(asked, kinds))
+    raise no_such_path()
 
 
 def _discovery(request: web.BaseRequest, registry: Registry, parts: list[str]) -> web.Response:

@@ -12,6 +12,7 @@ from aliquot.server.store import Store
 from aliquot.server.webhooks import Question, Webhooks
 
 _ACCOUNT = "default"
+_PATIENCE = 300
 
 
 class Admission:
@@ -26,7 +27,10 @@ class Admission:
         """Let a new object in, perhaps changed."""
         if kind.word == "Pod":
             _account(body)
+            _tolerate(body)
             priorities.resolve(self._store, kind, body)
+        if kind.word == "PriorityClass":
+            priorities.only_default(self._store, kind, body)
         if self._webhooks.any():
             body = await self._ask("CREATE", kind, "", body, None, options)
         return body
@@ -78,6 +82,25 @@ class Admission:
         changed = await self._webhooks.mutate(question)
         await self._webhooks.validate(replace(question, new=changed))
         return changed or {}
+
+
+def _tolerate(pod: Body) -> None:
+    """A pod puts up with trouble of its node for a while."""
+    present = pod["spec"].get("tolerations") or []
+    for trouble in ("not-ready", "unreachable"):
+        key = f"node.kubernetes.io/{trouble}"
+        if not any(_covers(each, key) for each in present):
+            toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+            present = [*present, {**toleration, "tolerationSeconds": _PATIENCE}]
+    pod["spec"]["tolerations"] = present
+
+
+def _covers(toleration: Body, key: str) -> bool:
+    return toleration.get("key") in (None, "", key) and toleration.get("effect") in (
+        None,
+        "",
+        "NoExecute",
+    )
 
 
 def _account(pod: Body) -> None:

@@ -10,7 +10,7 @@ from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server import metadata, rules
 from aliquot.server.admission import Admission
-from aliquot.server.beginnings import begin
+from aliquot.server.beginnings import begin, strip
 from aliquot.server.deletion import Deletion
 from aliquot.server.entry import Entry, tried
 from aliquot.server.kind import Kind
@@ -32,6 +32,7 @@ _BY_VERSION_ONLY = frozenset(
         "ValidatingWebhookConfiguration",
     }
 )
+_THERE_TO_STAY = ("default", "kube-public", "kube-system")
 _TRIES = 20
 _NO_OPTIONS = WriteOptions()
 
@@ -75,7 +76,8 @@ class Api:
         metadata.well_formed(body, kind)
         metadata.born(kind, namespace or "", body)
         self._check_namespace(kind, namespace, body)
-        body = rules.filled(kind, rules.shaped(kind, body, options.strict))
+        strip(kind, body)
+        body = rules.filled(kind, rules.shaped(kind, body, options))
         begin(kind, body)
         body = await self.admission.create(kind, body, options)
         rules.check_new(kind, body)
@@ -139,6 +141,8 @@ class Api:
     ) -> tuple[Entry, bool]:
         """Delete an object: what it is like now, and whether it is gone."""
         found = self.find(kind, namespace, name)
+        if kind.word == "Namespace" and name in _THERE_TO_STAY:
+            raise forbidden(kind, name, "this namespace may not be deleted")
         deletion = Deletion(kind, found, options)
         await self.admission.delete(kind, found, deletion.dry)
         found = self.find(kind, namespace, name)
@@ -157,7 +161,7 @@ class Api:
     ) -> Body:
         """The object as it is to be: what was asked for, within what may be asked for here."""
         metadata.well_formed(new, kind)
-        new = rules.shaped(kind, new, options.strict)
+        new = rules.shaped(kind, new, options)
         if subresource == "status":
             new = _only_status(kind, old, new)
         metadata.carried_over(kind, old, new)

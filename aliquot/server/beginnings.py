@@ -5,20 +5,23 @@ from aliquot.server import definitions
 from aliquot.server.kind import Kind
 
 
+def strip(kind: Kind, body: Body) -> None:
+    """Drop a status that somebody else is to write; a node comes with its own."""
+    if kind.has_status and kind.word != "Node":
+        body.pop("status", None)
+
+
 def begin(kind: Kind, body: Body) -> None:
     """Write the first status, and what else a kind begins with."""
     if kind.word == "Node":
         body.setdefault("status", {})
-        return
-    if kind.has_status:
-        body.pop("status", None)
-    if kind.word == "Namespace":
+    elif kind.word == "Namespace":
         body["spec"] = {"finalizers": ["kubernetes"]}
         body["status"] = {"phase": "Active"}
     elif kind.word == "CustomResourceDefinition":
         definitions.begin(body)
     elif kind.word == "Pod":
-        body["status"] = {"phase": "Pending", "qosClass": quality(body)}
+        _gated(body)
     elif kind.word == "Job":
         _select_own(body)
     elif kind.word in ("Deployment", "ReplicaSet", "ResourceQuota", "PodDisruptionBudget"):
@@ -36,6 +39,18 @@ _FIRST: dict[str, Body] = {
 }
 
 
+def _gated(pod: Body) -> None:
+    """A pod that is not to be scheduled yet says so."""
+    if (pod.get("spec") or {}).get("schedulingGates"):
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+        pod.setdefault("status", {})["conditions"] = [condition]
+
+
 def _select_own(job: Body) -> None:
     """A job selects the pods that carry its uid, which its template is made to give them."""
     job["status"] = {}
@@ -51,23 +66,3 @@ def _select_own(job: Body) -> None:
     }
     template["labels"] = {**(template.get("labels") or {}), **mine}
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": about["uid"]}}
-
-
-def quality(pod: Body) -> str:
-    """The quality of service of a pod: Guaranteed, Burstable or BestEffort."""
-    spec = pod.get("spec") or {}
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    asked = [each.get("resources") or {} for each in containers]
-    if not any(_counted(each.get(word)) for each in asked for word in ("requests", "limits")):
-        return "BestEffort"
-    guaranteed = all(_guaranteed(each) for each in asked)
-    return "Guaranteed" if guaranteed else "Burstable"
-
-
-def _counted(amounts: Body | None) -> Body:
-    return {key: value for key, value in (amounts or {}).items() if key in ("cpu", "memory")}
-
-
-def _guaranteed(resources: Body) -> bool:
-    limits = _counted(resources.get("limits"))
-    return limits.keys() == {"cpu", "memory"} and _counted(resources.get("requests")) == limits

@@ -22,6 +22,7 @@ class _About(msgspec.Struct):
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
+    resource_version: str | None = msgspec.field(default=None, name="resourceVersion")
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
@@ -47,6 +48,8 @@ async def bind(api: Api, kind: Kind, namespace: str, name: str, body: Any) -> Bo
             f"Precondition failed: UID in precondition: {binding.metadata.uid}, "
             f"UID in object meta: {found.uid}",
         )
+    if binding.metadata.resource_version not in (None, "", str(found.version)):
+        raise conflict(kind, name)
     _check_pod(kind, pod)
     pod["spec"]["nodeName"] = binding.target.name
     for key in ("labels", "annotations"):
@@ -62,6 +65,15 @@ async def bind(api: Api, kind: Kind, namespace: str, name: str, body: Any) -> Bo
         "status": "Success",
         "code": 201,
     }
+
+
+def named(body: Any) -> str:
+    """The pod that a Binding is about, where the path does not say so."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise bad_request("a Binding needs the name of its pod")
+    return name
 
 
 def _check(binding: _Binding, name: str) -> None:

@@ -16,6 +16,7 @@ from aliquot.server.core_schemas import schema
 from aliquot.server.filling import part, set_missing
 from aliquot.server.pod_defaults import fill_pod, fill_pod_spec
 from aliquot.server.schemas import check
+from aliquot.server.values import without_nulls
 
 
 def fill_defaults(kind: str, body: Body) -> Body:
@@ -23,7 +24,7 @@ def fill_defaults(kind: str, body: Body) -> Body:
 
     One that has not the shape of its kind comes back as it is: the checks say why.
     """
-    filled: Body = _without_nulls(body)
+    filled: Body = without_nulls(body)
     shape = schema(kind)
     if shape is None:
         return filled
@@ -32,14 +33,6 @@ def fill_defaults(kind: str, body: Body) -> Body:
     if fill is not None and not check(shape, filled):
         fill(filled)
     return filled
-
-
-def _without_nulls(value: Any) -> Any:
-    """A copy of a value, of which no field is null."""
-    if isinstance(value, dict):
-        kept = value.items()
-        return {key: _without_nulls(each) for key, each in kept if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def _canonical(shape: Schema, value: Any) -> Any:

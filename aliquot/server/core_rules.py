@@ -36,6 +36,7 @@ from aliquot.server.plain_rules import (
 from aliquot.server.pod_rules import check_pod, check_pod_update
 from aliquot.server.schemas import check
 from aliquot.server.shapes import METADATA
+from aliquot.server.values import without_nulls
 from aliquot.server.workload_rules import (
     check_deployment,
     check_job,
@@ -51,18 +52,20 @@ _ANY = {"type": "object", "properties": {"metadata": METADATA}}
 
 def check_create(kind: str, body: Body) -> list[Cause]:
     """All that is wrong with an object to be made."""
-    return _misshapen(kind, body) or _wrong(kind, body)
+    said = without_nulls(body)
+    return _misshapen(kind, said) or _wrong(kind, said)
 
 
 def check_update(kind: str, old: Body, new: Body) -> list[Cause]:
     """All that is wrong with a change: what must have stayed, and what the object becomes."""
-    misshapen = _misshapen(kind, new)
+    was, said = without_nulls(old), without_nulls(new)
+    misshapen = _misshapen(kind, said)
     if misshapen:
         return misshapen
-    before, after = (each.get("metadata") or {} for each in (old, new))
+    before, after = (each.get("metadata") or {} for each in (was, said))
     rules = _UPDATE.get(kind)
-    stayed = rules(old, new) if rules is not None else ()
-    return [*check_metadata_update(before, after), *stayed, *_wrong(kind, new)]
+    stayed = rules(was, said) if rules is not None else ()
+    return [*check_metadata_update(before, after), *stayed, *_wrong(kind, said)]
 
 
 def _misshapen(kind: str, body: Any) -> list[Cause]:

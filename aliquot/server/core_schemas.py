@@ -6,6 +6,7 @@ clients get them as OpenAPI. A field not named here is kept as it is.
 """
 
 from aliquot.dialects.schema import (
+    QUANTITY_PATTERN,
     Schema,
     anything,
     conditions,
@@ -29,7 +30,23 @@ _WORDS = mapped(text())
 
 def schema(kind: str) -> Schema | None:
     """The shape of a kind by its word; None if it is not one of these."""
-    return _SCHEMAS.get(kind)
+    return _AS_READ.get(kind)
+
+
+def _as_read(shape: Schema) -> Schema:
+    """The shape as Kubernetes reads it: null is as good as absent, amounts may be plain numbers."""
+    if shape.get("pattern") == QUANTITY_PATTERN:
+        either = {"oneOf": [{"type": "string"}, {"type": "number"}], "pattern": QUANTITY_PATTERN}
+        return {"description": shape.get("description", ""), "nullable": True, **either}
+    read = {**shape, "nullable": True}
+    if "properties" in shape:
+        inner = shape["properties"].items()
+        read["properties"] = {name: _as_read(each) for name, each in inner}
+    if "additionalProperties" in shape:
+        read["additionalProperties"] = _as_read(shape["additionalProperties"])
+    if "items" in shape:
+        read["items"] = {**_as_read(shape["items"]), "nullable": False}
+    return read
 
 
 def _kind(about: str, /, **parts: Schema) -> Schema:
@@ -47,6 +64,16 @@ def _part(about: str = "", /, **parts: Schema) -> Schema:
     return open_ended(record(parts, description=about))
 
 
+_REFERENCE = _part(
+    "The object.",
+    apiVersion=text(),
+    kind=text(),
+    namespace=text(),
+    name=text(),
+    uid=text(),
+    resourceVersion=text(),
+    fieldPath=text(),
+)
 _CONDITIONS = merged(conditions(), "type")
 _TEMPLATE = _part("What its pods look like.", metadata=METADATA, spec=POD_SPEC)
 _RULE = open_ended(
@@ -156,20 +183,21 @@ _SCHEMAS: dict[str, Schema] = {
     ),
     "Event": _kind(
         "Something that happened to an object.",
-        involvedObject=anything("The object."),
+        involvedObject=_REFERENCE,
+        regarding=_REFERENCE,
         reason=text("What happened, in one word."),
         message=text("What happened, in a sentence."),
         type=text("Normal or Warning."),
         count=whole("How often."),
-        source=anything("Who says so."),
+        source=_part("Who says so.", component=text(), host=text()),
         firstTimestamp=moment(),
         lastTimestamp=moment(),
         eventTime=moment(),
         reportingComponent=text("Who says so."),
         reportingInstance=text(),
         action=text("What was done about it."),
-        related=anything(),
-        series=anything(),
+        related=_REFERENCE,
+        series=_part("How often it went on.", count=whole(), lastObservedTime=moment()),
     ),
     "Job": _kind(
         "Pods that run to their end.",
@@ -248,7 +276,15 @@ _SCHEMAS: dict[str, Schema] = {
             phase=text(),
             conditions=_CONDITIONS,
             addresses=merged(listed(_part(type=text(), address=text())), "type"),
-            nodeInfo=anything(),
+            nodeInfo=_part(
+                "What it is made of.",
+                architecture=text(),
+                containerRuntimeVersion=text(),
+                kernelVersion=text(),
+                kubeletVersion=text(),
+                operatingSystem=text(),
+                osImage=text(),
+            ),
             images=listed(anything()),
         ),
     ),
@@ -364,3 +400,4 @@ _SCHEMAS: dict[str, Schema] = {
         webhooks=_WEBHOOKS,
     ),
 }
+_AS_READ = {kind: {**_as_read(shape), "nullable": False} for kind, shape in _SCHEMAS.items()}

@@ -80,9 +80,13 @@ class Entry:
 
 def entry(storage: str, body: Body, version: int) -> Entry:
     """Keep an object at this version, which is written into it."""
-    metadata = body["metadata"]
-    metadata["resourceVersion"] = str(version)
-    return _made(storage, body, version, _encode(body))
+    body["metadata"]["resourceVersion"] = str(version)
+    return _made(storage, body, version, _encode(_ordered(body)))
+
+
+def _ordered(body: Body) -> Body:
+    """The object with its kind first, where lists leave it out."""
+    return {"apiVersion": body["apiVersion"], "kind": body["kind"], **body}
 
 
 def tried(storage: str, body: Body) -> Entry:

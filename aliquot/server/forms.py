@@ -7,8 +7,10 @@ The versions of a CustomResourceDefinition differ in nothing but their name.
 import msgspec
 
 from aliquot.dialects.documents import Body
+from aliquot.server.causes import required
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
+from aliquot.server.refusals import invalid
 from aliquot.server.registry import Registry
 
 _CORE_TO_NEW = {
@@ -29,6 +31,15 @@ def kept(kind: Kind, body: Body) -> Body:
     if not kind.storage:
         return body
     return {_NEW_TO_CORE.get(key, key): value for key, value in body.items()} | {"apiVersion": "v1"}
+
+
+def check_new(kind: Kind, body: Body) -> None:
+    """What a new object in this form must say, and need not in the form in which it is kept."""
+    if kind.storage:
+        needed = ("reportingComponent", "reportingInstance", "action", "eventTime")
+        causes = [required(_CORE_TO_NEW.get(key, key)) for key in needed if not body.get(key)]
+        if causes:
+            raise invalid(kind, str((body.get("metadata") or {}).get("name", "")), causes)
 
 
 def shown(kind: Kind, entry: Entry) -> bytes:
@@ -57,7 +68,7 @@ def turned(kind: Kind, body: Body) -> Body:
         return body
     if kind.storage:
         body = {_CORE_TO_NEW.get(key, key): value for key, value in body.items()}
-    return {**body, "apiVersion": kind.api_version}
+    return {**body, "apiVersion": kind.api_version, "kind": kind.name}
 
 
 def _differs(kind: Kind) -> bool:

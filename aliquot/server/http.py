@@ -7,7 +7,7 @@ from aiohttp import web
 
 from aliquot.errors import AliquotError, RefusalError
 from aliquot.server import about
-from aliquot.server.answers import answer
+from aliquot.server.answers import answer, as_yaml, wants_yaml
 from aliquot.server.refusals import internal, unauthorized
 from aliquot.server.target import target
 from aliquot.server.verbs import Verbs
@@ -49,7 +49,10 @@ class Front:
         found = about.answer_about(request, self._verbs.api.registry)
         if found is not None:
             return found
-        return await self._verbs.answer(request, target(request.path, self._verbs.api.registry))
+        done = await self._verbs.answer(request, target(request.path, self._verbs.api.registry))
+        if isinstance(done, web.Response) and wants_yaml(request.headers.get("Accept", "")):
+            return as_yaml(done)
+        return done
 
 
 def _said(refusal: RefusalError) -> web.Response:

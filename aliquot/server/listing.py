@@ -13,6 +13,7 @@ from aliquot.dialects.documents import Body
 from aliquot.server.entry import Entry
 from aliquot.server.refusals import bad_request, expired
 
+_MARK = "page-"
 _MOST = 200
 _SECONDS = 300.0
 
@@ -41,6 +42,8 @@ class Pages:
     def next(self, token: str, limit: int, about: object) -> tuple[list[Entry], Body]:
         """The page that a token stands for."""
         rest = self._rests.get(token)
+        if not token.startswith(_MARK):
+            raise bad_request("continue key is not valid: it is none of this server's")
         if rest is None or time.monotonic() - rest.since > _SECONDS:
             raise expired(
                 "The provided continue parameter is too old to display a consistent list result. "
@@ -54,7 +57,7 @@ class Pages:
         end = rest.start + limit if limit else len(rest.entries)
         metadata: Body = {"resourceVersion": str(rest.version)}
         if end < len(rest.entries):
-            metadata["continue"] = token = secrets.token_urlsafe(24)
+            metadata["continue"] = token = _MARK + secrets.token_urlsafe(24)
             metadata["remainingItemCount"] = len(rest.entries) - end
             self._rests[token] = _Rest(rest.entries, end, rest.version, rest.about, rest.since)
             while len(self._rests) > _MOST:

@@ -13,8 +13,9 @@ import msgspec
 
 from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.server.causes import invalid as invalid_value
 from aliquot.server.kind import Kind
-from aliquot.server.refusals import bad_request, conflict
+from aliquot.server.refusals import bad_request, conflict, invalid
 
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -57,13 +58,7 @@ def well_formed(body: Any, kind: Kind) -> Body:
     """An object of this kind, with metadata that can be relied upon."""
     if not isinstance(body, dict):
         raise bad_request(f"an object of kind {kind.name} is expected")
-    for key, ours in (("apiVersion", kind.api_version), ("kind", kind.name)):
-        written = body.setdefault(key, ours)
-        if written != ours:
-            raise bad_request(
-                f"the {key} in the data ({str(written)[:100]}) does not match the expected one "
-                f"({ours})"
-            )
+    _check_kind(body, kind)
     metadata = body.get("metadata")
     if metadata is None:
         metadata = body["metadata"] = {}
@@ -79,6 +74,24 @@ def well_formed(body: Any, kind: Kind) -> Body:
     metadata.pop("managedFields", None)
     metadata.pop("selfLink", None)
     return body
+
+
+def _check_kind(body: Body, kind: Kind) -> None:
+    """Is it an object of this kind? Kubernetes' own need not say so."""
+    if kind.definition is not None and not (body.get("apiVersion") and body.get("kind")):
+        raise bad_request("Object 'Kind' or 'apiVersion' is missing")
+    body.setdefault("apiVersion", kind.api_version)
+    body.setdefault("kind", kind.name)
+    said = (body["apiVersion"], body["kind"])
+    if said == (kind.api_version, kind.name):
+        return
+    if kind.definition is not None and isinstance(said[1], str) and said[0] == kind.api_version:
+        cause = invalid_value("kind", said[1], f"must be {kind.name}")
+        raise invalid(kind, str((body.get("metadata") or {}).get("name", "")), [cause])
+    raise bad_request(
+        f'{str(said[1])[:100]} in version "{str(said[0])[:100]}" cannot be handled as a '
+        f"{kind.name}: the kind or version does not match the one of the path"
+    )
 
 
 def born(kind: Kind, namespace: str, body: Body) -> None:

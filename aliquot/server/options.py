@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from aliquot.server.refusals import bad_request
+from aliquot.server.refusals import bad_request, invalid_option
 
 POLICIES = ("Background", "Foreground", "Orphan")
 
@@ -43,6 +43,8 @@ class WriteOptions:
     dry_run: bool = False
     strict: bool = False
     """Are fields that nobody knows an error?"""
+    warnings: list[str] | None = None
+    """What there is to say about what was done, if anybody listens."""
     user: str = "kubernetes-admin"
 
 
@@ -50,8 +52,9 @@ def write_options(query: Mapping[str, str]) -> WriteOptions:
     """Read them from a query."""
     strict = query.get("fieldValidation", "Warn")
     if strict not in ("Ignore", "Warn", "Strict"):
-        raise bad_request(f"fieldValidation: Unsupported value: {strict[:50]!r}")
-    return WriteOptions(_dry(query), strict == "Strict")
+        detail = f"Unsupported value: {strict[:50]!r}: supported values: Ignore, Strict, Warn"
+        raise invalid_option("CreateOptions", "fieldValidation", detail)
+    return WriteOptions(_dry(query), strict == "Strict", [] if strict == "Warn" else None)
 
 
 def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:
@@ -73,12 +76,14 @@ def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:
 def _checked(options: DeleteOptions) -> DeleteOptions:
     if options.propagation_policy is not None:
         if options.orphan_dependents is not None:
-            raise bad_request("orphanDependents and propagationPolicy cannot both be set")
+            detail = "orphanDependents and propagationPolicy cannot both be set"
+            raise invalid_option("DeleteOptions", "propagationPolicy", detail)
         if options.propagation_policy not in POLICIES:
-            raise bad_request(
-                f"propagationPolicy: Unsupported value: {options.propagation_policy[:50]!r}: "
-                f"supported values: {', '.join(POLICIES)}"
+            known = ", ".join(POLICIES)
+            said = (
+                f"Unsupported value: {options.propagation_policy[:50]!r}: supported values: {known}"
             )
+            raise invalid_option("DeleteOptions", "propagationPolicy", said)
     if options.grace_period_seconds is not None and options.grace_period_seconds > 2**31:
         raise bad_request("gracePeriodSeconds is beyond any patience")
     return options
@@ -101,5 +106,6 @@ def _from_query(query: Mapping[str, str]) -> dict[str, Any]:
 def _dry(query: Mapping[str, str]) -> bool:
     said = query.get("dryRun", "")
     if said not in ("", "All"):
-        raise bad_request(f"dryRun: Unsupported value: {said[:50]!r}: supported values: All")
+        detail = f"Unsupported value: {said[:50]!r}: supported values: All"
+        raise invalid_option("CreateOptions", "dryRun", detail)
     return said == "All"

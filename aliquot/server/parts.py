@@ -8,7 +8,7 @@ from aliquot.dialects.documents import Body
 from aliquot.server import bodies, patches, scaling
 from aliquot.server.answers import answer
 from aliquot.server.api import Api
-from aliquot.server.binding import bind
+from aliquot.server.binding import bind, named
 from aliquot.server.eviction import evict
 from aliquot.server.options import write_options
 from aliquot.server.refusals import bad_request, method_not_allowed
@@ -26,7 +26,9 @@ class Parts:
         match at.subresource, request.method:
             case "binding", "POST":
                 body = await bodies.decoded(request)
-                done = await bind(self._api, at.kind, at.namespace or "", at.name, body)
+                done = await bind(
+                    self._api, at.kind, at.namespace or "", at.name or named(body), body
+                )
                 return answer(done, 201)
             case "eviction", "POST":
                 body, dry = await bodies.decoded(request), write_options(request.query).dry_run

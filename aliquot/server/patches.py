@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from aliquot.dialects.documents import Body
-from aliquot.errors import PatchError, PatchMisfit, RefusalError, UnsupportedPatch
+from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
 from aliquot.server import bodies
 from aliquot.server.kind import Kind
 from aliquot.server.patching import json_patch, merge_patch
@@ -37,12 +37,12 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
             if form == MERGE:
                 return merge_patch(body, read)
             return strategic_merge_patch(body, read, kind.word)
-        except PatchMisfit as error:
+        except PatchMisfitError as error:
             message = f"the server rejected our request due to an error in our request: {error}"
             raise RefusalError(422, "Invalid", message, {}) from None
         except PatchError as error:
             raise bad_request(str(error)) from None
-        except UnsupportedPatch as error:
+        except UnsupportedPatchError as error:
             raise unsupported(str(error)) from None
 
     return change

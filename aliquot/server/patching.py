@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aliquot.dialects.documents import Body
-from aliquot.errors import PatchError, PatchMisfit
+from aliquot.errors import PatchError, PatchMisfitError
 from aliquot.server.strategic import strategic_merge_patch
 from aliquot.server.values import fresh, same
 
@@ -53,7 +53,7 @@ def json_patch(body: Body, operations: Any) -> Body:
     for step in steps:
         patched = step(patched)
     if not isinstance(patched, dict):
-        raise PatchMisfit(f"the patch leaves {_shown(patched)} instead of an object")
+        raise PatchMisfitError(f"the patch leaves {_shown(patched)} instead of an object")
     return patched
 
 
@@ -123,12 +123,12 @@ def _testing(path: Pointer, value: Any) -> Step:
     def test(whole: Any) -> Any:
         try:
             found = _get(whole, path)
-        except PatchMisfit:
+        except PatchMisfitError:
             found = None
             if value is not None:
                 raise
         if not same(found, value):
-            raise PatchMisfit(f"testing path {_text(path)} failed: it is {_shown(found)}")
+            raise PatchMisfitError(f"testing path {_text(path)} failed: it is {_shown(found)}")
         return whole
 
     return test
@@ -179,22 +179,24 @@ def _key(holder: Any, path: Pointer) -> Any:
         return path[-1]
     if isinstance(holder, list):
         return _index(path, len(holder) - 1)
-    raise PatchMisfit(f"{_text(path)}: {_text(path[:-1])} is {_shown(holder)}, and holds nothing")
+    raise PatchMisfitError(
+        f"{_text(path)}: {_text(path[:-1])} is {_shown(holder)}, and holds nothing"
+    )
 
 
 def _entry(holder: Any, key: Any, path: Pointer) -> Any:
     found = holder.get(key, _ABSENT) if isinstance(holder, dict) else holder[key]
     if found is _ABSENT:
-        raise PatchMisfit(f"{_text(path)} is not there")
+        raise PatchMisfitError(f"{_text(path)} is not there")
     return found
 
 
 def _index(path: Pointer, last: int) -> int:
     part = path[-1]
     if not part.isascii() or not part.isdigit() or (part.startswith("0") and part != "0"):
-        raise PatchMisfit(f"{_text(path)}: {part!r} is not an index of a list")
+        raise PatchMisfitError(f"{_text(path)}: {part!r} is not an index of a list")
     if len(part) > 9 or int(part) > last:
-        raise PatchMisfit(f"{_text(path)}: the list has {last + 1} places")
+        raise PatchMisfitError(f"{_text(path)}: the list has {last + 1} places")
     return int(part)
 
 

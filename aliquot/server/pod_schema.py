@@ -135,6 +135,22 @@ POD_SPEC = _of(
     description="What is wanted.",
 )
 
+_STATE = _of(
+    {
+        "waiting": _of({"reason": text(), "message": text()}),
+        "running": _of({"startedAt": moment()}),
+        "terminated": _of(
+            {
+                "exitCode": whole(),
+                "signal": whole(),
+                "reason": text(),
+                "message": text(),
+                "startedAt": moment(),
+                "finishedAt": moment(),
+            }
+        ),
+    }
+)
 _CONTAINER_STATUS = _of(
     {
         "name": text(),
@@ -144,8 +160,8 @@ _CONTAINER_STATUS = _of(
         "image": text(),
         "imageID": text(),
         "containerID": text(),
-        "state": anything(),
-        "lastState": anything(),
+        "state": _STATE,
+        "lastState": _STATE,
         "allocatedResources": quantities(),
         "resources": _RESOURCES,
         "volumeMounts": merged(listed(anything()), "mountPath"),

@@ -36,6 +36,16 @@ def resolve(store: Store, kind: Kind, pod: Body) -> None:
     spec.setdefault("preemptionPolicy", policy or "PreemptLowerPriority")
 
 
+def only_default(store: Store, kind: Kind, body: Body) -> None:
+    """There is one default at most."""
+    if not body.get("globalDefault"):
+        return
+    for each in store.all(CLASSES):
+        if each.read().get("globalDefault"):
+            why = f"PriorityClass {each.name} is already marked as default. Only one can exist"
+            raise forbidden(kind, body["metadata"].get("name", ""), why)
+
+
 def _default(store: Store) -> Body | None:
     """The class of those who name none: of several, the lowest."""
     marked = [body for each in store.all(CLASSES) if (body := each.read()).get("globalDefault")]

@@ -32,6 +32,17 @@ def _table() -> tuple[dict[str, str], dict[str, dict[int, Field]]]:
     return read["roots"], messages
 
 
+def messages() -> dict[str, dict[int, Field]]:
+    """The fields of every message, by number."""
+    return _table()[1]
+
+
+def root(api_version: str, kind: str) -> str | None:
+    """The message that a kind is sent as, if it is known."""
+    roots, _ = _table()
+    return roots.get(f"{api_version} {kind}") or roots.get(kind)
+
+
 def from_protobuf(content: bytes) -> Body:
     """An object from its envelope, which says what it is."""
     if not content.startswith(_MAGIC):
@@ -40,11 +51,11 @@ def from_protobuf(content: bytes) -> Body:
         envelope = dict(_split(content[len(_MAGIC) :]))
         about = {number: str(value, "utf-8") for number, value in _split(envelope.get(1, b""))}
         api_version, kind = about.get(1, ""), about.get(2, "")
-        roots, _ = _table()
-        root = roots.get(f"{api_version} {kind}") or roots.get(kind)
-        if root is None:
+        message = root(api_version, kind)
+        if message is None:
             raise unsupported(f"{api_version} {kind} is not understood as protobuf; send JSON")
-        return {"apiVersion": api_version, "kind": kind, **_message(root, envelope.get(2, b""), 0)}
+        read = _message(message, envelope.get(2, b""), 0)
+        return {"apiVersion": api_version, "kind": kind, **read}
     except RefusalError:
         raise
     except (IndexError, ValueError, TypeError, OverflowError) as error:
@@ -54,7 +65,7 @@ def from_protobuf(content: bytes) -> Body:
 def _message(name: str, content: bytes, depth: int) -> Body:
     if depth > _DEEPEST:
         raise bad_request(f"the object provided is nested deeper than {_DEEPEST} levels")
-    fields = _table()[1][name]
+    fields = messages()[name]
     body: Body = {}
     for number, value in _split(content):
         if number not in fields:

@@ -7,6 +7,7 @@ same breath, so that two pods that come at once cannot both take the last place.
 from collections import Counter
 
 from aliquot.dialects.documents import Body
+from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
 from aliquot.server.refusals import forbidden
 from aliquot.server.store import Store
@@ -18,15 +19,14 @@ _ONE = 10**9
 
 
 class Books:
-    """What the pods of every namespace take."""
+    """What the pods of every namespace take; kept from when it is first asked for."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._pods: dict[str, Usage] = {}
+        self._spaces: dict[str, dict[str, Usage]] = {}
+        """By namespace and uid, what every pod takes."""
         self._totals: dict[str, Usage] = {}
         store.listeners.append(self._note)
-        for entry in store.all("pods"):
-            self._book(entry.uid, entry.namespace, entry.read())
 
     def used(self, namespace: str, word: str) -> int:
         """What is taken of this in a namespace."""
@@ -34,13 +34,18 @@ class Books:
             return _ONE * len(self._store.all(word, namespace))
         if word.startswith("count/") and word != "count/pods":
             return _ONE * len(self._store.all(word.removeprefix("count/"), namespace))
-        return self._totals.get(namespace, Counter())[word]
+        if namespace not in self._totals:
+            self._open(namespace)
+        return self._totals[namespace][word]
 
     def charge(self, kind: Kind, body: Body) -> None:
         """Refuse a new object that a quota of its namespace has no room for."""
         namespace = body["metadata"].get("namespace", "")
+        quotas = self._store.all(QUOTAS, namespace)
+        if not quotas:
+            return
         asked = of_pod(body) if kind.word == "Pod" else _counted(kind)
-        for entry in self._store.all(QUOTAS, namespace):
+        for entry in quotas:
             quota = entry.read()
             hard = (quota.get("spec") or {}).get("hard") or {}
             if kind.word == "Pod" and (silent := unsaid(body, hard)):
@@ -70,24 +75,24 @@ class Books:
         limited = ",".join(f"{word}={hard[word]}" for word in over)
         return f"exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}"
 
-    def _note(self, change: Change) -> None:
-        if change.storage != "pods":
-            return
-        entry = change.entry
-        was_there = entry.uid in self._pods
-        is_there = change.type != "DELETED" and entry.head["status"].get("phase") not in (
-            "Succeeded",
-            "Failed",
-        )
-        if was_there and not is_there:
-            self._totals[entry.namespace] -= self._pods.pop(entry.uid)
-        elif is_there and (not was_there or change.old is None):
-            self._book(entry.uid, entry.namespace, entry.read())
+    def _open(self, namespace: str) -> None:
+        self._totals[namespace], self._spaces[namespace] = Counter(), {}
+        for entry in self._store.all("pods", namespace):
+            self._book(entry)
 
-    def _book(self, uid: str, namespace: str, pod: Body) -> None:
+    def _note(self, change: Change) -> None:
+        if change.storage != "pods" or change.entry.namespace not in self._totals:
+            return
+        namespace, uid = change.entry.namespace, change.entry.uid
+        self._totals[namespace] -= self._spaces[namespace].pop(uid, Counter())
+        if change.type != "DELETED":
+            self._book(change.entry)
+
+    def _book(self, entry: Entry) -> None:
+        pod = entry.read()
         if not ended(pod):
-            self._pods[uid] = usage = of_pod(pod)
-            self._totals.setdefault(namespace, Counter()).update(usage)
+            self._spaces[entry.namespace][entry.uid] = usage = of_pod(pod)
+            self._totals[entry.namespace].update(usage)
 
 
 def known(word: str) -> bool:

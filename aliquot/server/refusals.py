@@ -75,6 +75,13 @@ def bad_request(message: str) -> RefusalError:
     return RefusalError(400, "BadRequest", message)
 
 
+def invalid_option(what: str, field: str, message: str) -> RefusalError:
+    """Something that was asked for besides the object makes no sense."""
+    cause = Cause(field, "FieldValueInvalid", message)
+    details = {"kind": what, "causes": [cause.wire()]}
+    return RefusalError(422, "Invalid", f'{what} "" is invalid: {cause}', details)
+
+
 def expired(message: str) -> RefusalError:
     """What is asked for is too long ago: list anew."""
     return RefusalError(410, "Expired", message)

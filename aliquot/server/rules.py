@@ -5,31 +5,45 @@ misshapen cannot even be read as a kind of Kubernetes, while a custom object is 
 """
 
 from aliquot.dialects.documents import Body
+from aliquot.dialects.schema import QUANTITY_PATTERN
 from aliquot.errors import RefusalError
 from aliquot.server import core_rules, schemas
 from aliquot.server.causes import Cause
+from aliquot.server.causes import invalid as invalid_value
 from aliquot.server.core_schemas import schema as own_schema
+from aliquot.server.fields import strays, without
 from aliquot.server.kind import Kind
+from aliquot.server.options import WriteOptions
 from aliquot.server.refusals import bad_request, invalid
 
+_QUANTITIES = "quantities must match the regular expression of a quantity, such as 2, 500m or 10Gi"
 _NEEDED = "Invalid value: 0x0: must be specified for an update"
 
 
-def shaped(kind: Kind, body: Body, strict: bool = False) -> Body:
+def shaped(kind: Kind, body: Body, options: WriteOptions) -> Body:
     """The object with the fields that its kind has; the others are dropped, or refused."""
     schema = own_schema(kind.word) if kind.schema is None else kind.schema
     if schema is None:
         return body
     if kind.schema is None and (causes := schemas.check(schema, body)):
-        raise bad_request(
-            f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
-            f"{causes[0]}"
-        )
-    dropped = schemas.unknown(schema, body)
-    if strict and dropped:
-        said = ", ".join(f'unknown field "{field}"' for field in dropped[:10])
-        raise bad_request(f"strict decoding error: {said}")
-    return schemas.prune(schema, body) if dropped else body
+        raise _misshapen(kind, causes[0])
+    own = kind.schema is None
+    dropped = strays(kind, body) if own else schemas.unknown(schema, body)
+    said = [f'unknown field "{field}"' for field in dropped[:10]]
+    if options.strict and dropped:
+        raise bad_request(f"strict decoding error: {', '.join(said)}")
+    if options.warnings is not None:
+        options.warnings.extend(said)
+    if not dropped:
+        return body
+    return without(body, dropped) if own else schemas.prune(schema, body)
+
+
+def _misshapen(kind: Kind, cause: Cause) -> RefusalError:
+    problem = f"{cause.field}: {_QUANTITIES}" if QUANTITY_PATTERN in cause.message else str(cause)
+    return bad_request(
+        f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {problem}'
+    )
 
 
 def filled(kind: Kind, body: Body) -> Body:
@@ -49,6 +63,15 @@ def check_change(kind: Kind, old: Body, new: Body) -> None:
     """Refuse a change that must not be."""
     causes = core_rules.check_update(kind.word, old, new)
     _refuse(kind, new, [*causes, *_by_schema(kind, new)])
+
+
+def check_same(kind: Kind, old: Body, new: Body) -> None:
+    """Refuse a patch that would make an object another one."""
+    metadata = new.get("metadata")
+    said = metadata.get("uid") if isinstance(metadata, dict) else None
+    if said and said != old["metadata"]["uid"]:
+        causes = [invalid_value("metadata.uid", said, "field is immutable")]
+        raise invalid(kind, old["metadata"]["name"], causes)
 
 
 def version_needed(kind: Kind, name: str) -> RefusalError:

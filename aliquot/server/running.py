@@ -5,7 +5,7 @@
 
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 0
     """0: any that is free."""
+    controllers: bool = True
+    """Do workloads make pods, do owners take theirs along, do nodes run them?"""
     nodes: tuple[Body, ...] = ()
     """Nodes to simulate."""
 
@@ -70,7 +72,8 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         api = Api(store, registry, Admission(store))
         try:
             await bootstrap(api, settings.nodes)
-            async with controllers(api), _listening(api, known, settings) as port:
+            moved = controllers(api) if settings.controllers else nullcontext()
+            async with moved, _listening(api, known, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host
                 url = f"https://{host}:{port}"
                 file = settings.kubeconfig or folder / "kubeconfig"

@@ -25,6 +25,7 @@ from aliquot.server.causes import (
     too_many,
     wrong_type,
 )
+from aliquot.server.fitting import Fits, compiled
 from aliquot.server.values import fresh, same, type_name
 
 _KEPT = ("apiVersion", "kind", "metadata")
@@ -33,12 +34,29 @@ _KEPT = ("apiVersion", "kind", "metadata")
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 _EITHER = "x-kubernetes-int-or-string"
 _EMBEDDED = "x-kubernetes-embedded-resource"
+_COMBINED = frozenset(("allOf", "anyOf", "oneOf", "not"))
+_OF_TEXT = frozenset(("maxLength", "minLength", "pattern", "format"))
 _BITS = {"int32": 31, "int64": 63}
+_MOST_SCHEMAS = 1000
+_FITS: dict[int, tuple[Schema, Fits]] = {}
 
 
 def check(schema: Schema, body: Any) -> list[Cause]:
     """All that is wrong with an object, in the order of its fields."""
+    if _fits(schema)(body):
+        return []
     return list(_check(schema, body, ""))
+
+
+def _fits(schema: Schema) -> Fits:
+    """What tells fast whether an object fits; schemas live long, and are known by what they are."""
+    found = _FITS.get(id(schema))
+    if found is None or found[0] is not schema:
+        if len(_FITS) >= _MOST_SCHEMAS:
+            _FITS.clear()
+        fits = compiled(schema, lambda part, value: not any(_check(part, value, "")))
+        found = _FITS[id(schema)] = (schema, fits)
+    return found[1]
 
 
 def _check(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
@@ -54,7 +72,7 @@ def _check(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
         known = (each if isinstance(each, str) else json.dumps(each) for each in schema["enum"])
         yield not_supported(field, value, known)
     match value:
-        case str():
+        case str() if not _OF_TEXT.isdisjoint(schema):
             yield from _check_text(schema, value, field)
         case bool() | None:
             pass
@@ -64,7 +82,8 @@ def _check(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
             yield from _check_list(schema, value, field)
         case dict():
             yield from _check_object(schema, value, field)
-    yield from _check_combined(schema, value, field)
+    if not _COMBINED.isdisjoint(schema):
+        yield from _check_combined(schema, value, field)
 
 
 def _wanted(schema: Schema) -> list[str]:
@@ -162,13 +181,13 @@ def _check_combined(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
     if schema.get(_EITHER):
         return
     place = _place(field)
-    fits = [not check(each, value) for each in schema.get("anyOf", ())]
+    fits = [not any(_check(each, value, "")) for each in schema.get("anyOf", ())]
     if fits and not any(fits):
         yield invalid(field, value, f"{place} must validate at least one schema (anyOf)")
-    fits = [not check(each, value) for each in schema.get("oneOf", ())]
+    fits = [not any(_check(each, value, "")) for each in schema.get("oneOf", ())]
     if fits and sum(fits) != 1:
         yield invalid(field, value, f"{place} must validate one and only one schema (oneOf)")
-    if "not" in schema and not check(schema["not"], value):
+    if "not" in schema and not any(_check(schema["not"], value, "")):
         yield invalid(field, value, f"{place} must not validate the schema (not)")
 
 

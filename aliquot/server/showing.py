@@ -21,7 +21,7 @@ _MANNERS: dict[str, Manner] = {
     "PartialObjectMetadata": "metadata",
     "PartialObjectMetadataList": "metadata",
 }
-_FORMS = ("application/json", "*/*", "application/*")
+_FORMS = ("application/json", "application/yaml", "*/*", "application/*")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -47,14 +47,21 @@ def one(kind: Kind, entry: Entry, how: Manner) -> bytes:
     return _encode(_with_version(_table(kind, [entry]), str(entry.version)))
 
 
-def many(kind: Kind, entries: Sequence[Entry], how: Manner, metadata: Body) -> bytes:
+def many(
+    kind: Kind, entries: Sequence[Entry], how: Manner, metadata: Body, include: str = "Metadata"
+) -> bytes:
     """A list of objects."""
     if how == "table":
-        return _encode({**_table(kind, entries), "metadata": metadata})
+        shown = _included(_table(kind, entries), kind, entries, include)
+        return _encode({**shown, "metadata": metadata})
     if how == "metadata":
         items = b",".join(_encode(_metadata(kind, each)) for each in entries)
         return _list("meta.k8s.io/v1", "PartialObjectMetadataList", metadata, items)
-    items = b",".join([forms.shown(kind, each) for each in entries])
+    if kind.definition is None:
+        start = len(_encode({"apiVersion": kind.api_version, "kind": kind.name}))
+        items = b",".join([b"{" + forms.shown(kind, each)[start:] for each in entries])
+    else:
+        items = b",".join([forms.shown(kind, each) for each in entries])
     return _list(kind.api_version, kind.list_name, metadata, items)
 
 
@@ -71,6 +78,16 @@ def _metadata(kind: Kind, entry: Entry) -> Body:
 def _table(kind: Kind, entries: Sequence[Entry]) -> Body:
     objects = [forms.read(kind, each) for each in entries]
     return table(kind.word, objects, datetime.now(UTC), kind.columns)
+
+
+def _included(body: Body, kind: Kind, entries: Sequence[Entry], include: str) -> Body:
+    """A table with as much of its objects as was asked for."""
+    for row, entry in zip(body["rows"], entries, strict=True):
+        if include == "None":
+            row.pop("object", None)
+        elif include == "Object":
+            row["object"] = forms.read(kind, entry)
+    return body
 
 
 def _with_version(body: Body, version: str) -> Body:

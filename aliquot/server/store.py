@@ -67,6 +67,7 @@ class Store:
         self._since = self.version
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
         self._pending: list[Change] = []
+        self._writing: list[Change] = []
         self._next: asyncio.Future[None] | None = None
         """Done when the batch that is being gathered is in the log."""
         self._current: asyncio.Future[None] | None = None
@@ -88,6 +89,21 @@ class Store:
     def all(self, storage: str, namespace: str | None = None) -> list[Entry]:
         """The objects of a storage, in order of namespace and name."""
         return self.shelf(storage).all(namespace)
+
+    def as_of(self, storage: str, version: int) -> list[Entry] | None:
+        """The objects as they were at a version; None if that is forgotten."""
+        shelf = self.shelf(storage)
+        since = shelf.window.since(version)
+        if since is None:
+            return None
+        past = dict(shelf.entries)
+        unpublished = [each for each in (*self._writing, *self._pending) if each.storage == storage]
+        for change in reversed([*since, *unpublished]):
+            if change.old is None:
+                past.pop(change.entry.key, None)
+            else:
+                past[change.entry.key] = change.old
+        return [past[key] for key in sorted(past)]
 
     def storages(self) -> list[str]:
         """Every storage that has been asked for."""
@@ -155,6 +171,7 @@ class Store:
         while self._next is not None:
             batch, done = self._pending, self._next
             self._pending, self._next, self._current = [], None, done
+            self._writing = batch
             try:
                 await loop.run_in_executor(self._thread, self._log.write, _records(batch))
             except BaseException as error:
@@ -162,7 +179,7 @@ class Store:
                 done.set_exception(internal("the log cannot be written"))
                 done.exception()
                 raise
-            self._current = None
+            self._current, self._writing = None, []
             self._publish(batch)
             done.set_result(None)
 

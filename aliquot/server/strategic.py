@@ -10,7 +10,7 @@ from typing import Any
 
 from aliquot.dialects.documents import Body
 from aliquot.dialects.schema import Schema
-from aliquot.errors import PatchError, UnsupportedPatch
+from aliquot.errors import PatchError, UnsupportedPatchError
 from aliquot.server.causes import shown
 from aliquot.server.core_schemas import schema
 from aliquot.server.values import fresh, same
@@ -25,7 +25,7 @@ def strategic_merge_patch(body: Body, patch: Any, kind: str) -> Body:
     """The object as the patch would have it; custom kinds have no such patches."""
     shape = schema(kind)
     if shape is None:
-        raise UnsupportedPatch(f"{kind} has no strategic merge patch")
+        raise UnsupportedPatchError(f"{kind} has no strategic merge patch")
     if not isinstance(patch, dict):
         raise PatchError("a strategic merge patch must be an object")
     return _object(fresh(body), fresh(patch), shape)

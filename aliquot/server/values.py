@@ -10,6 +10,14 @@ def fresh(value: Any) -> Any:
     return [fresh(each) for each in value] if isinstance(value, list) else value
 
 
+def without_nulls(value: Any) -> Any:
+    """A copy of a value, of which no field is null."""
+    if isinstance(value, dict):
+        kept = value.items()
+        return {key: without_nulls(each) for key, each in kept if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
 def same(one: Any, other: Any) -> bool:
     """Are two values equal in JSON, where `true` is not 1?"""
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,20 +1,27 @@
 """Verbs as HTTP has them: method, path and query to what is done, and back to an answer."""
 
+import json
 from collections.abc import Mapping
 
 from aiohttp import web
 
 from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
-from aliquot.server import bodies, forms, patches, showing, watching
+from aliquot.server import bodies, forms, patches, rules, showing, watching
 from aliquot.server.answers import answer
 from aliquot.server.api import Api
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
 from aliquot.server.listing import Pages
-from aliquot.server.options import delete_options, write_options
+from aliquot.server.options import WriteOptions, delete_options, write_options
 from aliquot.server.parts import Parts
-from aliquot.server.refusals import bad_request, expired, method_not_allowed, success
+from aliquot.server.refusals import (
+    bad_request,
+    expired,
+    invalid_option,
+    method_not_allowed,
+    success,
+)
 from aliquot.server.selection import Selection, selection
 from aliquot.server.target import Target
 
@@ -67,11 +74,13 @@ class Verbs:
                 raise bad_request("specifying resource version is not allowed when using continue")
             entries, metadata = self._pages.next(token, limit, about)
         else:
-            self._check_version(query)
-            found, version = self.api.select(at.kind, chosen), self.api.store.version
+            found, version = self._found(at, query)
             await self.api.store.settled()
             entries, metadata = self._pages.first(found, version, limit, about)
-        return answer(showing.many(at.kind, entries, how, metadata))
+        if not chosen.everything:
+            metadata.pop("remainingItemCount", None)
+        include = query.get("includeObject", "Metadata")
+        return answer(showing.many(at.kind, entries, how, metadata, include))
 
     async def _watch(self, request: web.BaseRequest, at: Target) -> web.StreamResponse:
         query = request.query
@@ -95,12 +104,13 @@ class Verbs:
         how = showing.manner(request.headers.get("Accept", ""))
         body = forms.kept(at.kind, _object(await bodies.decoded(request)))
         options = write_options(request.query)
+        forms.check_new(at.kind, body)
         if at.kind.namespaced and at.namespace is None:
             raise method_not_allowed()
         made = await self.api.create(
             forms.keeper(at.kind, self.api.registry), at.namespace, body, options
         )
-        return answer(showing.one(at.kind, made, how), 201)
+        return answer(showing.one(at.kind, made, how), 201, _warned(options))
 
     async def _replace(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = showing.manner(request.headers.get("Accept", ""))
@@ -108,7 +118,7 @@ class Verbs:
         kind = forms.keeper(at.kind, self.api.registry)
         options = write_options(request.query)
         kept = await self.api.replace(kind, at.namespace, at.name, body, at.subresource, options)
-        return answer(showing.one(at.kind, kept, how))
+        return answer(showing.one(at.kind, kept, how), 200, _warned(options))
 
     async def _patch(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = showing.manner(request.headers.get("Accept", ""))
@@ -116,11 +126,13 @@ class Verbs:
         kind = forms.keeper(at.kind, self.api.registry)
 
         def edit(body: Body) -> Body:
-            return forms.kept(at.kind, apply(forms.turned(at.kind, body)))
+            changed = apply(forms.turned(at.kind, body))
+            rules.check_same(at.kind, body, changed)
+            return forms.kept(at.kind, changed)
 
         options = write_options(request.query)
         kept = await self.api.change(kind, at.namespace, at.name, edit, at.subresource, options)
-        return answer(showing.one(at.kind, kept, how))
+        return answer(showing.one(at.kind, kept, how), 200, _warned(options))
 
     async def _delete(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = showing.manner(request.headers.get("Accept", ""))
@@ -146,29 +158,56 @@ class Verbs:
         metadata = {"resourceVersion": str(self.api.store.version)}
         return answer(showing.many(at.kind, left, "whole", metadata))
 
-    def _check_version(self, query: Mapping[str, str]) -> None:
-        """Is the version that a list asks for one that can be had?"""
-        wanted, how = _number(query, "resourceVersion"), query.get("resourceVersionMatch", "")
-        if how not in ("", "Exact", "NotOlderThan") or (how and not query.get("resourceVersion")):
-            raise bad_request(
-                "resourceVersionMatch is forbidden unless resourceVersion is provided"
-            )
-        now = self.api.store.version
+    def _found(self, at: Target, query: Mapping[str, str]) -> tuple[list[Entry], int]:
+        """The objects of a list, and the version that they are of."""
+        chosen, now = _selection(at, query), self.api.store.version
+        wanted = _version(query)
         if wanted > now:
-            details = {
-                "causes": [
-                    {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-                ],
-                "retryAfterSeconds": 1,
-            }
-            message = f"Timeout: Too large resource version: {wanted}, current: {now}"
-            raise RefusalError(504, "Timeout", message, details)
-        exact = how == "Exact" or (not how and query.get("limit") and wanted)
-        if exact and wanted and wanted != now:
-            raise expired(f"The provided resource version is no longer there: {wanted} ({now})")
+            raise _too_large(wanted, now)
+        exact = query.get("resourceVersionMatch") == "Exact"
+        if wanted and wanted != now and (exact or _older(query)):
+            past = self.api.store.as_of(at.kind.kept_as, wanted)
+            if past is None:
+                raise expired(f"The resourceVersion for the provided list is too old: {wanted}")
+            return [each for each in past if chosen.match(each)], wanted
+        return self.api.select(at.kind, chosen), now
+
+
+def _older(query: Mapping[str, str]) -> bool:
+    """Does a list without more words ask for exactly its version, as one in pages does?"""
+    return not query.get("resourceVersionMatch") and bool(query.get("limit"))
+
+
+def _version(query: Mapping[str, str]) -> int:
+    """The version that a list asks for, if its words make sense together."""
+    wanted, how = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    problem = ""
+    if "sendInitialEvents" in query:
+        problem = "sendInitialEvents is forbidden for list"
+    elif how and not wanted:
+        problem = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+    elif how not in ("", "Exact", "NotOlderThan"):
+        problem = f"Unsupported value: {how[:50]!r}: supported values: Exact, NotOlderThan"
+    elif how == "Exact" and wanted == "0":
+        problem = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+    if problem:
+        raise invalid_option("ListOptions", "resourceVersionMatch", problem)
+    return _number(query, "resourceVersion")
+
+
+def _too_large(wanted: int, now: int) -> RefusalError:
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    message = f"Timeout: Too large resource version: {wanted}, current: {now}"
+    return RefusalError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
 
 
 _SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})
+
+
+def _warned(options: WriteOptions) -> dict[str, str]:
+    """What there is to say besides the answer, as a header."""
+    lines = [f"299 - {json.dumps(text)}" for text in dict.fromkeys(options.warnings or ())]
+    return {"Warning": ", ".join(lines)} if lines else {}
 
 
 def _watches(query: Mapping[str, str]) -> bool:
@@ -192,12 +231,12 @@ def _number(query: Mapping[str, str], key: str) -> int:
 def _initial(kind: Kind, query: Mapping[str, str]) -> bool:
     if "sendInitialEvents" not in query:
         if query.get("resourceVersionMatch"):
-            raise bad_request(
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            )
+            detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is set"
+            raise invalid_option("ListOptions", "resourceVersionMatch", detail)
         return False
     if query.get("resourceVersionMatch") != "NotOlderThan":
-        raise bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        raise invalid_option("ListOptions", "resourceVersionMatch", detail)
     return query["sendInitialEvents"] in _TRUE
 
 

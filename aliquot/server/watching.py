@@ -10,6 +10,7 @@ import msgspec
 from aliquot.dialects.documents import Body
 from aliquot.server import showing
 from aliquot.server.entry import Entry
+from aliquot.server.entry import entry as entry_at
 from aliquot.server.kind import Kind
 from aliquot.server.refusals import expired
 from aliquot.server.selection import Selection
@@ -104,7 +105,16 @@ def _said(watch: Watch, change: Change) -> bytes | None:
     was_in = change.old is not None and chosen.match(change.old)
     if is_in:
         return _line(watch, "MODIFIED" if was_in else "ADDED", change.entry)
-    return _line(watch, "DELETED", change.entry) if was_in else None
+    if not was_in or change.old is None:
+        return None
+    last = change.entry if change.type == "DELETED" else _departed(watch, change)
+    return _line(watch, "DELETED", last)
+
+
+def _departed(watch: Watch, change: Change) -> Entry:
+    """An object that leaves a selection, as it was in it, at the version at which it left."""
+    assert change.old is not None
+    return entry_at(watch.kind.kept_as, change.old.read(), change.entry.version)
 
 
 def _line(watch: Watch, type_: str, entry: Entry) -> bytes:

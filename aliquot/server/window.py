@@ -74,6 +74,12 @@ class Window:
         start = bisect_right(self._versions, version)
         return self._changes[start : start + most]
 
+    def since(self, version: int) -> list[Change] | None:
+        """All changes after this version; None if some of them are forgotten."""
+        if version < self.floor:
+            return None
+        return self._changes[bisect_right(self._versions, version) :]
+
     async def news(self) -> None:
         """Wait until something is appended."""
         await self._news.wait()

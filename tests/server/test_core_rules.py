@@ -1,11 +1,16 @@
 """Kubernetes' own kinds: what is filled in, what is refused, what may not change."""
 
+from collections.abc import Iterator
 from copy import deepcopy
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from aliquot.server.core_rules import check_create, check_update, fill_defaults
+from aliquot.server.core_schemas import schema
+from aliquot.server.schemas import check, unknown
+from aliquot.server.tables import table
 
 Body = dict[str, Any]
 
@@ -186,6 +191,16 @@ def test_null_is_as_good_as_absent() -> None:
     filled = fill_defaults("Pod", {**pod(restartPolicy=None), "status": None})
     assert filled["spec"]["restartPolicy"] == "Always"
     assert filled["status"]["phase"] == "Pending"
+
+
+def test_what_clients_send_has_the_shape_of_its_kind() -> None:
+    sent = pod(container(resources={"limits": {"cpu": 0.5, "memory": None}}), nodeName=None)
+    sent["metadata"]["creationTimestamp"] = None
+    shape = schema("Pod")
+    assert shape is not None
+    assert check(shape, {**sent, "status": None}) == []
+    assert unknown(shape, {**sent, "mine": 1}) == []
+    assert check(shape, pod(container(resources={"limits": {"cpu": True}}))) != []
 
 
 def test_a_deployment_is_filled_in() -> None:
@@ -529,17 +544,90 @@ def test_what_is_refused(kind: str, body: Body, words: str) -> None:
     assert any(words in each for each in made(kind, body)), made(kind, body)
 
 
-ODD: list[Any] = [None, 1, "x", [], {}, True, [1], [None], {"a": 1}, {"metadata": 3}]
+ODD: list[Any] = [None, -1, "x y", [], {}, True, [None], [{}], {"a": 1}, {"a": {"b": None}}]
+STATUS = {
+    "name": "init",
+    "state": {"terminated": {"exitCode": 1, "reason": "Error"}, "waiting": {"reason": "x"}},
+    "lastState": {"terminated": {"finishedAt": "2024-05-01T12:00:00Z"}},
+    "restartCount": 1,
+}
+WHOLE: dict[str, Body] = {
+    "Pod": pod(
+        container(
+            env=[{"name": "A"}],
+            ports=[{"containerPort": 1}],
+            resources={"limits": {"cpu": "1", "nvidia.com/gpu": 1}, "requests": {"cpu": "1"}},
+            volumeMounts=[{"name": "v", "mountPath": "/"}],
+        ),
+        initContainers=[container(name="init", restartPolicy="Always")],
+        volumes=[{"name": "v"}],
+        tolerations=[{"key": "a", "operator": "Exists"}],
+        nodeSelector={"a": "b"},
+        affinity={"nodeAffinity": {"x": []}},
+        schedulingGates=[{"name": "g"}],
+        activeDeadlineSeconds=5,
+        overhead={"cpu": "1"},
+        readinessGates=[{"conditionType": "x"}],
+    )
+    | {
+        "status": {
+            "phase": "Running",
+            "podIPs": [{"ip": "1.2.3.4"}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [STATUS],
+            "initContainerStatuses": [STATUS],
+        }
+    },
+    "Deployment": deployment(strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}),
+    "Job": job(completions=1, parallelism=1, selector={"matchLabels": {"a": "b"}}),
+    "Node": named(
+        "Node",
+        spec={"taints": [{"key": "a", "effect": "NoSchedule"}], "providerID": "x"},
+        status={
+            "capacity": {"cpu": 1},
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "addresses": [{"type": "InternalIP", "address": "1.2.3.4"}],
+            "nodeInfo": {"kernelVersion": "6"},
+        },
+    ),
+    "Namespace": {"metadata": {"name": "a", "labels": {"a": "b"}}, "status": {"phase": "Active"}},
+    "Secret": named("Secret", data={"a": "YQ=="}, stringData={"b": "c"}, immutable=True),
+    "ConfigMap": named("ConfigMap", data={"a": "b"}, binaryData={"c": "ZA=="}),
+    "PodDisruptionBudget": named(
+        "P", spec={"minAvailable": 1, "selector": {"matchExpressions": [{"key": "a"}]}}
+    ),
+    "ResourceQuota": named("R", spec={"hard": {"cpu": 1}}, status={"hard": {"cpu": "1"}}),
+    "Lease": named("L", spec={"leaseDurationSeconds": 1, "leaseTransitions": 1}),
+    "PriorityClass": named("P", value=1, preemptionPolicy="Never"),
+    "Event": named("E", involvedObject={"kind": "Pod", "namespace": "team"}, series={"count": 1}),
+    "CustomResourceDefinition": definition(),
+    "ValidatingWebhookConfiguration": webhooks(),
+}
 
 
-@pytest.mark.parametrize("kind", ["Pod", "Deployment", "Job", "Node", "Secret", "Namespace"])
-@pytest.mark.parametrize("field", ["metadata", "spec", "status", "data"])
-@pytest.mark.parametrize("value", ODD)
-def test_nothing_odd_is_too_much_for_the_rules(kind: str, field: str, value: Any) -> None:
-    body = {"metadata": {"name": "a"}, field: value}
-    filled = fill_defaults(kind, body)
-    check_create(kind, filled)
-    check_update(kind, fill_defaults(kind, pod()), filled)
+def twisted(value: Any) -> Iterator[Any]:
+    """The same with one thing in it, at any depth, turned into something odd."""
+    yield from ODD
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from ({**value, key: odd} for odd in twisted(each))
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from ([*value[:index], odd, *value[index + 1 :]] for odd in twisted(each))
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_nothing_odd_is_too_much_for_the_rules(kind: str) -> None:
+    good = fill_defaults(kind, WHOLE[kind])
+    for odd in twisted(WHOLE[kind]):
+        if not isinstance(odd, dict):
+            continue
+        filled = fill_defaults(kind, odd)
+        causes = check_create(kind, filled)
+        check_create(kind, odd)
+        check_update(kind, good, filled)
+        if not causes:
+            table(kind, [filled], datetime(2024, 5, 1, tzinfo=UTC))
 
 
 def with_labels(body: Body, **labels: str) -> Body:

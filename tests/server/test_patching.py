@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aliquot.errors import PatchError, PatchMisfit
+from aliquot.errors import PatchError, PatchMisfitError
 from aliquot.server.patching import json_patch, merge_patch
 
 
@@ -146,7 +146,7 @@ def test_json_patch(body: Any, steps: Any, result: Any) -> None:
 )
 def test_json_patches_that_do_not_fit(body: Any, steps: Any, words: str) -> None:
     given = deepcopy(body)
-    with pytest.raises(PatchMisfit) as caught:
+    with pytest.raises(PatchMisfitError) as caught:
         json_patch(body, steps)
     assert words in str(caught.value)
     assert body == given
@@ -173,11 +173,11 @@ def test_json_patches_that_cannot_be_read(steps: Any, words: str) -> None:
     with pytest.raises(PatchError) as caught:
         json_patch({"a": {}}, steps)
     assert words in str(caught.value)
-    assert not isinstance(caught.value, PatchMisfit)
+    assert not isinstance(caught.value, PatchMisfitError)
 
 
 def test_a_later_step_that_fails_leaves_nothing_half_done() -> None:
     body = {"a": {"b": 1}}
-    with pytest.raises(PatchMisfit):
+    with pytest.raises(PatchMisfitError):
         json_patch(body, [replace("/a/b", 2), remove("/c")])
     assert body == {"a": {"b": 1}}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aliquot.errors import PatchError, UnsupportedPatch
+from aliquot.errors import PatchError, UnsupportedPatchError
 from aliquot.server.patching import strategic_merge_patch
 
 Body = dict[str, Any]
@@ -248,7 +248,7 @@ def test_patches_that_make_no_sense(patch: Any, words: str) -> None:
 
 @pytest.mark.parametrize("kind", ["ElasticQuota.nos.nebuly.ai", "Job.batch.volcano.sh"])
 def test_custom_kinds_have_no_such_patches(kind: str) -> None:
-    with pytest.raises(UnsupportedPatch):
+    with pytest.raises(UnsupportedPatchError):
         strategic_merge_patch({}, {}, kind)
 
 

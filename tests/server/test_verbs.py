@@ -80,7 +80,7 @@ def test_lists_come_in_pages_of_one_moment() -> None:
             assert page["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
             names += [each["metadata"]["name"] for each in page["items"]]
         assert names == [f"m{number}" for number in range(7)]
-        code, refused = await client.get(MAPS, **{"continue": "long-gone"})
+        code, refused = await client.get(MAPS, **{"continue": "page-long-gone"})
         assert (code, refused["reason"]) == (410, "Expired")
 
     _tell(story)
