@@ -22,7 +22,7 @@ _API = "tests/cluster/api/"
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say plainly which servers the tests of the API ran against, and which were not there."""
     counts: Counter[str] = Counter()
-    for outcome in ("passed", "failed", "error", "skipped"):
+    for outcome in ("passed", "failed", "error", "skipped", "xfailed"):
         for report in terminalreporter.stats.get(outcome, []):
             if report.nodeid.startswith(_API) and (report.when == "call" or outcome != "passed"):
                 server = "real" if "[real" in report.nodeid else "embedded"

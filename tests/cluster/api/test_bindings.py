@@ -1,5 +1,7 @@
 """Binding: a pod gets its node once, and only the pod that was meant."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.cluster.api.objects import binding, path, path_of, pod
@@ -86,3 +88,13 @@ def test_a_pod_behind_a_gate(api: Wire, ns: str) -> None:
 def test_a_binding_by_its_own_path(api: Wire, ns: str) -> None:
     api.post(f"/api/v1/namespaces/{ns}/bindings", binding("a", "n1")).done(201)
     assert api.get(path("Pod", ns, "a")).done()["spec"]["nodeName"] == "n1"
+
+
+def test_one_of_many_binds(api: Wire, ns: str, waiting: Body) -> None:
+    def bind(number: int) -> int:
+        return api.post(path("Pod", ns, "a", "binding"), binding("a", f"n{number}")).code
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(bind, range(8)))
+    assert sorted(codes) == [201] + [409] * 7
+    assert api.again(waiting)["spec"]["nodeName"] == f"n{codes.index(201)}"

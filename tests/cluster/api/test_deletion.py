@@ -46,12 +46,13 @@ def test_grace_can_shrink_but_not_grow(api: Wire, placed: Body) -> None:
         assert api.again(placed)["metadata"]["deletionGracePeriodSeconds"] == left
 
 
-@pytest.mark.parametrize("how", ["query", "body"])
+@pytest.mark.parametrize("how", ["query", "body", "plain body"])
 def test_no_grace_at_all(api: Wire, placed: Body, how: str) -> None:
     if how == "query":
         api.delete(path_of(placed), gracePeriodSeconds=0).done()
     else:
-        api.delete(path_of(placed), delete_options(gracePeriodSeconds=0)).done()
+        options = {"gracePeriodSeconds": 0}
+        api.delete(path_of(placed), options if "plain" in how else delete_options(**options)).done()
     assert api.gone(placed)
 
 

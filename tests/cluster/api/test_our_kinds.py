@@ -34,11 +34,11 @@ def test_a_definition_is_taken_as_it_is(api: Wire, name: str) -> None:
     assert conditions.get("NonStructuralSchema", "False") == "False"
     assert conditions["NamesAccepted"] == "True"
     for said, found in zip(_OURS[name]["spec"]["versions"], kept["spec"]["versions"], strict=True):
-        assert found["schema"] == _without_empty(said["schema"]), "a server would drop the rest"
+        assert _without_empty(found["schema"]) == _without_empty(said["schema"])
 
 
 def _without_empty(schema: Any) -> Any:
-    """A schema as a server keeps it: properties of none are not there."""
+    """A schema as a server keeps it, which may forget that there are no properties."""
     if not isinstance(schema, dict):
         return schema
     kept = {key: value for key, value in schema.items() if (key, value) != ("properties", {})}

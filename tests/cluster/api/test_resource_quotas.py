@@ -4,6 +4,8 @@ The admission of pods keeps `used` up to date as pods come. That a quota gets it
 that `used` falls again, is the work of a controller: the tests write the first status as it would.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.cluster.api.objects import config_map, deployment, path, path_of, pod, quota
@@ -90,6 +92,14 @@ def test_a_dry_run_is_held_to_it_too(api: Wire, ns: str) -> None:
     made = _given(api, ns, pods="0")
     api.create(pod(ns, "a"), dryRun="All").refused(403, "Forbidden")
     assert api.again(made)["status"]["used"] == {"pods": "0"}
+
+
+def test_many_at_once_stay_within(api: Wire, ns: str) -> None:
+    made = _given(api, ns, pods="3")
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(lambda n: api.create(pod(ns, f"p{n}")).code, range(10)))
+    assert sorted(codes) == [201] * 3 + [403] * 7
+    eventually(lambda: api.again(made)["status"]["used"] == {"pods": "3"})
 
 
 @pytest.mark.needs_controller("the quota controller writes the first status of a quota")

@@ -1,6 +1,7 @@
 """Watches: every change once and in order, from where one was, for as long as one asked."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -261,3 +262,25 @@ def test_many_watch_at_once(api: Wire, ns: str) -> None:
     finally:
         for stream in streams:
             stream.__exit__(None, None, None)
+
+
+def test_nothing_is_lost_while_many_write(api: Wire, ns: str) -> None:
+    where = path("ConfigMap", ns)
+
+    def write(writer: int) -> None:
+        for number in range(20):
+            made = api.made(config_map(ns, f"w{writer}-{number}"))
+            if number % 2:
+                api.delete(path_of(made)).done()
+
+    with api.watch(where, resourceVersion=_version(api, where)) as stream:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        events = stream.take(4 * 30)
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+    assert versions == sorted(set(versions))
+    there = {name for kind, name in _short(events) if kind == "ADDED"}
+    gone = {name for kind, name in _short(events) if kind == "DELETED"}
+    listed = {item["metadata"]["name"] for item in api.get(where).done()["items"]}
+    assert (len(there), len(gone)) == (80, 40)
+    assert listed == there - gone
