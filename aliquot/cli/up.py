@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sqlite3
 from pathlib import Path
 
 import click
@@ -39,8 +40,13 @@ def up(
 ) -> None:
     """Start a Kubernetes API server with simulated nodes, and stop it on Ctrl-C."""
     given = tuple(_nodes(nodes, gpu_model))
+    if not no_scheduler:
+        raise click.UsageError("the scheduler cannot run here yet: add --no-scheduler")
     settings = Settings(data_dir, kubeconfig, host, port, not no_controllers, given)
-    asyncio.run(_run(settings))
+    try:
+        asyncio.run(_run(settings))
+    except (OSError, sqlite3.Error) as error:
+        raise InputError("up", "", getattr(error, "strerror", None) or str(error)) from None
 
 
 def _nodes(said: str, model: str) -> list[Body]:

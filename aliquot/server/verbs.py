@@ -95,9 +95,12 @@ class Verbs:
         )
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        async for text in watching.lines(self.api.store, watch):
-            if text:
-                await response.write(text)
+        try:
+            async for text in watching.lines(self.api.store, watch):
+                if text:
+                    await response.write(text)
+        except ConnectionError:
+            pass  # the client has gone, which is how most watches end
         return response
 
     async def _create(self, request: web.BaseRequest, at: Target) -> web.Response:

@@ -202,10 +202,6 @@ def _there(code: int, _: object) -> bool:
     return code == 200
 
 
-def _goes(_: int, found: dict[str, Any]) -> bool:
-    return "deletionTimestamp" in found["metadata"]
-
-
 def _phase(found: dict[str, Any]) -> str:
     return str(found["status"]["phase"])
 
@@ -217,10 +213,9 @@ def _condition(found: dict[str, Any], word: str) -> bool:
 
 def _available(count: int) -> Any:
     def ready(_: int, found: dict[str, Any]) -> bool:
-        status = found["status"]
-        return status.get("availableReplicas") == status.get("updatedReplicas") == count and (
-            status["observedGeneration"] == found["metadata"]["generation"]
-        )
+        status, generation = found["status"], found["metadata"]["generation"]
+        told = [status.get(key) for key in ("availableReplicas", "updatedReplicas")]
+        return told == [count, count] and bool(status["observedGeneration"] == generation)
 
     return ready
 
