@@ -172,6 +172,7 @@ def test_the_namespace_is_the_one_of_the_path(api: Wire, ns: str) -> None:
     other = config_map("elsewhere", "there")
     status = api.post(path("ConfigMap", ns), other).refused(400, "BadRequest")
     assert "the namespace of the provided object does not match" in status["message"]
+    api.put(path("ConfigMap", ns, "there"), other).refused(400, "BadRequest")
 
 
 def test_kind_and_version_may_be_left_out(api: Wire, ns: str) -> None:

@@ -8,6 +8,7 @@ from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import (
     config_map,
     container,
+    job,
     node,
     path,
     path_of,
@@ -43,6 +44,39 @@ def test_what_is_not_said_is_filled_in(api: Wire, ns: str) -> None:
 def test_when_images_are_pulled(api: Wire, ns: str, image: str, policy: str) -> None:
     made = api.made(pod(ns, "a", containers=[{"name": "a", "image": image}]))
     assert made["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_parts_of_a_container_are_filled_in_too(api: Wire, ns: str) -> None:
+    probed = container(
+        livenessProbe={"httpGet": {"port": 80}},
+        env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+    )
+    volumes = [{"name": "c", "configMap": {"name": "c"}}]
+    spec = api.made(pod(ns, "a", containers=[probed], volumes=volumes))["spec"]
+    (one,) = spec["containers"]
+    assert one["livenessProbe"] == {
+        "httpGet": {"path": "/", "port": 80, "scheme": "HTTP"},
+        "timeoutSeconds": 1,
+        "periodSeconds": 10,
+        "successThreshold": 1,
+        "failureThreshold": 3,
+    }
+    assert one["env"][0]["valueFrom"]["fieldRef"]["apiVersion"] == "v1"
+    assert spec["volumes"][0]["configMap"] == {"name": "c", "defaultMode": 420}
+
+
+def test_a_job_names_its_pods(api: Wire, ns: str) -> None:
+    made = api.made(job(ns, "a"))
+    labels = {
+        "batch.kubernetes.io/controller-uid": made["metadata"]["uid"],
+        "batch.kubernetes.io/job-name": "a",
+        "controller-uid": made["metadata"]["uid"],
+        "job-name": "a",
+    }
+    assert made["spec"]["template"]["metadata"]["labels"] == labels
+    assert made["metadata"]["labels"] == labels
+    assert (made["spec"]["parallelism"], made["spec"]["completions"]) == (1, 1)
+    assert made["spec"]["backoffLimit"] == 6
 
 
 def test_tolerations_of_every_pod(api: Wire, ns: str) -> None:

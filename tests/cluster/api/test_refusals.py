@@ -141,6 +141,8 @@ def _amounts(limits: dict[str, str] | None = None, **requests: str) -> Body:
     return pod("ns", "a", resources={"requests": asked, "limits": limits or {}})
 
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
 _INVALID: dict[str, tuple[Body, str, str, str]] = {
     "the name": (
         pod("ns", "A_b"),
@@ -209,6 +211,18 @@ _INVALID: dict[str, tuple[Body, str, str, str]] = {
         "spec.tolerations[0].operator",
         "FieldValueInvalid",
         "value must be empty when `operator` is 'Exists'",
+    ),
+    "a toleration for a while": (
+        _with(tolerations=[{"operator": "Exists", "tolerationSeconds": 5}]),
+        "spec.tolerations[0].effect",
+        "FieldValueInvalid",
+        "effect must be 'NoExecute' when `tolerationSeconds` is set",
+    ),
+    "an affinity to nothing": (
+        _with(affinity={"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": []}}}),
+        f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms",
+        "FieldValueRequired",
+        "must have at least one node selector term",
     ),
     "a gate": (
         _with(schedulingGates=[{"name": "no way"}]),

@@ -93,6 +93,12 @@ def test_how_much_of_an_object_comes_along(api: Wire, ns: str, include: str) -> 
     }[include]
 
 
+def test_one_object_without_itself(api: Wire, ns: str) -> None:
+    made = api.made(config_map(ns, "a"))
+    (row,) = api.get(path_of(made), accept=_TABLE, includeObject="None").done()["rows"]
+    assert not row.get("object")
+
+
 def test_nodes(api: Wire, unique: Unique) -> None:
     made = api.made(
         node(
