@@ -1,12 +1,39 @@
-"""Property tests draw the same examples on every run, so that a failure is the change's own.
+"""What holds for all tests: repeatable examples, and a word on what the suite could not reach.
 
+Property tests draw the same examples on every run, so that a failure is the change's own;
 `ALIQUOT_RANDOM=1` looks for new ones instead.
 """
 
 import os
+from collections import Counter
 
+import pytest
 from hypothesis import settings
+
+from tests.cluster.api import binaries
 
 settings.register_profile("repeatable", derandomize=True)
 if not os.environ.get("ALIQUOT_RANDOM"):
     settings.load_profile("repeatable")
+
+_API = "tests/cluster/api/"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say plainly which servers the tests of the API ran against, and which were not there."""
+    counts: Counter[str] = Counter()
+    for outcome in ("passed", "failed", "error", "skipped", "xfailed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            if report.nodeid.startswith(_API) and (report.when == "call" or outcome != "passed"):
+                server = "real" if "[real" in report.nodeid else "embedded"
+                counts[f"{server} {outcome}"] += 1
+    if not counts:
+        return
+    said = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
+    terminalreporter.write_line(f"API suite: {said}")
+    if binaries.real_server() is None:
+        terminalreporter.write_line(
+            f"API suite: NOT run against a real kube-apiserver: {binaries.NO_REAL_SERVER}"
+        )
+    if binaries.kubectl() is None:
+        terminalreporter.write_line(f"API suite: NOT run with kubectl: {binaries.NO_KUBECTL}")
