@@ -126,6 +126,7 @@ class Api:
     ) -> Entry:
         """Put another object in its place."""
         metadata.well_formed(body, kind)
+        metadata.place(kind, namespace or "", dict(body["metadata"]))
         given = body["metadata"].get("resourceVersion") or None
         if given is None and (kind.definition is not None or kind.word in _BY_VERSION_ONLY):
             self.find(kind, namespace, name)

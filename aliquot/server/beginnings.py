@@ -64,5 +64,6 @@ def _select_own(job: Body) -> None:
         "controller-uid": about["uid"],
         "job-name": about.get("name", ""),
     }
-    template["labels"] = {**(template.get("labels") or {}), **mine}
+    for labelled in (template, about):
+        labelled["labels"] = {**(labelled.get("labels") or {}), **mine}
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": about["uid"]}}

@@ -99,7 +99,7 @@ def born(kind: Kind, namespace: str, body: Body) -> None:
     metadata = body["metadata"]
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    _place(kind, namespace, metadata)
+    place(kind, namespace, metadata)
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = generated(metadata["generateName"])
     for key in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
@@ -115,7 +115,8 @@ def generated(prefix: str) -> str:
     return prefix[:_MOST_BEFORE] + "".join(random.choices(_LETTERS, k=5))
 
 
-def _place(kind: Kind, namespace: str, metadata: Body) -> None:
+def place(kind: Kind, namespace: str, metadata: Body) -> None:
+    """Put it where the request says; what says otherwise is refused."""
     if not kind.namespaced:
         if metadata.get("namespace"):
             raise bad_request(
@@ -139,7 +140,7 @@ def carried_over(kind: Kind, old: Body, new: Body) -> None:
             f"the name of the object ({metadata['name'][:253]}) does not match the name on the URL "
             f"({name})"
         )
-    _place(kind, was.get("namespace", ""), metadata)
+    place(kind, was.get("namespace", ""), metadata)
     _same_object(kind, was, metadata)
     for key in _KEPT:
         metadata.pop(key, None)

@@ -19,6 +19,12 @@ _NAMES: dict[str, Rule] = {
     "Service": naming.label_name,
 }
 _MOST_IN_ANNOTATIONS = 256 * 1024
+_STANDARD_FINALIZERS = (
+    "kubernetes",
+    "orphan",
+    "foregroundDeletion",
+    "customresourcecleanup.apiextensions.k8s.io",
+)
 _FIXED = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -31,8 +37,11 @@ def check_metadata(kind: str, metadata: Body) -> Iterator[Cause]:
     yield from check_labels(metadata.get("labels") or {}, "metadata.labels")
     yield from _check_annotations(metadata.get("annotations") or {})
     yield from _check_owners(metadata.get("ownerReferences") or [])
-    for finalizer in metadata.get("finalizers") or ():
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         yield from _each("metadata.finalizers", finalizer, naming.label_key)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(f"metadata.finalizers[{index}]", finalizer, detail)
 
 
 def check_labels(labels: Body, field: str) -> Iterator[Cause]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from aliquot.dialects.documents import Body
 from aliquot.errors import SelectorError
 from aliquot.server import naming
-from aliquot.server.causes import Cause, forbidden, invalid, not_supported
+from aliquot.server.causes import Cause, forbidden, invalid, not_supported, too_long
 from aliquot.server.metadata_rules import changed
 from aliquot.server.pod_rules import check_amount, check_taints
 from aliquot.server.selecting import Labels
@@ -19,11 +19,29 @@ _SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 _FROZEN = "field is immutable when `immutable` is set"
 _NOT_CHANGED = "may not be changed in an update."
 _AT_LEAST_ZERO = "must be greater than or equal to 0"
+_MOST_DATA = 1024 * 1024
+_COUNTED = (
+    "pods",
+    "services",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+"""What is counted in whole pieces."""
 _EVICTION = ("IfHealthyBudget", "AlwaysAllow")
 
 
 def check_config(body: Body) -> Iterator[Cause]:
-    """A ConfigMap: keys that can be files."""
+    """A ConfigMap: keys that can be files, and no more than they can hold."""
+    size = 0
+    for word in ("data", "binaryData"):
+        size += sum(len(str(value).encode()) for value in (body.get(word) or {}).values())
+    if size > _MOST_DATA:
+        yield too_long("", _MOST_DATA)
     for word in ("data", "binaryData"):
         for key in body.get(word) or {}:
             yield from (invalid(f"{word}[{key}]", key, each) for each in naming.data_key(key))
@@ -137,7 +155,7 @@ def check_resource_quota(body: Body) -> Iterator[Cause]:
     for name, value in ((body.get("spec") or {}).get("hard") or {}).items():
         field = f"spec.hard[{name}]"
         yield from (invalid(field, name, each) for each in naming.label_key(name))
-        yield from check_amount(value, field)
+        yield from check_amount(value, field, whole=name in _COUNTED or name.startswith("count/"))
 
 
 def check_lease(body: Body) -> Iterator[Cause]:

@@ -34,6 +34,8 @@ def fill_pod_spec(spec: Body) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     for container in _containers(spec, _CONTAINERS):
         _container(container)
+    for volume in spec.get("volumes") or ():
+        _volume(volume)
 
 
 def _container(container: Body) -> None:
@@ -46,6 +48,27 @@ def _container(container: Body) -> None:
     )
     for port in container.get("ports", ()):
         set_missing(port, protocol="TCP")
+    for word in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if isinstance(container.get(word), dict):
+            _probe(container[word])
+    for variable in container.get("env") or ():
+        source = variable.get("valueFrom")
+        field = source.get("fieldRef") if isinstance(source, dict) else None
+        if isinstance(field, dict):
+            set_missing(field, apiVersion="v1")
+
+
+def _probe(probe: Body) -> None:
+    set_missing(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+    if isinstance(probe.get("httpGet"), dict):
+        set_missing(probe["httpGet"], path="/", scheme="HTTP")
+
+
+def _volume(volume: Body) -> None:
+    """Files that come of an object can be read by everybody, and written by their owner."""
+    for word in ("configMap", "secret", "projected", "downwardAPI"):
+        if isinstance(volume.get(word), dict):
+            set_missing(volume[word], defaultMode=0o644)
 
 
 def _pull_policy(image: str) -> str:

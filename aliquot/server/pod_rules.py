@@ -63,6 +63,7 @@ def check_pod_spec(spec: Body, field: str) -> Iterator[Cause]:
     yield from _check_names(spec.get("volumes") or [], f"{field}.volumes", set())
     yield from _check_names(spec.get("schedulingGates") or [], f"{field}.schedulingGates", set())
     yield from _check_amounts(spec.get("overhead") or {}, f"{field}.overhead")
+    yield from _check_node_affinity(spec, field)
 
 
 def _check_containers(spec: Body, field: str) -> Iterator[Cause]:
@@ -127,7 +128,7 @@ def _check_amounts(amounts: Body, field: str) -> Iterator[Cause]:
         place = f"{field}[{name}]"
         yield from (invalid(place, name, problem) for problem in naming.label_key(name))
         if "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
-            yield invalid(place, name, "must be a standard resource type or fully qualified")
+            yield invalid(place, name, "must be a standard resource for containers")
         yield from check_amount(value, place, whole=_whole_only(name))
 
 
@@ -152,9 +153,10 @@ def _whole_only(name: str) -> bool:
 
 def _check_names(items: list[Body], field: str, seen: set[str]) -> Iterator[Cause]:
     """Names that are RFC 1123 labels, and there once."""
-    rule = naming.label_key if field.endswith("schedulingGates") else naming.label_name
+    gates = field.endswith("schedulingGates")
+    rule = naming.label_key if gates else naming.label_name
     for index, each in enumerate(items):
-        place, name = f"{field}[{index}].name", each.get("name")
+        place, name = f"{field}[{index}]{'' if gates else '.name'}", each.get("name")
         if not name:
             yield required(place)
             continue
@@ -188,6 +190,20 @@ def _check_tolerations(tolerations: list[Body], field: str) -> Iterator[Cause]:
             yield invalid(f"{place}.operator", each, detail)
         if each.get("effect") and each["effect"] not in _EFFECTS:
             yield not_supported(f"{place}.effect", each["effect"], _EFFECTS)
+        if each.get("tolerationSeconds") is not None and each.get("effect") != "NoExecute":
+            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            yield invalid(f"{place}.effect", each.get("effect") or "", detail)
+
+
+def _check_node_affinity(spec: Body, field: str) -> Iterator[Cause]:
+    """What a pod requires of its node is something."""
+    word = "requiredDuringSchedulingIgnoredDuringExecution"
+    required_of: Any = spec
+    for name in ("affinity", "nodeAffinity", word):
+        required_of = required_of.get(name) if isinstance(required_of, dict) else None
+    if isinstance(required_of, dict) and not required_of.get("nodeSelectorTerms"):
+        place = f"{field}.affinity.nodeAffinity.{word}.nodeSelectorTerms"
+        yield required(place, "must have at least one node selector term")
 
 
 def check_taints(taints: list[Body], field: str) -> Iterator[Cause]:

@@ -38,13 +38,14 @@ def manner(accept: str) -> Manner:
     raise RefusalError(406, "NotAcceptable", message)
 
 
-def one(kind: Kind, entry: Entry, how: Manner) -> bytes:
-    """One object."""
+def one(kind: Kind, entry: Entry, how: Manner, include: str = "Metadata") -> bytes:
+    """One object; of a table, with as much of it as was asked for."""
     if how == "whole":
         return forms.shown(kind, entry)
     if how == "metadata":
         return _encode(_metadata(kind, entry))
-    return _encode(_with_version(_table(kind, [entry]), str(entry.version)))
+    shown = _included(_table(kind, [entry]), kind, [entry], include)
+    return _encode(_with_version(shown, str(entry.version)))
 
 
 def many(

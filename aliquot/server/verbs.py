@@ -62,7 +62,8 @@ class Verbs:
     async def _get(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = showing.manner(request.headers.get("Accept", ""))
         found = await self.api.get(at.kind, at.namespace, at.name)
-        return answer(showing.one(at.kind, found, how))
+        include = request.query.get("includeObject", "Metadata")
+        return answer(showing.one(at.kind, found, how, include))
 
     async def _list(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = showing.manner(request.headers.get("Accept", ""))

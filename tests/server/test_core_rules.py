@@ -378,7 +378,7 @@ LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric char
         (
             "Pod",
             pod(container(resources={"limits": {"gpus": "1"}})),
-            'Invalid value: "gpus": must be a standard resource type or fully qualified',
+            'Invalid value: "gpus": must be a standard resource for containers',
         ),
         (
             "Pod",
@@ -645,8 +645,17 @@ def with_labels(body: Body, **labels: str) -> Body:
         ("Pod", pod(), pod(tolerations=[{"key": "a", "operator": "Exists"}])),
         (
             "Pod",
-            pod(tolerations=[{"key": "a", "operator": "Exists"}]),
-            pod(tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 3}]),
+            pod(tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute"}]),
+            pod(
+                tolerations=[
+                    {
+                        "key": "a",
+                        "operator": "Exists",
+                        "effect": "NoExecute",
+                        "tolerationSeconds": 3,
+                    }
+                ]
+            ),
         ),
         (
             "Pod",
