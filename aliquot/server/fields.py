@@ -12,33 +12,41 @@ from aliquot.server.protobuf import Field, messages, root
 
 _OPEN = frozenset({"managedFields"})
 
+Steps = tuple[str | int, ...]
+"""The way to a field: names, which may be anything at all, and places in lists."""
 
-def strays(kind: Kind, body: Body) -> list[str]:
-    """The paths of fields that a kind does not have; none where its fields are not known."""
+
+def strays(kind: Kind, body: Body) -> list[Steps]:
+    """The ways to fields that a kind does not have; none where its fields are not known."""
     name = root(kind.api_version, kind.name)
-    found: list[str] = []
+    found: list[Steps] = []
     if name is not None:
-        _walk(name, body, "", found)
-    return [each for each in found if each not in ("apiVersion", "kind")]
+        _walk(name, body, (), found)
+    return [each for each in found if each not in (("apiVersion",), ("kind",))]
 
 
-def without(body: Body, paths: list[str]) -> Body:
+def path(steps: Steps) -> str:
+    """The way as people write it: `spec.containers[0].image`."""
+    words = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return "".join(words).removeprefix(".")
+
+
+def without(body: Body, ways: list[Steps]) -> Body:
     """The object without these fields."""
-    for path in paths:
-        *above, last = path.replace("[", ".[").split(".")
+    for *above, last in ways:
         holder: Any = body
         for step in above:
-            holder = holder[int(step[1:-1]) if step.startswith("[") else step]
+            holder = holder[step]
         holder.pop(last, None)
     return body
 
 
-def _walk(name: str, value: Any, path: str, found: list[str]) -> None:
+def _walk(name: str, value: Any, way: Steps, found: list[Steps]) -> None:
     if not isinstance(value, dict):
         return
     fields = _fields(name)
     for key, each in value.items():
-        where = f"{path}.{key}" if path else key
+        where = (*way, key)
         if key not in fields:
             found.append(where)
             continue
@@ -47,7 +55,7 @@ def _walk(name: str, value: Any, path: str, found: list[str]) -> None:
             continue
         if how == "repeated" and isinstance(each, list):
             for index, one in enumerate(each):
-                _walk(kind, one, f"{where}[{index}]", found)
+                _walk(kind, one, (*where, index), found)
         elif how not in ("map", "repeated"):
             _walk(kind, each, where, found)
 

@@ -11,7 +11,7 @@ from aliquot.server import core_rules, schemas
 from aliquot.server.causes import Cause
 from aliquot.server.causes import invalid as invalid_value
 from aliquot.server.core_schemas import schema as own_schema
-from aliquot.server.fields import strays, without
+from aliquot.server.fields import path, strays, without
 from aliquot.server.kind import Kind
 from aliquot.server.options import WriteOptions
 from aliquot.server.refusals import bad_request, invalid
@@ -28,7 +28,8 @@ def shaped(kind: Kind, body: Body, options: WriteOptions) -> Body:
     if kind.schema is None and (causes := schemas.check(schema, body)):
         raise _misshapen(kind, causes[0])
     own = kind.schema is None
-    dropped = strays(kind, body) if own else schemas.unknown(schema, body)
+    ways = strays(kind, body) if own else []
+    dropped = [path(way) for way in ways] if own else schemas.unknown(schema, body)
     said = [f'unknown field "{field}"' for field in dropped[:10]]
     if options.strict and dropped:
         raise bad_request(f"strict decoding error: {', '.join(said)}")
@@ -36,7 +37,7 @@ def shaped(kind: Kind, body: Body, options: WriteOptions) -> Body:
         options.warnings.extend(said)
     if not dropped:
         return body
-    return without(body, dropped) if own else schemas.prune(schema, body)
+    return without(body, ways) if own else schemas.prune(schema, body)
 
 
 def _misshapen(kind: Kind, cause: Cause) -> RefusalError:
