@@ -104,9 +104,7 @@ class Trial:
             return refusal
         if self._could_use_what_is_idle(claim, refusal):
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
-        of_gpus = refusal.reason is Reason.GPU_QUOTA_EXCEEDED
-        by_others = of_gpus and str(refusal.resource).startswith("total.")
-        if refusal.reason not in _OTHERS_COULD_HELP and not by_others:
+        if refusal.reason not in _OTHERS_COULD_HELP and BORROWERS not in refusal.watch:
             return refusal
         plan = self._search(claim)
         if plan is None:

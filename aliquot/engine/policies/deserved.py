@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Columns
 from aliquot.engine.objects import Quota
+from aliquot.engine.policies.demand import Demand
 from aliquot.engine.policies.hopeless import Hopeless
 from aliquot.engine.quantity import LIMIT, per_one
 from aliquot.engine.share import floors, level
@@ -34,8 +35,7 @@ class Deserved:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._moment: tuple[int, ...] = ()
-        self._seen = -1
+        self._demand = Demand(state)
         self._top: list[_Queue] = []
         self._queues: dict[int, _Queue] = {}
         self._hopeless = Hopeless(state, _is_hopeless)
@@ -52,26 +52,15 @@ class Deserved:
         return self._amounts.get(row, slot)
 
     def refresh(self) -> list[int]:
-        """Bring everything up to date; the slots of queues that deserve another share now.
-
-        Not while a hold is left out of account: whose it is asks for as much as before.
-        """
-        state, ledger = self._state, self._state.ledger
-        moment = (state.tree.version, state.placement.version(), state.waiting.changes)
-        outside_moved = [slot for slot in self._outside if slot in ledger.moved]
-        if ledger.lifting or not (ledger.asked or outside_moved or moment != self._moment):
+        """Bring everything up to date; the slots of queues that deserve another share now."""
+        if self._demand.news(self._outside) is None:
             return []
-        for slot in outside_moved:
-            del ledger.moved[slot]
-        self._moment = moment
-        ledger.asked.clear()
-        if self._seen != state.tree.version:
-            self._seen = state.tree.version
+        if self._demand.has_new_tree():
             self._lay_out()
         self._hopeless.refresh()
         self._measure()
         before = self._amounts.data.copy()
-        for row in range(len(state.resources)):
+        for row in range(len(self._state.resources)):
             wants: dict[int, int] = {}
             for queue in self._top:
                 self._want(row, queue, wants)

@@ -63,7 +63,8 @@ def _beyond(
     exceeded = state.gpu_quotas.check(namespace, wishes, pods)
     if exceeded is None:
         return None
-    watch = (Watch(gpus=namespace), ROOM, BORROWERS)
+    others = (BORROWERS,) if exceeded.could_be_helped else ()
+    watch = (Watch(gpus=namespace), ROOM, *others)
     reason, bound = Reason.GPU_QUOTA_EXCEEDED, exceeded.bound
     return Refusal(reason, str(exceeded), claim.quota, bound, watch)
 

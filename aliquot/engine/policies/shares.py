@@ -11,6 +11,7 @@ from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Columns
 from aliquot.engine.config import HierarchyKnobs
 from aliquot.engine.objects import Quota
+from aliquot.engine.policies.demand import Demand
 from aliquot.engine.policies.hopeless import Hopeless
 from aliquot.engine.runtime import RuntimeTree
 from aliquot.engine.state import State
@@ -25,8 +26,7 @@ class Shares:
         self._knobs = knobs
         tree = state.tree
         self._tree = RuntimeTree(state.resources, tree.slots, tree.slots[ROOT])
-        self._moment: tuple[int, ...] = ()
-        self._seen = -1
+        self._demand = Demand(state)
         self._asking: dict[int, None] = {}
         self._outside: list[int] = []
         self._hopeless = Hopeless(state, self._is_hopeless)
@@ -43,22 +43,11 @@ class Shares:
         """The resources that are shared: those that any of these quotas names."""
 
     def refresh(self) -> list[int]:
-        """Bring everything up to date; the slots of quotas whose runtime has changed.
-
-        Not while a hold is left out of account: whose it is asks for as much as before.
-        """
-        state, ledger = self._state, self._state.ledger
-        moment = (state.tree.version, state.placement.version(), state.waiting.changes)
-        outside_moved = [slot for slot in self._outside if slot in ledger.moved]
-        if ledger.lifting or not (ledger.asked or outside_moved or moment != self._moment):
+        """Bring everything up to date; the slots of quotas whose runtime has changed."""
+        asked = self._demand.news(self._outside)
+        if asked is None:
             return []
-        for slot in outside_moved:
-            del ledger.moved[slot]
-        self._moment = moment
-        asked = dict.fromkeys(ledger.asked)
-        ledger.asked.clear()
-        if self._seen != state.tree.version:
-            self._seen = state.tree.version
+        if self._demand.has_new_tree():
             self._lay_out()
             asked.update(self._asking)
         if self._hopeless.refresh():

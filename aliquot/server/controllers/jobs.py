@@ -1,14 +1,13 @@
 """Jobs: pods until so many have succeeded, or too many have failed."""
 
-import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from aliquot.dialects.documents import Body
-from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.budgets import phase, ready
-from aliquot.server.controllers.pods import active, from_template, worth
+from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.entry import Key
 from aliquot.server.metadata import timestamp
@@ -18,8 +17,6 @@ from aliquot.server.window import Change
 
 _JOBS = "jobs.batch"
 _INDEX = "batch.kubernetes.io/job-completion-index"
-_AT_ONCE = 100
-_AFTER_REFUSAL = 2.0
 _BACKOFF = 6
 
 
@@ -29,7 +26,7 @@ class Jobs:
     def __init__(self, api: Api, owned: Owned) -> None:
         self._api, self._owned = api, owned
         self.worker = Worker(self._look)
-        self._kind, self._pod = api.kind("Job"), api.kind("Pod")
+        self._kind, self._flock = api.kind("Job"), Flock(api)
         self._ended: dict[str, dict[str, dict[str, str]]] = {}
         """By uid of the job and phase, the pods that ended, with their index."""
         api.store.listeners.append(self._note)
@@ -62,14 +59,15 @@ class Jobs:
         if not found.deleting:
             verdict = _verdict(body, len(succeeded), len(failed))
             wanted = 0 if verdict else _wanted(body, len(succeeded))
-            await self._drop(there, len(there) - wanted)
-            refused = await self._make(body, wanted - len(there), there, succeeded)
+            await self._flock.drop(there, len(there) - wanted)
+            missing = self._pods(body, wanted - len(there), there, succeeded)
+            refused = await self._flock.make(body["metadata"]["namespace"], missing)
         else:
             verdict = ""
         pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
         there = [pod for pod in pods if active(pod)]
         await self._tell(key, body, there, (len(succeeded), len(failed)), verdict)
-        return _AFTER_REFUSAL if refused is not None else None
+        return AFTER_REFUSAL if refused is not None else None
 
     def _count(
         self, uid: str, before: Body, pods: list[Body]
@@ -89,40 +87,20 @@ class Jobs:
                     known[word][f"before-{number}"] = ""
         return known["Succeeded"], known["Failed"]
 
-    async def _make(
+    def _pods(
         self, body: Body, count: int, there: list[Body], succeeded: dict[str, str]
-    ) -> RefusalError | None:
-        if count <= 0:
-            return None
-        namespace, template = body["metadata"]["namespace"], body["spec"]["template"]
-        made = []
+    ) -> Iterator[Body]:
+        """Those that are missing, each with its index if they have one."""
         indexes = _free_indexes(body, there, succeeded)
-        for _ in range(min(count, _AT_ONCE)):
-            pod = from_template(body, template)
+        for _ in range(min(count, AT_ONCE)):
+            pod = from_template(body, body["spec"]["template"])
             if body["spec"].get("completionMode") == "Indexed":
                 index = str(next(indexes, 0))
                 about = pod["metadata"]
                 about["annotations"] = {**about.get("annotations", {}), _INDEX: index}
                 about["labels"] = {**about.get("labels", {}), _INDEX: index}
                 about["generateName"] = f"{body['metadata']['name']}-{index}-"
-            made.append(self._api.create(self._pod, namespace, pod))
-        for each in await asyncio.gather(*made, return_exceptions=True):
-            if isinstance(each, RefusalError):
-                return each
-            if isinstance(each, BaseException):
-                raise each
-        return None
-
-    async def _drop(self, there: list[Body], count: int) -> None:
-        for pod in sorted(there, key=worth)[: max(count, 0)]:
-            about = pod["metadata"]
-            try:
-                await self._api.delete(
-                    self._pod, about["namespace"], about["name"], DeleteOptions()
-                )
-            except RefusalError as refusal:
-                if refusal.code != 404:
-                    raise
+            yield pod
 
     async def _expire(self, key: Key, body: Body) -> float | None:
         """A job that is done goes after a while, if it says so."""

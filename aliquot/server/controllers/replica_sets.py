@@ -1,22 +1,18 @@
 """ReplicaSets: so many pods, made when they are missing and deleted when they are too many."""
 
-import asyncio
-
 from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.budgets import ready
-from aliquot.server.controllers.pods import active, from_template, worth
+from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.entry import Key
 from aliquot.server.metadata import timestamp
-from aliquot.server.options import DeleteOptions
 from aliquot.server.owned import Owned
 from aliquot.server.window import Change
 
 _SETS = "replicasets.apps"
-_AT_ONCE = 100
-_AFTER_REFUSAL = 2.0
 
 
 class ReplicaSets:
@@ -25,7 +21,7 @@ class ReplicaSets:
     def __init__(self, api: Api, owned: Owned) -> None:
         self._api, self._owned = api, owned
         self.worker = Worker(self._look)
-        self._kind, self._pod = api.kind("ReplicaSet"), api.kind("Pod")
+        self._kind, self._flock = api.kind("ReplicaSet"), Flock(api)
         api.store.listeners.append(self._note)
         for entry in api.store.all(_SETS):
             self.worker.add(entry.key)
@@ -49,39 +45,13 @@ class ReplicaSets:
         wanted = body["spec"].get("replicas", 1)
         refused: RefusalError | None = None
         if not found.deleting:
-            refused = await self._make(body, min(wanted - len(there), _AT_ONCE))
-            await self._drop(there, len(there) - wanted)
+            template, missing = body["spec"]["template"], wanted - len(there)
+            pods = [from_template(body, template) for _ in range(min(missing, AT_ONCE))]
+            refused = await self._flock.make(body["metadata"]["namespace"], pods)
+            await self._flock.drop(there, -missing)
         pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
         await self._tell(key, body, [pod for pod in pods if active(pod)], refused)
-        return _AFTER_REFUSAL if refused is not None else None
-
-    async def _make(self, body: Body, count: int) -> RefusalError | None:
-        """Make pods, all at once; what the first refusal says, if there is any."""
-        if count <= 0:
-            return None
-        namespace = body["metadata"]["namespace"]
-        made = [
-            self._api.create(self._pod, namespace, from_template(body, body["spec"]["template"]))
-            for _ in range(count)
-        ]
-        results = await asyncio.gather(*made, return_exceptions=True)
-        for each in results:
-            if isinstance(each, RefusalError):
-                return each
-            if isinstance(each, BaseException):
-                raise each
-        return None
-
-    async def _drop(self, there: list[Body], count: int) -> None:
-        for pod in sorted(there, key=worth)[: max(count, 0)]:
-            metadata = pod["metadata"]
-            try:
-                await self._api.delete(
-                    self._pod, metadata["namespace"], metadata["name"], DeleteOptions()
-                )
-            except RefusalError as refusal:
-                if refusal.code != 404:
-                    raise
+        return AFTER_REFUSAL if refused is not None else None
 
     async def _tell(
         self, key: Key, body: Body, there: list[Body], refused: RefusalError | None

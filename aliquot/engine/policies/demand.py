@@ -1,0 +1,41 @@
+"""Has anybody asked for more or less, so that shares must be worked out anew?
+
+Shared by the policies that share by request: they look before every decision, and mostly nothing
+has changed.
+"""
+
+from collections.abc import Iterable
+
+from aliquot.engine.state import State
+
+
+class Demand:
+    """What the shares were last worked out for."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._moment: tuple[int, ...] = ()
+        self._tree = -1
+
+    def news(self, outside: Iterable[int]) -> dict[int, None] | None:
+        """The quotas (by slot) whose pods ask for more or less than they did; None without news.
+
+        What is used `outside` the shares is news, too. Not while a hold is left out of account:
+        whose it is asks for as much as before.
+        """
+        state, ledger = self._state, self._state.ledger
+        moment = (state.tree.version, state.placement.version(), state.waiting.changes)
+        moved = [slot for slot in outside if slot in ledger.moved]
+        if ledger.lifting or not (ledger.asked or moved or moment != self._moment):
+            return None
+        for slot in moved:
+            del ledger.moved[slot]
+        self._moment = moment
+        asked = dict.fromkeys(ledger.asked)
+        ledger.asked.clear()
+        return asked
+
+    def has_new_tree(self) -> bool:
+        """Have quotas changed since this was last asked?"""
+        before, self._tree = self._tree, self._state.tree.version
+        return before != self._tree
