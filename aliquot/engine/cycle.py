@@ -237,9 +237,9 @@ class Engine:
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
         muster_all(state)
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
-            state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node, devices))
+            state.ledger.hold(pod.uid, state.terms.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))
-        state.waiting.add(state.claim(claim.pods, claim.others, surplus=claim.surplus))
+        state.waiting.add(state.terms.claim(claim.pods, claim.others, surplus=claim.surplus))
 
     def _lower(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, a quota above a lowered bound gives back at once.

@@ -55,6 +55,6 @@ def _before_its_pods(trial: Trial, gang: Gang) -> Iterator[Refusal]:
     namespace, _, name = gang.name.partition("/")
     shape = Shape(gang.min_resources)
     stands_for_all = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
-    refusal = trial.right(state.claim((stands_for_all,)))
+    refusal = trial.right(state.terms.claim((stands_for_all,)))
     if refusal is not None:
         yield refusal

@@ -103,10 +103,10 @@ class Reservations:
         if nodes is None:
             return []
         for pod, node in zip(claim.pods, nodes, strict=True):
-            state.ledger.hold(pod.uid, state.booking(pod, claim.quota, node))
+            state.ledger.hold(pod.uid, state.terms.booking(pod, claim.quota, node))
         self._holds.begin(claim, (), now)
         self._reserved = claim.uids()
-        state.waiting.add(state.claim(claim.pods, claim.others))
+        state.waiting.add(state.terms.claim(claim.pods, claim.others))
         return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
 
     def _nodes(self, claim: Claim) -> list[str] | None:

@@ -5,15 +5,14 @@ Applying what a cluster holds now to an empty state gives the same books as havi
 its history.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from aliquot.engine.budgets import Budgets
 from aliquot.engine.circles import Circles, mark
-from aliquot.engine.claim import Claim, Pods
 from aliquot.engine.columns import Resources
 from aliquot.engine.config import Knobs
-from aliquot.engine.devices import Devices, Taken
+from aliquot.engine.devices import Devices
 from aliquot.engine.events import (
     BindFailed,
     BudgetGone,
@@ -35,16 +34,17 @@ from aliquot.engine.events import (
 )
 from aliquot.engine.gangs import Gangs
 from aliquot.engine.gpu_books import GpuBooks, GpuLeaving
-from aliquot.engine.gpu_objects import Device, GpuAsk, GpuQuota
+from aliquot.engine.gpu_objects import Device, GpuQuota
 from aliquot.engine.gpu_quotas import GpuQuotas
 from aliquot.engine.leaving import Leaving
-from aliquot.engine.ledger import Booking, Entry, Ledger, Stage
+from aliquot.engine.ledger import Entry, Ledger, Stage
 from aliquot.engine.nodes import Nodes
 from aliquot.engine.objects import Gang, Node, Pod, Quota
 from aliquot.engine.order import IMPORTANCE, Order
 from aliquot.engine.placement import Placement
 from aliquot.engine.running import Running
-from aliquot.engine.tree import ROOT, Tree
+from aliquot.engine.terms import Terms
+from aliquot.engine.tree import ROOT, Tree, is_lower, place
 from aliquot.engine.waiting import Waiting
 
 
@@ -63,6 +63,7 @@ class State:
         self.placement = Placement(
             self.resources, self.nodes, self.ledger, self.devices, knobs.placement.score
         )
+        self.terms = Terms(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.waiting = Waiting()
         self.gangs = Gangs()
         self.untouchable: frozenset[str] = frozenset()
@@ -128,44 +129,18 @@ class State:
             case BudgetGone(path):
                 self.budgets.remove(path)
 
-    def booking(
-        self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
-    ) -> Booking:
-        """What a pod takes on a node, and is charged in its quota; of these devices, if any."""
-        known, ask = self.nodes.known.get(node), self.placement.ask(pod.shape)
-        charge = ask.charge(None if known is None else known.node_class)
-        gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
-        return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang, gpu)
-
-    def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
-        """What a pod takes of a node's devices: of these, of those it has, else of the best."""
-        entry = self.ledger.entries.get(pod.uid)
-        booked = entry.booking if entry is not None else None
-        if ask.sliced:
-            return self.devices.sliced(ask, node)
-        if devices or pod.devices:
-            return self.devices.taken(ask, devices or pod.devices)
-        if booked is not None and booked.node == node and booked.gpu is not None:
-            return self.devices.taken(ask, booked.gpu.devices)
-        return self.devices.taken(ask, self.devices.choose(ask, node) or ())
-
-    def _in_waiting(self, pod: Pod) -> Booking:
-        """What a pod asks for."""
-        charge = self.placement.ask(pod.shape).charge(None)
-        return Booking(self.tree.home(pod), charge, namespace=pod.namespace, gang=pod.gang)
-
     def in_namespace(self, namespace: str) -> Iterable[str]:
         """The uids of the pods there."""
         return self._by_namespace.get(namespace, ())
 
     def give_up_hold(self, uid: str) -> None:
         """Nothing is kept for this pod any longer; it waits on."""
-        self.ledger.wait(uid, self._in_waiting(self.pods[uid]))
+        self.ledger.wait(uid, self.terms.asking(self.pods[uid]))
         if uid in self.waiting:
             claim = self.waiting.claim(uid)
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
                 same = claim.pods, claim.others, claim.missing, claim.surplus
-                self.waiting.add(self.claim(*same))
+                self.waiting.add(self.terms.claim(*same))
                 self.gangs.stir(self.pods[uid])
 
     def _set_pod(self, pod: Pod) -> None:
@@ -201,7 +176,7 @@ class State:
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
-            self.ledger.commit(pod.uid, self.booking(pod, self.tree.home(pod), pod.node))
+            self.ledger.commit(pod.uid, self.terms.booking(pod, self.tree.home(pod), pod.node))
             self._list(pod)
         elif entry is None or entry.stage is not Stage.RESERVED:
             self._let_wait(pod)
@@ -251,29 +226,12 @@ class State:
         stuck = pod.gated or pod.terminating
         node = None if stuck else pod.nominated or self._held_on(pod.uid)
         if node is not None and node in self.nodes.known:
-            self.ledger.hold(pod.uid, self.booking(pod, self.tree.home(pod), node))
+            self.ledger.hold(pod.uid, self.terms.booking(pod, self.tree.home(pod), node))
         else:
-            self.ledger.wait(pod.uid, self._in_waiting(pod))
+            self.ledger.wait(pod.uid, self.terms.asking(pod))
         self.gangs.stir(pod)
         if stuck or self.gangs.of(pod) is None:
-            self.waiting.add(self.claim((pod,)))
-
-    def claim(
-        self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False
-    ) -> Claim:
-        """What these pods ask for as a whole."""
-        asks = tuple(self.placement.ask(pod.shape) for pod in pods)
-        held = any(pod.uid in self.ledger.holding for pod in pods)
-        claim = Claim(pods, asks, self.tree.home(pods[0]), held, others, missing, surplus)
-        if len(pods) > 1 and any(self.tree.home(pod) != claim.quota for pod in pods):
-            claim.parts = tuple(self._parts(pods))
-        return claim
-
-    def _parts(self, pods: Pods) -> Iterator[Claim]:
-        """What each quota is asked for."""
-        homes = dict.fromkeys(self.tree.home(pod) for pod in pods)
-        for home in homes:
-            yield self.claim(tuple(pod for pod in pods if self.tree.home(pod) == home))
+            self.waiting.add(self.terms.claim((pod,)))
 
     def _held_on(self, uid: str) -> str | None:
         """The node on which room is held for a pod, whether or not the cluster says so yet."""
@@ -370,7 +328,7 @@ class State:
         before = self.tree.quotas.get(quota.name)
         if before == quota:
             return
-        if before is not None and _is_lower(quota, before):
+        if before is not None and is_lower(quota, before):
             self.lowered[quota.name] = None
         self.circles.forget()
         self.tree.set(quota)
@@ -381,7 +339,7 @@ class State:
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
             self._rehome(quota.name, quota.namespaces)
-        elif _place(before) != _place(quota):
+        elif place(before) != place(quota):
             self._rehome(quota.name, quota.namespaces | before.namespaces)
 
     def _drop_quota(self, name: str) -> None:
@@ -449,17 +407,3 @@ class State:
             self.weights[namespace] = weight
             self.circles.forget()
             self.stirred = True
-
-
-def _place(quota: Quota) -> tuple[object, ...]:
-    """What decides which pods belong to it, and in which accounts they count."""
-    return quota.namespaces, quota.parent, quota.group, quota.fallback
-
-
-def _is_lower(quota: Quota, before: Quota) -> bool:
-    """Does any bound promise or allow less than before?"""
-    low, high = dict(quota.min), dict(quota.max)
-    return any(low.get(name, 0) < amount for name, amount in before.min) or any(
-        name not in dict(before.max) or amount < dict(before.max)[name]
-        for name, amount in high.items()
-    )

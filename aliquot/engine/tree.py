@@ -187,3 +187,17 @@ class Tree:
             if ancestor not in self.quotas:
                 raise TreeError(f"quota {quota.name}: there is no parent quota {ancestor}")
             ancestor = self.quotas[ancestor].parent
+
+
+def place(quota: Quota) -> tuple[object, ...]:
+    """What decides which pods belong to it, and in which accounts they count."""
+    return quota.namespaces, quota.parent, quota.group, quota.fallback
+
+
+def is_lower(quota: Quota, before: Quota) -> bool:
+    """Does any bound promise or allow less than before?"""
+    low, high = dict(quota.min), dict(quota.max)
+    return any(low.get(name, 0) < amount for name, amount in before.min) or any(
+        name not in dict(before.max) or amount < dict(before.max)[name]
+        for name, amount in high.items()
+    )

@@ -94,7 +94,7 @@ class Trial:
         if refusal.reason is not Reason.NO_NODE_FITS:
             return refusal
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
-            booking = state.booking(pod, claim.quota, node, devices)
+            booking = state.terms.booking(pod, claim.quota, node, devices)
             state.ledger.reserve(pod.uid, booking)
         return None
 
@@ -300,13 +300,13 @@ class Trial:
     ) -> Booking | Refusal:
         """What a pod takes on the best node; if that is too much of GPUs, on another one."""
         state = self.state
-        booking = state.booking(pod, quota, node)
+        booking = state.terms.booking(pod, quota, node)
         beyond = gpu_refusal(state, claim, pod, booking.gpu)
         if beyond is None:
             return booking
         tried = {state.devices.kinds(booking.gpu)}
         for other in state.placement.others(ask, node):
-            booking = state.booking(pod, quota, other)
+            booking = state.terms.booking(pod, quota, other)
             kinds = state.devices.kinds(booking.gpu)
             if kinds not in tried:
                 tried.add(kinds)
