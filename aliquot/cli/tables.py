@@ -55,7 +55,7 @@ def _parts(
     if result["gangs"]:
         yield _titled("GANGS", *gang_bars(result["gangs"], width))
     if result["gpuQuotas"]:
-        bounds = simulation.world.gpu_quotas
+        bounds = simulation.world.mirror.gpu_quotas.told
         yield _titled("GPU QUOTAS", *gpu_quota_bars(result["gpuQuotas"], bounds, width))
     if simulation.history:
         yield _titled("WHAT HAPPENED", _history(simulation.history, width))

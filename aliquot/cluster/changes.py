@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aliquot.cluster.annotations import arrival
 from aliquot.dialects import documents, manifest
 from aliquot.dialects.documents import Document
 from aliquot.dialects.findings import Finding, refused
@@ -16,16 +15,8 @@ from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.times import duration
 from aliquot.dialects.wire import Step, TimelineWire
 from aliquot.errors import InputError
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What is applied and deleted at one moment."""
-
-    at: int
-    apply: tuple[Manifest, ...] = ()
-    delete: tuple[tuple[Key, str], ...] = ()
-    """Keys, each with the place that asks for it."""
+from aliquot.mirror.annotations import arrival
+from aliquot.mirror.change import Change
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from aliquot.cluster import files, members, queue_members, states
-from aliquot.cluster.changes import Change, Changes
+from aliquot.cluster import files
+from aliquot.cluster.changes import Changes
 from aliquot.dialects import configuration, gangs, policy
 from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
@@ -20,6 +20,8 @@ from aliquot.dialects.made_groups import group_name
 from aliquot.dialects.manifest import Key, Manifest, key
 from aliquot.dialects.quotas import KINDS
 from aliquot.errors import InputError
+from aliquot.mirror import members, queue_members, states
+from aliquot.mirror.change import Change
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from aliquot.cluster import gpu_figures
 from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects import amounts
 from aliquot.dialects.times import seconds
@@ -13,8 +12,9 @@ from aliquot.engine.summary import (
     GpuQuotaSummary,
     QueueSummary,
     QuotaSummary,
-    over_quota_pods,
 )
+from aliquot.mirror import gpu_figures
+from aliquot.mirror.capacity import capacities
 
 Result = dict[str, Any]
 
@@ -66,7 +66,7 @@ def _eviction(done: Done) -> Result:
 def _pending(simulation: Simulation) -> list[Result]:
     engine = simulation.engine
     waiting = []
-    for record in simulation.world.records.values():
+    for record in simulation.world.mirror.records.values():
         refusal = engine.why(record.pod.uid) if record.phase == "Pending" else None
         if refusal is not None:
             entry = {
@@ -80,21 +80,11 @@ def _pending(simulation: Simulation) -> list[Result]:
     return sorted(waiting, key=lambda entry: natural(entry["pod"] or ""))
 
 
-def capacities(simulation: Simulation) -> dict[str, str]:
-    """In-quota or over-quota, by uid: of every pod that runs and has a quota."""
-    state = simulation.engine.state
-    over = over_quota_pods(state)
-    return {
-        uid: "over-quota" if uid in over else "in-quota"
-        for uid, record in simulation.world.records.items()
-        if record.phase == "Running" and state.tree.home(record.pod) is not None
-    }
-
-
 def _pods(simulation: Simulation) -> list[Result]:
-    tree, capacity = simulation.engine.state.tree, capacities(simulation)
+    state, mirror = simulation.engine.state, simulation.world.mirror
+    tree, capacity = state.tree, capacities(state, mirror)
     pods = []
-    for uid, record in simulation.world.records.items():
+    for uid, record in mirror.records.items():
         entry: Result = {
             "pod": record.pod.path,
             "phase": record.phase,

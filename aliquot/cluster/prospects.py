@@ -8,7 +8,6 @@ somebody checks quotas alone, nothing is known and nothing is said.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from aliquot.cluster.states import State
 from aliquot.dialects import gangs, pods, queues, rules
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
@@ -18,6 +17,7 @@ from aliquot.dialects.quotas import KINDS
 from aliquot.dialects.templates import Face, faces
 from aliquot.dialects.wire import PodWire
 from aliquot.engine.objects import Node, Shape
+from aliquot.mirror.states import State
 
 _BEAR_ON_PROSPECTS = {"Node", "Namespace", *KINDS, queues.KIND, gangs.KIND}
 

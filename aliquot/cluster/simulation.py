@@ -7,7 +7,6 @@ moment at which anything can happen.
 
 from dataclasses import dataclass
 
-from aliquot.cluster.conditions import Conditions
 from aliquot.cluster.inputs import Inputs
 from aliquot.cluster.world import World
 from aliquot.dialects.policy import special_quotas
@@ -16,6 +15,7 @@ from aliquot.engine.config import Knobs
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict
 from aliquot.errors import EndlessError
+from aliquot.mirror.conditions import Conditions
 
 _MOST_EVICTIONS = 1_000
 
@@ -49,7 +49,7 @@ class Simulation:
                 happened = True
             if self._decide(moment) or happened:
                 self.now = moment
-                if self.world.gpu_quotas or self.conditions.noted:
+                if self.world.mirror.gpu_quotas.told or self.conditions.noted:
                     self.conditions.note(self.engine.gpu_quotas(), moment)
         if until is not None:
             self.now = until
@@ -64,7 +64,7 @@ class Simulation:
         decided = False
         evictions = 0
         while True:
-            self.world.restate_budgets()
+            self.world.mirror.restate_budgets()
             done = [each for each in self.engine.cycle(now) if isinstance(each, Bind | Evict)]
             if not done:
                 return decided

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from aliquot.dialects import jobs
 from aliquot.dialects.documents import Body
-from aliquot.dialects.manifest import Key, Manifest, owner_reference
+from aliquot.dialects.manifest import Manifest, owner_reference
 from aliquot.dialects.pods import Manners
 from aliquot.dialects.volcano import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
 from aliquot.dialects.wire import GangJobWire, WorkloadSpec, WorkloadWire
@@ -116,14 +116,6 @@ class Workload:
         if named and not spec.get("priorityClassName") and spec.get("priority") is None:
             body["spec"] = {**spec, "priorityClassName": named}
         return body
-
-
-def owner_of(manifest: Manifest) -> Key | None:
-    """The key of the object that controls this one, if any does."""
-    for reference in manifest.metadata.owner_references or []:
-        if reference.controller:
-            return (reference.kind, manifest.namespace, reference.name)
-    return None
 
 
 def _templates(manifest: Manifest) -> dict[str, Body]:

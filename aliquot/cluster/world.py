@@ -5,52 +5,34 @@ replace pods, pods start and end. It decides nothing; decisions are told to it.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from aliquot.cluster import annotations
 from aliquot.cluster.ages import Ages
-from aliquot.cluster.belonging import queue_of
-from aliquot.cluster.changes import Change
-from aliquot.cluster.dependents import Dependents
-from aliquot.cluster.devices import Devices
-from aliquot.cluster.gpu_quotas import BEAR_ON_GPU_QUOTAS, GpuQuotas
 from aliquot.cluster.groups import Groups
-from aliquot.cluster.manners import manners
-from aliquot.cluster.record import Phase, PodRecord
-from aliquot.cluster.store import Store
-from aliquot.cluster.weights import BEAR_ON_WEIGHTS, Weights
-from aliquot.cluster.workloads import Workload, owner_of
+from aliquot.cluster.workloads import Workload
 from aliquot.dialects import (
-    budgets,
     koordinator,
-    nodes,
     pods,
-    queues,
-    quotas,
     volcano,
 )
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.documents import Document
-from aliquot.dialects.forest import Forest, Special, plant
+from aliquot.dialects.forest import Special
 from aliquot.dialects.gpu_quotas import Defaults
-from aliquot.dialects.manifest import Key, Manifest, read
+from aliquot.dialects.manifest import Key, Manifest, owner_of, read
 from aliquot.dialects.templates import MAKERS
 from aliquot.engine.events import (
-    BudgetGone,
-    BudgetSet,
     Event,
-    NodeGone,
-    NodeSet,
-    PodGone,
-    PodSet,
-    QuotaGone,
-    QuotaSet,
 )
-from aliquot.engine.gpu_objects import Device, GpuQuota
-from aliquot.engine.objects import Gang, Pod
+from aliquot.engine.objects import Pod
 from aliquot.engine.order import Key as OrderKey
 from aliquot.engine.order import importance
+from aliquot.mirror import annotations
+from aliquot.mirror.change import Change
+from aliquot.mirror.manners import manners
+from aliquot.mirror.mirror import Mirror
+from aliquot.mirror.record import Phase, PodRecord
 
 
 class World:
@@ -63,40 +45,14 @@ class World:
         timestamps: Iterable[int] = (),
         special: Special = "",
     ) -> None:
-        self.store = Store()
-        self.forest = Forest()
-        """The quotas as they were last told, with what they mean to each other."""
-        self.records: dict[str, PodRecord] = {}
-        self._tell = tell
-        self._cards = cards
+        self.mirror = Mirror(tell, cards, special)
         self._ends: list[tuple[int, str]] = []
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}
         self._owners_of_owners: set[Key] = set()
         """Deployments whose ReplicaSets are there too: those make the pods."""
         self._ages = Ages(timestamps)
-        self._special = special
-        self._dependents = Dependents()
-        self._groups = Groups(self.store, tell)
-        self._weights = Weights(tell)
-        self._devices = Devices(self.store, tell, cards)
-        self._gpu_quotas = GpuQuotas(tell)
-        self._restate_quotas()
-
-    @property
-    def gangs(self) -> Mapping[str, Gang]:
-        """The gangs as they were last told, by name."""
-        return self._groups.gangs
-
-    @property
-    def devices(self) -> Mapping[str, Device]:
-        """The devices as they were last told, by name."""
-        return self._devices.told
-
-    @property
-    def gpu_quotas(self) -> Mapping[str, GpuQuota]:
-        """The quotas on GPUs as they were last told, by namespace."""
-        return self._gpu_quotas.told
+        self._groups = Groups(self.mirror.store)
 
     def next_end(self) -> int | None:
         """When the next running pod ends."""
@@ -107,17 +63,17 @@ class World:
         ended = False
         while self._ends and self._ends[0][0] <= now:
             moment, uid = heapq.heappop(self._ends)
-            if self.records[uid].ends == moment:
+            if self.mirror.records[uid].ends == moment:
                 self.end(uid, "Succeeded", now)
                 ended = True
         return ended
 
     def start(self, uid: str, node: str, devices: tuple[str, ...], now: int) -> None:
         """A pod runs on a node, on these devices if it asks for any."""
-        record = self.records[uid]
+        record = self.mirror.records[uid]
         here = replace(record.pod, node=node, devices=devices, nominated=None, started=now)
         record.pod, record.phase, record.started = here, "Running", now
-        self._tell(PodSet(here))
+        self.mirror.tell(record)
         self._await_end(record)
 
     def _await_end(self, record: PodRecord) -> None:
@@ -126,10 +82,8 @@ class World:
 
     def end(self, uid: str, phase: Phase, now: int) -> None:
         """A pod is no longer there; its owner sees to another one."""
-        record = self.records[uid]
-        record.phase = phase
-        self._tell(PodGone(uid))
-        self._groups.note(record, phase)
+        record = self.mirror.records[uid]
+        self.mirror.end(record, phase)
         workload = self._owner(record)
         if workload is not None:
             workload.remove(uid)
@@ -144,88 +98,20 @@ class World:
         for key, place in change.delete:
             self._delete(key, place, change.at)
         for manifest in change.apply:
-            self.store.put(manifest)
+            self.mirror.store.put(manifest)
             owner = owner_of(manifest)
             if owner is not None and isinstance(manifest.content, MAKERS):
                 self._owners_of_owners.add(owner)
-        touched = {each.key for each in change.apply} | {key for key, _ in change.delete}
-        kinds = {kind for kind, _, _ in touched}
-        if kinds & {*quotas.KINDS, queues.KIND, "Namespace"}:
-            self._restate_quotas()
-        if kinds & BEAR_ON_WEIGHTS:
-            self._weights.restate(self.store.objects.values())
-        if kinds & BEAR_ON_GPU_QUOTAS:
-            self._gpu_quotas.restate(self.store.objects.values())
-        self._restate_gangs(change, touched)
-        for manifest in change.apply:
-            if manifest.kind == "Node":
-                self._tell(NodeSet(nodes.node(manifest, self._cards)))
-        self._devices.restate(touched, self.records.values(), self._gpu_quotas.defaults)
+        touched = [*(each.key for each in change.apply), *(key for key, _ in change.delete)]
+        touched += self._groups.make(change, self._owners_of_owners)
+        self.mirror.restate(touched, lambda group: self._ages.of(group, change.at))
         for manifest in sorted(change.apply, key=lambda each: each.kind != "Pod"):
             self._apply(manifest, change.at)
-
-    def _restate_quotas(self) -> None:
-        """Tell what has become of the quotas, parents first, and of the pods that name them."""
-        before, self.forest = self.forest, plant(self.store.objects.values(), self._special)
-        for name, quota in self.forest.quotas.items():
-            if before.quotas.get(name) != quota:
-                self._tell(QuotaSet(quota))
-        for name in reversed(before.quotas):
-            if name not in self.forest.quotas:
-                self._tell(QuotaGone(name))
-        for name, uids in self._dependents.asking.items():
-            if before.names.get(name) != self.forest.names.get(name):
-                self._restate_pods(uids)
-        if bool(before.queues) != bool(self.forest.queues):
-            self._restate_pods(self.records)
-
-    def _restate_gangs(self, change: Change, touched: set[Key]) -> None:
-        """Tell what has become of the gangs, and of the pods whose gang or queue that changes."""
-        touched = touched | self._groups.make(change, self._owners_of_owners)
-        age = self._ages.of
-        groups = self._groups.restate(
-            touched, bool(self.forest.queues), lambda group: age(group, change.at)
-        )
-        self._restate_pods(self._dependents.of(touched | groups))
-
-    def _restate_pods(self, uids: Iterable[str]) -> None:
-        """Where these pods belong may be another quota now, or another gang."""
-        for uid in list(uids):
-            record = self.records[uid]
-            pod = self._where_it_belongs(record)
-            if pod != record.pod:
-                record.pod = pod
-                if record.alive:
-                    self._tell(PodSet(pod))
-
-    def _where_it_belongs(self, record: PodRecord) -> Pod:
-        """A pod in its quota and in its gang, as things are; with at least the gang's priority."""
-        pod, objects = record.pod, self.store.objects
-        queue = queue_of(record.ties, pod.namespace, objects)
-        quota = self.forest.asked_for(record.asks_for, pod.namespace, record.priority, queue)
-        gang = self._groups.gangs.get(f"{pod.namespace}/{record.ties.gang}")
-        if gang is None:
-            return replace(pod, quota=quota, gang=None, priority=record.priority)
-        whole = record.priority if gang.priority is None else gang.priority
-        return replace(pod, quota=quota, gang=gang.name, priority=max(record.priority, whole))
-
-    def restate_budgets(self) -> None:
-        """Do what the disruption controller does: say anew what budgets allow, as pods run now."""
-        for manifest in self.store.objects.values():
-            if manifest.kind == "PodDisruptionBudget" and not budgets.has_status(manifest):
-                self._state_budget(manifest)
-
-    def _state_budget(self, manifest: Manifest) -> None:
-        running, waiting = (
-            [record.pod for record in self.records.values() if record.phase == phase]
-            for phase in ("Running", "Pending")
-        )
-        self._tell(BudgetSet(budgets.budget(manifest, running, waiting)))
 
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
             case "PodDisruptionBudget":
-                self._state_budget(manifest)
+                self.mirror.state_budget(manifest)
             case "Pod":
                 self._apply_pod(manifest, now)
         if isinstance(manifest.content, MAKERS):
@@ -233,15 +119,11 @@ class World:
 
     def _delete(self, key: Key, place: str, now: int) -> None:
         kind, namespace, name = key
-        for manifest in self.store.delete(key, place):
-            match manifest.kind:
-                case "Node":
-                    self._tell(NodeGone(manifest.name))
-                case "PodDisruptionBudget":
-                    self._tell(BudgetGone(f"{manifest.namespace}/{manifest.name}"))
-                case _ if isinstance(manifest.content, MAKERS):
-                    self._drop_workload(manifest.key, now)
-                    self._groups.drop(manifest.key)
+        for manifest in self.mirror.store.delete(key, place):
+            self.mirror.drop(manifest)
+            if isinstance(manifest.content, MAKERS):
+                self._drop_workload(manifest.key, now)
+                self._groups.drop(manifest.key)
         if kind == "Pod":
             self._delete_pods(f"{namespace}/{name}", now)
         if kind == "Namespace":
@@ -249,20 +131,20 @@ class World:
 
     def _delete_pods(self, path: str, now: int) -> None:
         """A pod by its path; with a slash at the end, all of a namespace."""
-        for uid, record in list(self.records.items()):
+        for uid, record in list(self.mirror.records.items()):
             in_namespace = path.endswith("/") and record.pod.path.startswith(path)
             if not in_namespace and record.pod.path != path:
                 continue
             if record.alive:
                 self.end(uid, "Deleted", now)
             else:
-                self._groups.note(record, "Deleted")
+                self.mirror.gangs.note(record, "Deleted")
 
     def _apply_pod(self, manifest: Manifest, now: int) -> None:
         said = volcano.ties(manifest.metadata, manifest)
         path, status = f"{manifest.namespace}/{manifest.name}", pods.status(manifest)
-        old = self.records.get(self._uids.get(path, ""))
-        by_default = self._gpu_quotas.defaults(manifest.namespace)
+        old = self.mirror.records.get(self._uids.get(path, ""))
+        by_default = self.mirror.gpu_quotas.defaults(manifest.namespace)
         if old is not None and old.alive:
             by_default = old.defaults
         pod = self._pod(manifest, now, said.task, by_default)
@@ -271,15 +153,14 @@ class World:
         record.asks_for = koordinator.quota_named(manifest)
         record.ties, record.priority = said, record.pod.priority
         self._join(record)
-        record.pod = self._where_it_belongs(record)
+        record.pod = self.mirror.where_it_belongs(record)
         record.duration = annotations.lasts(manifest)
         workload = self._owner(record)
         if workload is not None:
             record.duration = record.duration or annotations.lasts(workload.manifest)
         if old is not None and old.alive:
             _carry_over(old, record)
-        self._dependents.note(record, self.records.get(record.pod.uid))
-        self.records[record.pod.uid] = record
+        self.mirror.keep(record)
         self._uids[path] = record.pod.uid
         if workload is not None:
             workload.add(record.pod.uid, record.pod.task)
@@ -287,29 +168,29 @@ class World:
             phase: Phase = "Succeeded" if status.phase == "Succeeded" else "Failed"
             self.end(record.pod.uid, phase, now)
             return
-        self._groups.note(record, record.phase)
+        self.mirror.gangs.note(record, record.phase)
         if record.pod.node is not None and record.phase == "Pending":
             self.start(record.pod.uid, record.pod.node, record.pod.devices, now)
         else:
-            self._tell(PodSet(record.pod))
+            self.mirror.tell(record)
             self._await_end(record)
 
     def _pod(self, manifest: Manifest, now: int, task: str, by_default: Defaults) -> Pod:
         path = f"{manifest.namespace}/{manifest.name}"
-        uid = path if path not in self._uids else f"{path}#{len(self.records)}"
+        uid = path if path not in self._uids else f"{path}#{len(self.mirror.records)}"
         workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
         if workload is None:
-            own = self.store.priority(pods.spec(manifest), manifest, "spec")
+            own = self.mirror.store.priority(pods.spec(manifest), manifest, "spec")
             age = self._ages.of(manifest, now)
-            return pods.pod(manifest, uid, own, age, self._cards, by_default)
+            return pods.pod(manifest, uid, own, age, self.mirror.cards, by_default)
         theirs = workload.manners[workload.task_of(task)]
         since = workload.manifest.metadata if workload.applied == now else None
         age = self._ages.of(manifest, now, since)
-        return pods.pod(manifest, uid, theirs, age, self._cards, by_default)
+        return pods.pod(manifest, uid, theirs, age, self.mirror.cards, by_default)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
-        workload = Workload(manifest, manners(manifest, self.store), now, group)
+        workload = Workload(manifest, manners(manifest, self.mirror.store), now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
@@ -318,16 +199,16 @@ class World:
         if old is None:
             self._adopt(workload)
         for uid in workload.all_pods() if group else ():
-            self._join(self.records[uid])
-            self._dependents.note(self.records[uid])
-            self._restate_pods([uid])
+            self._join(self.mirror.records[uid])
+            self.mirror.depend(self.mirror.records[uid])
+            self.mirror.restate_pods([uid])
         if old is not None and old.differs(manifest):
             self._end_all(workload.all_pods(), now)
         self._reconcile(workload, now)
 
     def _adopt(self, workload: Workload) -> None:
         """Pods that were there first, and name this owner."""
-        for uid, record in self.records.items():
+        for uid, record in self.mirror.records.items():
             if record.owner == workload.manifest.key:
                 workload.done[workload.task_of(record.pod.task)] += record.phase == "Succeeded"
                 if record.alive:
@@ -342,14 +223,14 @@ class World:
     def _drop_workload(self, key: Key, now: int) -> None:
         """An owner goes with its pods, those that have ended as well."""
         self._end_all(self._workloads.pop(key).all_pods(), now)
-        for record in self.records.values():
+        for record in self.mirror.records.values():
             if record.owner == key:
-                self._groups.note(record, "Deleted")
+                self.mirror.gangs.note(record, "Deleted")
 
     def _end_all(self, uids: list[str], now: int) -> None:
         """Delete pods without their owner replacing them one by one."""
         for uid in uids:
-            record = self.records[uid]
+            record = self.mirror.records[uid]
             owner, record.owner = record.owner, None
             self.end(uid, "Deleted", now)
             record.owner = owner
@@ -367,7 +248,7 @@ class World:
     def _reconcile_task(self, workload: Workload, task: str, wanted: int, now: int) -> None:
         """The same, for one task; a template may pin its pods to a node, and needs it there."""
         node = workload.node_name(task) if wanted else None
-        if node is not None and ("Node", "", node) not in self.store.objects:
+        if node is not None and ("Node", "", node) not in self.mirror.store.objects:
             wanted = 0
         there = workload.pods.setdefault(task, {})
         while len(there) < wanted:
@@ -377,7 +258,7 @@ class World:
                 assert manifest is not None
                 self._apply_pod(manifest, now)
         if len(there) > wanted:
-            by_worth = sorted(there, key=lambda uid: _worth(self.records[uid]))
+            by_worth = sorted(there, key=lambda uid: _worth(self.mirror.records[uid]))
             self._end_all(by_worth[wanted:], now)
 
 

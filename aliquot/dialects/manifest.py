@@ -146,6 +146,14 @@ def owner_reference(manifest: Manifest) -> Body:
     }
 
 
+def owner_of(manifest: Manifest) -> Key | None:
+    """The key of the object that controls this one, if any does."""
+    for reference in manifest.metadata.owner_references or []:
+        if reference.controller:
+            return (reference.kind, manifest.namespace, reference.name)
+    return None
+
+
 def is_read(kind: str) -> bool:
     """Is it a kind that has a part here?"""
     return any(kind == known for _, known in _KINDS)

@@ -1,7 +1,5 @@
 """What the embedded cluster tells of gangs, and of the pods in gangs and queues, step by step."""
 
-from aliquot.cluster.changes import Change
-from aliquot.cluster.record import Phase
 from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.forest import Special
@@ -16,6 +14,8 @@ from aliquot.engine.events import (
     WeightSet,
 )
 from aliquot.engine.objects import Gang, Pod
+from aliquot.mirror.change import Change
+from aliquot.mirror.record import Phase
 from tests.cli.manifests import Body, node, pod, quota, workload
 from tests.cli.volcano import (
     annotated,
@@ -70,7 +70,9 @@ class Cluster:
         return self.told - before
 
     def pods(self) -> dict[str, Pod]:
-        return {each.pod.path: each.pod for each in self.world.records.values() if each.alive}
+        return {
+            each.pod.path: each.pod for each in self.world.mirror.records.values() if each.alive
+        }
 
     def queues(self) -> dict[str, str | None]:
         return {path: each.quota for path, each in self.pods().items()}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from aliquot.cluster import gpu_status
-from aliquot.cluster.conditions import Conditions
 from aliquot.cluster.expectation import Expect, compare
 from aliquot.cluster.outcome import Result, gpu_quota
 from aliquot.dialects.times import moment
 from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
 from aliquot.engine.summary import Condition, GpuQuotaSummary
+from aliquot.mirror import gpu_status
+from aliquot.mirror.conditions import Conditions
 from tests.cli.tensor_fusion import gpu
 from tests.cli.tensor_fusion import gpu_quota as written
 from tests.dialects.manifests import read

@@ -1,6 +1,5 @@
 """What the embedded cluster tells of GPUs, of quotas on them, and of who runs on which."""
 
-from aliquot.cluster.changes import Change
 from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.manifest import Key
@@ -17,6 +16,7 @@ from aliquot.engine.events import (
 )
 from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
 from aliquot.engine.objects import Pod
+from aliquot.mirror.change import Change
 from tests.cli.manifests import Body, node, pod, workload
 from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota, model
 from tests.dialects.manifests import read
@@ -49,7 +49,9 @@ class Cluster:
         return list(self.told)
 
     def pod(self, path: str) -> Pod:
-        (found,) = [each.pod for each in self.world.records.values() if each.pod.path == path]
+        (found,) = [
+            each.pod for each in self.world.mirror.records.values() if each.pod.path == path
+        ]
         return found
 
     def ask(self, path: str) -> GpuAsk:
@@ -104,7 +106,7 @@ def test_gpu_objects_speak_for_their_node() -> None:
     cluster = Cluster()
     cluster.step(model(node("n", gpu=1)), model(node("m", gpu=1)))
     assert cluster.step(gpu("g", "n"), gpu("lost", nodeSelector={})) == ["device g", "no n/0"]
-    assert set(cluster.world.devices) == {"g", "m/0"}
+    assert set(cluster.world.mirror.devices.told) == {"g", "m/0"}
     assert cluster.step(delete=("GPU//g",)) == ["device n/0", "no g"]
 
 
@@ -113,8 +115,8 @@ def test_a_gpu_goes_by_the_host_name_of_its_node() -> None:
     body = node("n", gpu=1)
     body["metadata"]["labels"] = {"kubernetes.io/hostname": "host-n"}
     cluster.step(body, gpu("g", "host-n"))
-    assert {each.node for each in cluster.world.devices.values()} == {"n"}
-    assert set(cluster.world.devices) == {"g"}
+    assert {each.node for each in cluster.world.mirror.devices.told.values()} == {"n"}
+    assert set(cluster.world.mirror.devices.told) == {"g"}
 
 
 def test_nothing_is_told_where_nobody_shares() -> None:
@@ -168,7 +170,7 @@ def test_quotas_come_change_and_go() -> None:
     other = cluster.step(gpu_quota("a/r"), delete=("GPUResourceQuota/a/q",))
     assert other == ["quota a/r"]
     assert cluster.step(SPACE, delete=("Namespace//a",)) == ["no quota in a"]
-    assert cluster.world.gpu_quotas == {}
+    assert cluster.world.mirror.gpu_quotas.told == {}
 
 
 def test_defaults_count_when_a_pod_comes_and_not_later() -> None:

@@ -1,6 +1,5 @@
 """What the embedded cluster tells of quotas and of the pods that name them, step by step."""
 
-from aliquot.cluster.changes import Change
 from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.forest import Special
@@ -8,6 +7,7 @@ from aliquot.dialects.manifest import Key, Manifest
 from aliquot.engine.config import Knobs
 from aliquot.engine.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.state import State
+from aliquot.mirror.change import Change
 from tests.cli.manifests import Body, labelled, pod, tree_quota
 from tests.dialects.manifests import read
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from aliquot.cluster import volcano_status
 from aliquot.engine.objects import Gang
 from aliquot.engine.reasons import Reason, Refusal
 from aliquot.engine.summary import GangSummary
+from aliquot.mirror import volcano_status
 from tests.cli.manifests import Body
 from tests.cli.volcano import gang_job, pod_group, queue, task
 from tests.dialects.manifests import read

@@ -6,9 +6,9 @@ it is easy.
 
 from collections.abc import Iterable, Iterator
 
-from aliquot.cluster.belonging import group_key
-from aliquot.cluster.record import PodRecord
 from aliquot.dialects.manifest import Key
+from aliquot.mirror.belonging import group_key
+from aliquot.mirror.record import PodRecord
 
 
 class Dependents:

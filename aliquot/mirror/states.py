@@ -7,9 +7,6 @@ that makes no sense is kept from the rules, and the walk goes on.
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aliquot.cluster.belonging import queue_of, ties
-from aliquot.cluster.changes import Change
-from aliquot.cluster.store import Store
 from aliquot.dialects import queue_rules, queues, quota_rules, quotas, rules, tree_rules
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.findings import Finding, refused
@@ -18,6 +15,9 @@ from aliquot.dialects.gpu_rules import BEAR_ON_GPUS, check_gpus
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.templates import Face
 from aliquot.errors import InputError
+from aliquot.mirror.belonging import queue_of, ties
+from aliquot.mirror.change import Change
+from aliquot.mirror.store import Store
 
 _QUOTAS = {*quotas.KINDS, queues.KIND}
 _BEARS_ON_QUOTAS = {*_QUOTAS, "ResourceQuota", "Node"}

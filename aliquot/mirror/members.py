@@ -9,8 +9,6 @@ nothing says that it ends.
 
 from collections.abc import Container, Iterator
 
-from aliquot.cluster import annotations
-from aliquot.cluster.states import State
 from aliquot.dialects import jobs, koordinator, pods
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest
@@ -19,6 +17,8 @@ from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.quotas import KINDS
 from aliquot.dialects.templates import MAKERS
 from aliquot.dialects.wire import GangJobWire, PodWire, WorkloadWire
+from aliquot.mirror import annotations
+from aliquot.mirror.states import State
 
 
 def objections(state: State, parents_hold_pods: bool) -> Iterator[Finding]:

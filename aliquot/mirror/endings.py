@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from aliquot.cluster.record import Phase
 from aliquot.dialects.manifest import Key
+from aliquot.mirror.record import Phase
 
 _COUNTED = ("Succeeded", "Failed")
 

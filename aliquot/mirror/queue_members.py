@@ -7,9 +7,6 @@ never comes wait for it.
 
 from collections.abc import Container, Iterator
 
-from aliquot.cluster.belonging import group_key, group_of, queue_of, ties
-from aliquot.cluster.members import few, staying
-from aliquot.cluster.states import State
 from aliquot.dialects import gangs, queues, volcano
 from aliquot.dialects.findings import Finding, Severity
 from aliquot.dialects.manifest import Key, Manifest, key
@@ -17,6 +14,9 @@ from aliquot.dialects.queue_rules import children_named
 from aliquot.dialects.templates import faces
 from aliquot.dialects.volcano import Ties
 from aliquot.dialects.wire import GangJobWire, PlainWire, PodGroupWire
+from aliquot.mirror.belonging import group_key, group_of, queue_of, ties
+from aliquot.mirror.members import few, staying
+from aliquot.mirror.states import State
 
 Named = tuple[str, str]
 """A queue, and the field that names it."""

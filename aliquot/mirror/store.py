@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from aliquot.cluster import annotations
-from aliquot.cluster.belonging import namespace_queue
 from aliquot.dialects import (
     budgets,
     gangs,
@@ -45,6 +43,8 @@ from aliquot.dialects.wire import (
 )
 from aliquot.engine.objects import Gang
 from aliquot.errors import InputError
+from aliquot.mirror import annotations
+from aliquot.mirror.belonging import namespace_queue
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _MOST_PODS = 100_000

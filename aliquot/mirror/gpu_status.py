@@ -1,42 +1,20 @@
 """What TensorFusion writes into its quotas and GPUs for users to read."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
-from aliquot.cluster.conditions import Conditions
-from aliquot.cluster.devices import asks_by_device
-from aliquot.cluster.gpu_figures import available_percent, condition, used
-from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import gpus
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_amounts import write
 from aliquot.dialects.gpu_quotas import KIND
-from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
 from aliquot.dialects.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.times import moment
 from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
 from aliquot.engine.summary import GpuQuotaSummary
+from aliquot.mirror.conditions import Conditions
+from aliquot.mirror.gpu_figures import available_percent, condition, used
 
 _NOT_KNOWN = ("runningApps",)
 """What only the node of a GPU can say."""
-
-
-def with_gpu_status(simulation: Simulation) -> Callable[[Manifest], Body]:
-    """What writes the status into quotas on GPUs, and into GPUs, and leaves other objects alone."""
-    summaries = {(each.namespace, each.name): each for each in simulation.engine.gpu_quotas()}
-    devices = simulation.world.devices
-    asks = asks_by_device(simulation.world.records.values()) if devices else {}
-
-    def with_status(manifest: Manifest) -> Body:
-        match manifest.content:
-            case GpuQuotaWire() if (manifest.namespace, manifest.name) in summaries:
-                summary = summaries[manifest.namespace, manifest.name]
-                return quota(manifest, summary, simulation.conditions)
-            case GpuWire() if manifest.name in devices:
-                on_it = asks.get(manifest.name, {}).values()
-                return gpu(manifest, devices[manifest.name], on_it)
-        return manifest.body
-
-    return with_status
 
 
 def quota(manifest: Manifest, summary: GpuQuotaSummary, conditions: Conditions) -> Body:

@@ -7,8 +7,6 @@ Nothing is told where nobody shares GPUs.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from aliquot.cluster.record import PodRecord
-from aliquot.cluster.store import Store
 from aliquot.dialects import derived_gpus, gpus, nodes, pods
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.gpu_quotas import Defaults
@@ -18,6 +16,8 @@ from aliquot.dialects.wire import PodWire
 from aliquot.engine.events import DeviceGone, DeviceSet, Event
 from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
 from aliquot.engine.objects import Node, Pod
+from aliquot.mirror.record import PodRecord
+from aliquot.mirror.store import Store
 
 Asks = dict[str, dict[str, GpuAsk]]
 """What pods ask for, by the device that they are on, and their path."""

@@ -1,11 +1,11 @@
 """How the pods of an owner behave: their priority, and whether they may preempt."""
 
-from aliquot.cluster.store import Store
 from aliquot.dialects import jobs
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.pods import Manners
 from aliquot.dialects.templates import faces
 from aliquot.dialects.wire import GangJobWire, PodSpec
+from aliquot.mirror.store import Store
 
 
 def manners(manifest: Manifest, store: Store) -> dict[str, Manners]:

@@ -1,0 +1,79 @@
+"""The gangs of a cluster: what its PodGroups say, and how their pods have ended so far."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from aliquot.dialects import gangs
+from aliquot.dialects.manifest import Key, Manifest, key
+from aliquot.engine.events import Event, GangGone, GangSet
+from aliquot.engine.objects import Gang
+from aliquot.mirror.belonging import group_key
+from aliquot.mirror.endings import Endings
+from aliquot.mirror.record import Phase, PodRecord
+from aliquot.mirror.store import Store
+
+_BEAR_ON_ALL = {"Namespace", "PriorityClass", "Queue"}
+
+
+class Gangs:
+    """Gangs as they were last told, by name."""
+
+    def __init__(self, store: Store, tell: Callable[[Event], None]) -> None:
+        self.told: dict[str, Gang] = {}
+        self._store = store
+        self._tell = tell
+        self._endings = Endings()
+
+    def note(self, record: PodRecord, phase: Phase) -> None:
+        """A pod is in this phase now; its gang is told anew if that is news to it."""
+        pod = record.pod
+        group = group_key(record.ties, pod.namespace)
+        for each in sorted(self._endings.note(pod.path, group, pod.task, phase)):
+            old = self.told.get(_name(each))
+            if old is not None:
+                self._set(replace(old, **self._ended(each)))
+
+    def restate(
+        self, touched: Iterable[Key], queues: bool, age: Callable[[Manifest], int]
+    ) -> set[Key]:
+        """Tell what has become of the gangs, where these objects are not what they were.
+
+        Without `queues` there are none to be in; `age` says how old a group is. Returns the keys of
+        the groups that were looked at.
+        """
+        touched = set(touched)
+        if {kind for kind, _, _ in touched} & _BEAR_ON_ALL:
+            touched |= {each for each in self._store.objects if each[0] == gangs.KIND}
+            touched |= {_key(name) for name in self.told}
+        groups = {each for each in touched if each[0] == gangs.KIND}
+        for each in sorted(groups):
+            self._restate(each, queues, age)
+        return groups
+
+    def _restate(self, group: Key, queues: bool, age: Callable[[Manifest], int]) -> None:
+        name = _name(group)
+        manifest, old = self._store.objects.get(group), self.told.get(name)
+        if manifest is None:
+            if self.told.pop(name, None) is not None:
+                self._tell(GangGone(name))
+            return
+        created = old.created if old is not None else age(manifest)
+        self._set(replace(self._store.gang(manifest, created, queues), **self._ended(group)))
+
+    def _ended(self, group: Key) -> dict[str, Any]:
+        return {"done": self._endings.done(group), "failed": self._endings.failed(group)}
+
+    def _set(self, gang: Gang) -> None:
+        if gang != self.told.get(gang.name):
+            self.told[gang.name] = gang
+            self._tell(GangSet(gang))
+
+
+def _name(group: Key) -> str:
+    return f"{group[1]}/{group[2]}"
+
+
+def _key(name: str) -> Key:
+    namespace, _, bare = name.partition("/")
+    return key(gangs.KIND, namespace, bare)
