@@ -32,6 +32,7 @@ class Metadata(Wire):
     uid: str | None = None
     labels: dict[str, Any] | None = None
     annotations: dict[str, Any] | None = None
+    resource_version: str | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None
@@ -112,6 +113,7 @@ class PodSpec(Wire):
     resources: ResourceRequirements | None = None
     overhead: Quantities | None = None
     node_name: str | None = None
+    scheduler_name: str | None = None
     node_selector: dict[str, Any] | None = None
     affinity: Affinity | None = None
     tolerations: list[TolerationWire] | None = None
@@ -127,6 +129,8 @@ class Condition(Wire):
 
     type: str = ""
     status: str = ""
+    reason: str | None = None
+    message: str | None = None
 
 
 class ContainerStatus(Wire):
@@ -141,6 +145,7 @@ class PodStatus(Wire):
     """How a pod is doing."""
 
     phase: str | None = None
+    start_time: str | None = None
     nominated_node_name: str | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
