@@ -1,1 +1,1 @@
-"""The control plane on a cluster: reads its objects, lets the engine decide, writes what follows."""
+"""The control plane on a cluster: reads objects, lets the engine decide, writes what follows."""
