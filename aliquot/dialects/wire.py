@@ -33,7 +33,6 @@ class Metadata(Wire):
     resource_version: str | None = None
     labels: dict[str, Any] | None = None
     annotations: dict[str, Any] | None = None
-    resource_version: str | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None

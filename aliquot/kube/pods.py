@@ -1,4 +1,4 @@
-"""Pods as they are watched: which of them count, what they ask for, and what they say of themselves.
+"""Pods as they are watched: which of them count, what they ask for, what they say of themselves.
 
 A pod of ours waits for us; everybody's bound pods hold what they hold. Pods of other schedulers
 that wait are not ours to look at. Pods made from one template are read once: what they ask for is
@@ -91,7 +91,9 @@ class Pods:
     def _finished(self, uid: str, wire: PodWire) -> None:
         """It holds nothing any more; its gang remembers how it ended."""
         old = self._mirror.records.get(uid)
-        phase: Phase = "Succeeded" if pods.status(_manifest(wire)).phase == "Succeeded" else "Failed"
+        phase: Phase = (
+            "Succeeded" if pods.status(_manifest(wire)).phase == "Succeeded" else "Failed"
+        )
         if old is None:
             record = self._read(wire)
             if record is None or record.ties.gang is None:
