@@ -77,7 +77,8 @@ class Evictor:
             "metadata": {"name": pod.name, "namespace": pod.namespace},
             "deleteOptions": _options(decision),
         }
-        await self._client.post(PODS.path(pod.namespace, pod.name, "eviction"), body, timeout=SECONDS)
+        where = PODS.path(pod.namespace, pod.name, "eviction")
+        await self._client.post(where, body, timeout=SECONDS)
 
     async def _delete(self, decision: Evict) -> None:
         pod = decision.pod

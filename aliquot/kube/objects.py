@@ -10,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from aliquot.dialects import budgets
 from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.gangs import KIND as POD_GROUP
 from aliquot.dialects.manifest import (
@@ -31,6 +32,7 @@ from aliquot.mirror.mirror import Mirror
 _PLACE = "cluster"
 _OURS = {*QUOTA_KINDS, POD_GROUP, "GPUResourceQuota"}
 """The kinds whose status nobody but us writes, so that nothing follows from it."""
+_BEAR_ON_TERMS = {*QUOTA_KINDS, "Queue", "Node", "GPU", "GPUResourceQuota"}
 _RANKS = {group: rank for rank, group in enumerate((VOLCANO_GROUP, *KEP9_GROUPS, *NOS_GROUPS))}
 _log = structlog.get_logger()
 
@@ -39,11 +41,14 @@ class Objects:
     """The objects of a cluster, kept in a mirror."""
 
     def __init__(self, mirror: Mirror) -> None:
+        self.stirred = False
+        """Has anything changed that bears on the terms on which the cluster is shared?"""
         self.broken: dict[tuple[str, Key], str] = {}
         """What is wrong with objects that make no sense, by their group and key."""
         self._mirror = mirror
         self._rivals: dict[Key, dict[str, Manifest]] = {}
         self._changed: list[Key] = []
+        self._budgets: dict[Key, None] = {}
         self._unread: dict[tuple[str, Key], tuple[Resource, Any]] = {}
 
     def put(self, resource: Resource, found: Any) -> None:
@@ -75,9 +80,30 @@ class Objects:
             changed, self._changed = self._changed, []
             self._mirror.restate(changed, _age)
             for key in changed:
-                manifest = self._mirror.store.objects.get(key)
-                if manifest is not None and manifest.kind == "PodDisruptionBudget":
-                    self._mirror.state_budget(manifest)
+                if key[0] == "PodDisruptionBudget":
+                    self._note_budget(key)
+
+    def _note_budget(self, key: Key) -> None:
+        manifest = self._mirror.store.objects.get(key)
+        if manifest is None:
+            self._budgets.pop(key, None)
+        else:
+            self._budgets[key] = None
+            self._mirror.state_budget(manifest)
+
+    def restate_budgets(self) -> None:
+        """Say anew what budgets allow of which nobody else says it."""
+        store = self._mirror.store
+        for key in self._budgets:
+            if not budgets.has_status(store.objects[key]):
+                self._mirror.state_budget(store.objects[key])
+
+    def look_at_devices(self) -> None:
+        """Pods are known now: what others have of GPUs is what these do not."""
+        objects = self._mirror.store.objects
+        found = {each for each in objects if each[0] in ("Node", "GPU")}
+        mirror = self._mirror
+        mirror.devices.restate(found, mirror.records.values(), mirror.gpu_quotas.defaults)
 
     def _stand(self, key: Key) -> None:
         """Let the one of this name stand that comes first by its group."""
@@ -88,13 +114,17 @@ class Objects:
             if old is not None:
                 store.remove(key)
                 self._mirror.drop(old)
-                self._changed.append(key)
+                self._change(key)
             return
         if len(rivals) > 1 and new is not old:
             _log.warning("several of one name", object=new.title, standing=new.group)
         store.put(new)
         if old is None or _matter(old) != _matter(new):
-            self._changed.append(key)
+            self._change(key)
+
+    def _change(self, key: Key) -> None:
+        self._changed.append(key)
+        self.stirred = self.stirred or key[0] in _BEAR_ON_TERMS
 
     def _read(self, resource: Resource, found: Any) -> Manifest | None:
         try:

@@ -91,9 +91,8 @@ class Pods:
     def _finished(self, uid: str, wire: PodWire) -> None:
         """It holds nothing any more; its gang remembers how it ended."""
         old = self._mirror.records.get(uid)
-        phase: Phase = (
-            "Succeeded" if pods.status(_manifest(wire)).phase == "Succeeded" else "Failed"
-        )
+        well = wire.status is not None and wire.status.phase == "Succeeded"
+        phase: Phase = "Succeeded" if well else "Failed"
         if old is None:
             record = self._read(wire)
             if record is None or record.ties.gang is None:

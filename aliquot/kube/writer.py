@@ -1,9 +1,9 @@
 """What is to be written: in order of urgency, in order for each object, so many at once.
 
 A write is a promise to the cluster, so nobody makes one who does not lead: the fence is asked
-before each. What has not been sent can be replaced by a newer word about the same thing, and is dropped
-when leadership is lost. Writers deal with refusals themselves; what escapes them is a defect, is
-logged, and stops nobody else.
+before each. What has not been sent can be replaced by a newer word about the same thing, and is
+dropped when leadership is lost. Writers deal with refusals themselves; what escapes them is a
+defect, is logged, and stops nobody else.
 """
 
 import asyncio

@@ -1,5 +1,4 @@
-"""The pods that must be looked at again when something else changes: by what they depend on.
-"""
+"""The pods that must be looked at again when something else changes: by what they depend on."""
 
 from collections.abc import Iterable, Iterator
 
