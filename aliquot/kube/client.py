@@ -50,6 +50,7 @@ class Client:
     def __init__(self, access: Access, connections: int = 32) -> None:
         """Make calls over so many connections at most; streams have their own."""
         self._access = access
+        self._server = URL(access.url, encoded=True)
         self._turns = asyncio.Semaphore(connections)
         self._session: aiohttp.ClientSession | None = None
 
@@ -220,8 +221,9 @@ class Client:
         )
 
     def _url(self, path: str, query: Query) -> URL:
-        given = f"?{urlencode(query)}" if query else ""
-        return URL(f"{self._access.url}{path}{given}", encoded=True)
+        if query:
+            return URL(f"{self._access.url}{path}?{urlencode(query)}", encoded=True)
+        return self._server.with_path(f"{self._server.raw_path.rstrip('/')}{path}", encoded=True)
 
 
 async def _not_twice(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
