@@ -1,4 +1,4 @@
-"""A relay between a client and a server: it can be cut, closed, and led to another server.
+"""A relay between a client and a server: it can be cut, closed, hushed, and led to another server.
 
 Servers that are started again have another port each time; the client sees one that never moves.
 """
@@ -18,6 +18,8 @@ class Relay:
 
     def __init__(self) -> None:
         self.port = 0
+        self.silent = False
+        """Do connections stay open, and nothing passes?"""
         self._to: int | None = None
         self._open: set[asyncio.StreamWriter] = set()
 
@@ -45,19 +47,20 @@ class Relay:
         both = {writer, onward}
         self._open |= both
         try:
-            ways = (_pass(reader, onward), _pass(there, writer))
+            ways = (self._pass(reader, onward), self._pass(there, writer))
             await asyncio.wait(map(asyncio.ensure_future, ways), return_when="FIRST_COMPLETED")
         finally:
             self._open -= both
             for each in both:
                 each.transport.abort()
 
-
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await reader.read(2**16):
-            writer.write(data)
-            await writer.drain()
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(2**16):
+                while self.silent:
+                    await asyncio.sleep(0.01)
+                writer.write(data)
+                await writer.drain()
 
 
 @asynccontextmanager

@@ -20,10 +20,11 @@ def story(told: Story) -> Callable[..., None]:
     return test
 
 
-async def until(holds: Callable[[], object], seconds: float = 15) -> None:
-    """Fail unless it holds before the time is over."""
+async def until(holds: Callable[[], object], seconds: float = 15) -> float:
+    """Fail unless it holds before the time is over; say how long it took."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
+    start = loop.time()
     while not holds():
-        assert loop.time() < end, f"not so after {seconds:.0f} s"
+        assert loop.time() < start + seconds, f"not so after {seconds:.0f} s"
         await asyncio.sleep(0.005)
+    return loop.time() - start
