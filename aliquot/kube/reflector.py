@@ -140,7 +140,7 @@ class Reflector(Generic[Object]):
         except UnreachableError as error:
             self._note("unreachable", str(error))
             self._failed(counts=error.sent and self.version is None)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             self._note("garbled", str(error))
             self._failed(counts=True)
         return self._backoff.pause()
@@ -212,7 +212,7 @@ class Reflector(Generic[Object]):
             case "ERROR":
                 raise decoding.error(line)
             case other:
-                msgspec.json.decode(line)
+                msgspec.json.decode(line)  # what is not even JSON is no event
                 self._log.warning("event of an unknown type", type=other[:40])
 
     def _put(self, read: Read) -> None:

@@ -6,6 +6,7 @@ follow.
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
@@ -43,15 +44,15 @@ class Scripted:
 
 
 @asynccontextmanager
-async def scripted(*steps: Step) -> AsyncIterator[Scripted]:
+async def scripted(*steps: Step, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
     """The server, on the loopback interface."""
     script = Scripted(steps)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", script.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    script.url = "http://{}:{}".format(*runner.addresses[0][:2])
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+    script.url = f"http{'s' if tls else ''}://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield script
     finally:
@@ -60,12 +61,12 @@ async def scripted(*steps: Step) -> AsyncIterator[Scripted]:
 
 @asynccontextmanager
 async def asking(
-    *steps: Step, proof: Proof | None = None
+    *steps: Step, proof: Proof | None = None, connections: int = 32
 ) -> AsyncIterator[tuple[Client, Scripted]]:
     """The server, and a client of it."""
     async with scripted(*steps) as script:
         token = Constant(Credential(with_token(CIMultiDict(), "a-token"), None))
-        async with Client(Access(script.url, proof or token)) as client:
+        async with Client(Access(script.url, proof or token), connections) as client:
             yield client, script
 
 

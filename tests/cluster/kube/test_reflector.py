@@ -198,3 +198,29 @@ async def test_plain_data(server: Server, api: Wire, ns: str, kind: str) -> None
             made = api.made(thing(kind, ns, "a", **fields))
             await until(lambda: "a" in told.there)
             assert told.objects[-1] == made
+
+
+@pytest.mark.not_ours("objects as deep as the real server takes them")
+@WAYS
+@story
+async def test_objects_nested_beyond_all_sense(
+    server: Server, api: Wire, unique: Unique, streaming: bool
+) -> None:
+    kind = Resource("suite.aliquot.dev", "v1", "gadgets", "Gadget", namespaced=False)
+    names = [unique("deep"), unique("deep")]
+    deep = '[{"a":' * 2000 + "1" + "}]" * 2000
+    texts = [
+        f'{{"apiVersion":"suite.aliquot.dev/v1","kind":"Gadget","metadata":{{"name":"{name}"}},'
+        f'"spec":{{"x":{deep}}}}}'.encode()
+        for name in names
+    ]
+    async with Client(find(server.kubeconfig)) as client:
+        await client.call("POST", kind.path(), texts[0])
+        async with reflecting(client, kind, streaming=streaming) as (told, reflector):
+            await until(lambda: names[0] in told.there)
+            await client.call("POST", kind.path(), texts[1])
+            await until(lambda: names[1] in told.there)
+            for name in names:
+                await client.call("DELETE", kind.path(name=name))
+            await until(lambda: not {*names} & {*told.there})
+            assert reflector.lists == 1
