@@ -21,7 +21,7 @@ from aliquot.engine.decisions import Decision, Hold
 from aliquot.engine.events import Event
 from aliquot.engine.objects import Pod, Shape
 from aliquot.errors import InputError
-from aliquot.kube.again import pause
+from aliquot.kube.backoff import pause
 from aliquot.kube.client import Client
 from aliquot.kube.events import Events, of_pod
 from aliquot.kube.hands import Hands
