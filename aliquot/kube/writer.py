@@ -81,7 +81,8 @@ class Writer:
         self._idlers: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
         self._under_way = 0
-        self._retrying = 0
+        self._put_off: dict[tuple[str, str], Write] = {}
+        """What is to be tried again, unless there is a newer word by then."""
         self._calls = Calls()
         self._era = 0
         """What was begun before everything was dropped is not tried again."""
@@ -94,10 +95,11 @@ class Writer:
     @property
     def idle(self) -> bool:
         """Is nothing left to be written, nothing under way, and nothing to be tried again?"""
-        return not self._waiting and not self._under_way and not self._retrying
+        return not self._waiting and not self._under_way and not self._put_off
 
     def add(self, write: Write) -> None:
         """Have something written."""
+        self._put_off.pop((write.about, write.word), None)
         lane = self._lanes.setdefault(write.about, _Lane())
         for index, each in enumerate(lane.waiting):
             if each.word == write.word:
@@ -110,6 +112,7 @@ class Writer:
 
     def withdraw(self, about: str, word: str) -> None:
         """What was to be written about an object is no longer wanted, if it has not been sent."""
+        self._put_off.pop((about, word), None)
         lane = self._lanes.get(about)
         kept = [each for each in lane.waiting if each.word != word] if lane is not None else []
         if lane is not None and len(kept) < len(lane.waiting):
@@ -121,7 +124,7 @@ class Writer:
     def drop_all(self) -> None:
         """Make none of the writes that wait."""
         lanes, self._lanes, self._due, self._waiting = self._lanes, {}, [], 0
-        self._retrying = 0
+        self._put_off.clear()
         self._era += 1
         self._calls.stop()
         for about, lane in lanes.items():
@@ -207,12 +210,14 @@ class Writer:
             _log.warning("still not written", write=write.word, problem=str(error))
         asked = error.retry_after if isinstance(error, ApiError) else None
         write.tries += 1
-        self._retrying += 1
+        key = (write.about, write.word)
+        lane = self._lanes.get(write.about)
+        if lane is not None and any(each.word == write.word for each in lane.waiting):
+            return
+        self._put_off[key] = write
 
         def again() -> None:
-            self._retrying -= 1
-            lane = self._lanes.get(write.about)
-            if lane is None or all(each.word != write.word for each in lane.waiting):
+            if self._put_off.get(key) is write:
                 self.add(write)
 
         self._calls.after(max(pause(write.tries - 1), asked or 0.0), again)
