@@ -1,0 +1,206 @@
+"""Whether a write may be made, by the very rules of `aliquot validate`.
+
+Only what a write makes wrong refuses it: what the rules find afterwards is compared with what they
+find as things are, so that an old sin elsewhere never stands in the way of an innocent write. Both
+times the object in question comes last, so that a sum that is too high is laid at its door. Never
+decides whether a pod fits its quota: that is the scheduler's to say, and no reason to refuse it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aliquot.dialects import gangs, gpu_quotas, queues, quotas
+from aliquot.dialects.documents import Body, Document
+from aliquot.dialects.findings import Finding, refused
+from aliquot.dialects.manifest import Manifest, read
+from aliquot.engine.objects import Amounts
+from aliquot.errors import InputError
+from aliquot.kube.webhook.live import SHARES, Live
+from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
+from aliquot.kube.webhook.surroundings import surroundings
+from aliquot.mirror import members, queue_members, states
+from aliquot.mirror.change import Change
+from aliquot.mirror.states import State
+
+PLACE = "in this request"
+OURS = {*SHARES, gangs.KIND, gpu_quotas.KIND}
+"""The kinds that nobody else judges."""
+JUDGED = {*OURS, "Pod"}
+
+_MOST_ERRORS = 5
+_OTHERS = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An object as it could be read; if it could not, why."""
+
+    manifest: Manifest | None = None
+    problems: list[Finding] = field(default_factory=list)
+
+
+def judge(live: Live, asked: Asked) -> Verdict:
+    """Say whether a write may be made."""
+    if asked.kind not in JUDGED or asked.part or asked.operation == "CONNECT":
+        return ALLOWED
+    if asked.changes_nothing_of_note or asked.is_leaving:
+        return ALLOWED
+    old, new = _read(asked.old), _read(asked.new)
+    if old.manifest is None and new.manifest is None and not new.problems:
+        return ALLOWED
+    malformed, found = _after(live, old.manifest, new)
+    errors = [each for each in (*malformed, *found) if each.severity == "error"]
+    if errors:
+        before = [*old.problems, *_before(live, old.manifest, new.manifest)]
+        eased = _is_eased(old.manifest, new.manifest)
+        errors = [each for each in errors if not _was_so(each, before, eased)]
+    title = _title(old, new)
+    warnings = tuple(_words(each, title) for each in _worth_a_word(found, title, asked))
+    if errors and _must_go(live, asked):
+        return Verdict(warnings=(*(_words(each, title) for each in errors), *warnings))
+    if not errors:
+        return Verdict(warnings=warnings)
+    code = 422 if any(each in malformed for each in errors) else 403
+    return Verdict(_refusal(errors, title), code, warnings)
+
+
+def _read(body: Body | None) -> Reading:
+    """An object, or why it makes no sense; nothing, if there is none."""
+    if body is None:
+        return Reading()
+    try:
+        return Reading(read(Document(PLACE, _named(body))))
+    except InputError as error:
+        return Reading(problems=[refused(error, PLACE)])
+
+
+def _named(body: Body) -> Body:
+    """The object as it is judged.
+
+    Names that are to be made up come after us. Which node a pod runs on is not for us to say:
+    whoever binds it may know nodes that we have not heard of yet.
+    """
+    metadata: Any = body.get("metadata") or {}
+    if isinstance(metadata, dict) and not metadata.get("name") and metadata.get("generateName"):
+        body = {**body, "metadata": {**metadata, "name": f"{metadata['generateName']}0"}}
+    spec = body.get("spec")
+    if body.get("kind") == "Pod" and isinstance(spec, dict) and spec.get("nodeName"):
+        body = {**body, "spec": {**spec, "nodeName": None}}
+    return body
+
+
+def _after(live: Live, old: Manifest | None, new: Reading) -> tuple[list[Finding], list[Finding]]:
+    """What makes no sense in what is written, and what is to be said once it is."""
+    if new.manifest is None and (old is None or new.problems):
+        return new.problems, []
+    state = _standing(live, old, new.manifest)
+    if new.manifest is not None:
+        state.move_on(Change(0, (new.manifest,)))
+    elif old is not None:
+        state.move_on(Change(0, delete=((old.key, PLACE),)))
+    found = (each for each in _found(state, live) if each not in state.refusals)
+    return state.refusals, [*found, *_conflicts(live, new.manifest)]
+
+
+def _before(live: Live, old: Manifest | None, new: Manifest | None) -> list[Finding]:
+    """What is to be said as things are.
+
+    Rules speak up when something changes: so what is there is put where it is, once more.
+    """
+    if old is None and new is None:
+        return []
+    state = _standing(live, old, new)
+    again = old or next((e for e in reversed(state.sound.values()) if e.kind in SHARES), None)
+    if again is None:
+        return []
+    state.move_on(Change(0, (again,)))
+    return list(_found(state, live))
+
+
+def _standing(live: Live, old: Manifest | None, new: Manifest | None) -> State:
+    objects = surroundings(live, old, new)
+    if old is not None:
+        objects[old.key] = old
+    special = live.special(*(each for each in (new,) if each is not None))
+    return states.standing(objects, live.forest, live.cards, special)
+
+
+def _found(state: State, live: Live) -> Iterator[Finding]:
+    """Everything that `aliquot validate` would say."""
+    parents_hold_pods = live.settings.hierarchy.parent_pods == "implicitChild"
+    yield from states.found(state, live.capacity.total)
+    yield from members.strangers(state, state.forest.names)
+    yield from members.objections(state, parents_hold_pods)
+    yield from queue_members.queue_strangers(state, live)
+    yield from queue_members.queue_objections(state, live)
+
+
+def _was_so(finding: Finding, before: list[Finding], eased: bool) -> bool:
+    """Was it wrong already? Where bounds are eased, less of the same is no news either."""
+    if finding in before:
+        return True
+    where = (finding.object, finding.field)
+    return eased and any((each.object, each.field) == where for each in before)
+
+
+def _is_eased(old: Manifest | None, new: Manifest | None) -> bool:
+    """Does a quota ask for no more than it did, so that no sum can be higher than it was?"""
+    if old is None or new is None or new.kind not in SHARES:
+        return False
+    shown = queues.queue if new.kind == queues.KIND else quotas.quota
+    try:
+        one, other = shown(old), shown(new)
+    except InputError:
+        return False
+    pairs = ((one.min, other.min), (one.max, other.max), (one.deserved, other.deserved))
+    return one.parent == other.parent and all(_within(more, less) for less, more in pairs)
+
+
+def _within(lower: Amounts, higher: Amounts) -> bool:
+    most = dict(higher)
+    return all(amount <= most.get(resource, 0) for resource, amount in lower)
+
+
+def _conflicts(live: Live, new: Manifest | None) -> Iterator[Finding]:
+    """Queues and quotas together need somebody to say which of them hold."""
+    if new is None or new.kind not in SHARES:
+        return
+    before, after = live.choice(), live.choice(new)
+    refusal = after.refusal() if after is not None else None
+    if refusal is not None and before is not None and not before.conflict:
+        yield refusal
+
+
+def _worth_a_word(found: list[Finding], title: str, asked: Asked) -> Iterator[Finding]:
+    """Warnings about the object itself; pods that somebody else schedules are left alone."""
+    spec: Any = (asked.new or {}).get("spec") or {}
+    if asked.kind == "Pod" and spec.get("schedulerName", _OTHERS) == _OTHERS:
+        return
+    yield from (each for each in found if each.severity == "warning" and each.object == title)
+
+
+def _must_go(live: Live, asked: Asked) -> bool:
+    """Whatever is in a namespace goes with it: to refuse that would only hold up the rest."""
+    space = live.space(asked.namespace) if asked.namespace else None
+    leaving = space is not None and space.metadata.deletion_timestamp is not None
+    return asked.operation == "DELETE" and leaving
+
+
+def _title(old: Reading, new: Reading) -> str:
+    manifest = new.manifest or old.manifest
+    return manifest.title if manifest is not None else ""
+
+
+def _refusal(errors: list[Finding], title: str) -> str:
+    """All that is wrong, as far as anybody would read."""
+    words = list(dict.fromkeys(_words(each, title) for each in errors))
+    more = len(words) - _MOST_ERRORS
+    shown = "; ".join(words[:_MOST_ERRORS])
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _words(finding: Finding, title: str) -> str:
+    """A finding; the object is named where it is another than the one that is written."""
+    parts = (finding.object if finding.object != title else "", finding.field, finding.problem)
+    return ": ".join(part for part in parts if part)
