@@ -80,6 +80,36 @@ class RefusalError(AliquotError):
         return {**body, "code": self.code}
 
 
+class ApiError(AliquotError):
+    """A request that the API server answered with a refusal, and what the answer says."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.code = code
+        self.reason = reason
+        self.message = _short(message)
+        self.details = details or {}
+        self.retry_after = retry_after
+        """After how many seconds the server would like to be asked again."""
+        super().__init__(f"{code} {reason}: {self.message}" if reason else f"{code}: {self.message}")
+
+
+class UnreachableError(AliquotError):
+    """A request without an answer: no connection, one that broke, or no patience left."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        self.sent = sent
+        """Whether the server may have carried it out all the same."""
+        super().__init__(_short(message))
+
+
 def _short(text: str) -> str:
     """A message quotes the input, which may go on for megabytes."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

@@ -57,13 +57,17 @@ def scan(text: str, source: str) -> Iterator[Document | Finding]:
 
     What is not an object of some kind is a finding; text that is not YAML or JSON is refused.
     """
-    bodies = _json(text, source)
-    if bodies is None:
-        bodies = _yaml(text, source)
+    bodies = values(text, source)
     for number, body in enumerate(bodies, start=1):
         place = source if len(bodies) == 1 else f"{source}, document {number}"
         if body is not None:
             yield from unpack(body, place, source)
+
+
+def values(text: str, source: str) -> list[Any]:
+    """All documents of a text as they stand, whatever they are; None for one that is empty."""
+    bodies = _json(text, source)
+    return _yaml(text, source) if bodies is None else bodies
 
 
 def unpack(body: object, place: str, source: str = "") -> Iterator[Document | Finding]:

@@ -12,8 +12,8 @@ Quantities = dict[str, Any]
 """Checked one by one where they are read, so that the resource can be named."""
 
 
-class Wire(msgspec.Struct, rename="camel"):
-    """A JSON object with camelCase keys."""
+class Wire(msgspec.Struct, rename="camel", gc=False):
+    """A JSON object with camelCase keys; a tree as all JSON is, so the collector may pass it by."""
 
 
 class OwnerReference(Wire):
@@ -30,6 +30,7 @@ class Metadata(Wire):
     name: str = ""
     namespace: str | None = None
     uid: str | None = None
+    resource_version: str | None = None
     labels: dict[str, Any] | None = None
     annotations: dict[str, Any] | None = None
     creation_timestamp: str | None = None

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.conftest import Unique, established
 from tests.cluster.api.objects import definition, path, path_of, thing, widget
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Wire
+from tests.cluster.conftest import Unique, established
 
 
 @pytest.mark.parametrize(

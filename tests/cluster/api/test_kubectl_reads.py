@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import binding, config_map, node, path, path_of, pod, widget
 from tests.cluster.api.wire import Wire
+from tests.cluster.conftest import Unique
 
 
 @pytest.fixture

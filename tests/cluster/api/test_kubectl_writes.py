@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import (
     config_map,
@@ -16,6 +15,7 @@ from tests.cluster.api.objects import (
     widget,
 )
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 
 def test_apply_creates_then_leaves_then_changes(kubectl: Kubectl, api: Wire, ns: str) -> None:

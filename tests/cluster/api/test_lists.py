@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import binding, config_map, node, path, path_of, pod, thing, widget
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 
 def _names(listed: Body) -> list[str]:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import config_map, path, path_of, pod, thing
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 
 def test_a_new_namespace(api: Wire, unique: Unique) -> None:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import (
     Make,
     budget,
@@ -22,6 +21,7 @@ from tests.cluster.api.objects import (
     widget,
 )
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 _KINDS: dict[str, Make] = {
     "ConfigMap": config_map,

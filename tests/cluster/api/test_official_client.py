@@ -7,8 +7,8 @@ from kubernetes import client, dynamic, watch
 from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import WIDGETS, pod
+from tests.cluster.conftest import Unique
 
 
 def _pod(name: str, **spec: object) -> client.V1Pod:

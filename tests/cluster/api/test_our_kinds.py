@@ -8,10 +8,10 @@ import yaml
 
 from aliquot.dialects.crds import definitions
 from aliquot.dialects.documents import Body
-from tests.cluster.api.conftest import Unique, established
 from tests.cluster.api.objects import thing
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Wire
+from tests.cluster.conftest import Unique, established
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _OURS = {body["metadata"]["name"]: body for body in definitions()}

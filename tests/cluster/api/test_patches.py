@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import config_map, container, deployment, node, path, path_of, pod
 from tests.cluster.api.objects import widget as widget_of
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 
 @pytest.fixture

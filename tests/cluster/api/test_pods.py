@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import (
     config_map,
     container,
@@ -17,6 +16,7 @@ from tests.cluster.api.objects import (
     quota,
 )
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 
 def test_what_is_not_said_is_filled_in(api: Wire, ns: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import (
     binding,
     config_map,
@@ -20,6 +19,7 @@ from tests.cluster.api.objects import (
     thing,
 )
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 
 def test_an_unknown_name(api: Wire, ns: str) -> None:

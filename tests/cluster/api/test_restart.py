@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.api import servers
-from tests.cluster.api.conftest import SERVERS, established
 from tests.cluster.api.objects import GADGETS, config_map, path, path_of, pod, thing
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire
+from tests.cluster.conftest import SERVERS, established
 
 Start = Callable[[], AbstractContextManager[Server]]
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.cluster.api.conftest import Unique
 from tests.cluster.api.objects import (
     Make,
     binding,
@@ -16,6 +15,7 @@ from tests.cluster.api.objects import (
     widget,
 )
 from tests.cluster.api.wire import Body, Wire
+from tests.cluster.conftest import Unique
 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _META = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
