@@ -98,7 +98,9 @@ class ApiError(AliquotError):
         self.details = details or {}
         self.retry_after = retry_after
         """After how many seconds the server would like to be asked again."""
-        super().__init__(f"{code} {reason}: {self.message}" if reason else f"{code}: {self.message}")
+        super().__init__(
+            f"{code} {reason}: {self.message}" if reason else f"{code}: {self.message}"
+        )
 
 
 class UnreachableError(AliquotError):
