@@ -23,6 +23,12 @@ from aliquot.errors import InputError
 API_VERSION = "config.aliquot.dev/v1alpha1"
 POLICIES = ("auto", "capacity", "fair", "hierarchy", "queues")
 
+SCHEDULER_NAMES = (
+    *("aliquot", "capacityscheduler", "nos-scheduler"),
+    *("koord-scheduler", "tensor-fusion-scheduler", "volcano"),
+)
+"""Ours, and those by which pods of each design ask to be scheduled."""
+
 PolicyName = Literal["auto", "capacity", "fair", "hierarchy", "queues"]
 Borrow = Literal["unusedMin", "freeCapacity"]
 _ORDER_WORDS = {"creation", "request", "name", "priority"}
@@ -96,7 +102,7 @@ class Placement(Section):
 
 
 def _default_profiles() -> list[Profile]:
-    return [Profile(scheduler_name="aliquot")]
+    return [Profile(scheduler_name=name) for name in SCHEDULER_NAMES]
 
 
 class Configuration(Section):

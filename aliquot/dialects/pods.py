@@ -39,10 +39,12 @@ def pod(
     created: int,
     cards: Cards,
     defaults: Defaults = NO_DEFAULTS,
+    known: Shape | None = None,
 ) -> Pod:
     """A pod by itself; its quota and its gang, other objects decide.
 
-    `defaults` is what it asks for of GPUs where it does not say.
+    `defaults` is what it asks for of GPUs where it does not say. Who has read the same words before
+    passes the shape that is `known` for them.
     """
     said, doing = spec(manifest), status(manifest)
     metadata = manifest.metadata
@@ -52,7 +54,7 @@ def pod(
         uid=uid,
         namespace=manifest.namespace,
         name=manifest.name,
-        shape=shape(said, doing, manifest, cards, metadata=metadata, defaults=defaults),
+        shape=known or shape(said, doing, manifest, cards, metadata=metadata, defaults=defaults),
         priority=priority,
         created=created,
         node=said.node_name or None,

@@ -14,6 +14,13 @@ from aliquot.engine.ledger import Entry, Stage
 from aliquot.engine.state import State
 from aliquot.engine.summary import Figures, QuotaSummary
 
+_WORDS = (
+    *("runtime", "request", "child-request"),
+    *("non-preemptible-request", "non-preemptible-used"),
+)
+FIGURES = frozenset(f"{KOORDINATOR_PREFIX}{word}" for word in _WORDS)
+"""The annotations that are written here, and that nobody reads but people."""
+
 Summaries = Mapping[str, QuotaSummary]
 
 

@@ -113,6 +113,7 @@ class PodSpec(Wire):
     resources: ResourceRequirements | None = None
     overhead: Quantities | None = None
     node_name: str | None = None
+    scheduler_name: str | None = None
     node_selector: dict[str, Any] | None = None
     affinity: Affinity | None = None
     tolerations: list[TolerationWire] | None = None
@@ -128,6 +129,8 @@ class Condition(Wire):
 
     type: str = ""
     status: str = ""
+    reason: str | None = None
+    message: str | None = None
 
 
 class ContainerStatus(Wire):
@@ -142,6 +145,7 @@ class PodStatus(Wire):
     """How a pod is doing."""
 
     phase: str | None = None
+    start_time: str | None = None
     nominated_node_name: str | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None

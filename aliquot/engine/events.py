@@ -123,6 +123,13 @@ class BindFailed:
     uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class EvictFailed:
+    """An Evict could not be carried out; whoever waited for it looks for somebody else."""
+
+    uid: str
+
+
 Event = (
     NodeSet
     | NodeGone
@@ -140,4 +147,5 @@ Event = (
     | BudgetSet
     | BudgetGone
     | BindFailed
+    | EvictFailed
 )

@@ -25,6 +25,8 @@ class Holds:
         self._keys: dict[str, Key] = {}
         """How important those are for whom something is held."""
         self._gone_by: dict[str, int] = {}
+        self._awaited_by: dict[str, tuple[str, ...]] = {}
+        """Whoever waits for a victim to go."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._until
@@ -34,11 +36,14 @@ class Holds:
         deadline = now + self._hold_for
         self._until.update(dict.fromkeys(claim.uids(), deadline))
         self._keys.update(dict.fromkeys(claim.uids(), claim.key))
-        self._gone_by.update(dict.fromkeys(victims, deadline))
+        for uid in victims:
+            self._gone_by[uid] = deadline
+            self._awaited_by[uid] = tuple(claim.uids())
 
     def expire(self, now: int) -> None:
         """Nothing is held for longer than `holdFor`, and nobody waited for."""
         state, deadline = self._state, now + self._hold_for
+        self._give_up_in_vain()
         leaving = self._gone_by.items()
         self._gone_by = {uid: until for uid, until in leaving if uid in state.leaving}
         for uid in [uid for uid, until in self._gone_by.items() if until <= now]:
@@ -49,6 +54,18 @@ class Holds:
         for uid in [uid for uid, until in self._until.items() if until <= now]:
             state.give_up_hold(uid)
             del self._until[uid]
+
+    def _give_up_in_vain(self) -> None:
+        """Whoever waits for somebody who will not go looks for somebody else."""
+        state = self._state
+        for victim in [uid for uid in self._gone_by if uid in state.leaving.overdue]:
+            del self._gone_by[victim]
+            for uid in self._awaited_by[victim]:
+                if uid in state.ledger.holding:
+                    state.give_up_hold(uid)
+                    self._until.pop(uid, None)
+        known = self._gone_by
+        self._awaited_by = {uid: who for uid, who in self._awaited_by.items() if uid in known}
 
     def deadline(self) -> int | None:
         """When the next one ends."""

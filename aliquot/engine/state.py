@@ -20,6 +20,7 @@ from aliquot.engine.events import (
     DeviceGone,
     DeviceSet,
     Event,
+    EvictFailed,
     GangGone,
     GangSet,
     GpuQuotaGone,
@@ -100,6 +101,8 @@ class State:
                 self._drop_pod(uid)
             case BindFailed(uid):
                 self._unbind(uid)
+            case EvictFailed(uid):
+                self._stay(uid)
             case NodeSet(node):
                 self._set_node(node)
             case NodeGone(name):
@@ -215,6 +218,13 @@ class State:
             self.circles.asked -= mark(self.pods[uid])
         self.gangs.stir(self.pods[uid])
         self._list(replace(self.pods[uid], terminating=True))
+
+    def _stay(self, uid: str) -> None:
+        """A pod that was to go has not gone, and is not waited for."""
+        if uid in self.leaving and not self.pods[uid].terminating:
+            self.leaving.give_up_on(uid)
+            self.circles.forget()
+            self.stirred = True
 
     def stays(self, pod: Pod) -> bool:
         """Is it there to stay, as far as is known?"""

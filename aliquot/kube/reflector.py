@@ -115,10 +115,18 @@ class Reflector(Generic[Object]):
         self._trouble = ""
         self._log = _log.bind(resource=resource.full_name)
 
+    def __len__(self) -> int:
+        """How many objects it has told of that are still there."""
+        return len(self._known)
+
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:
             await asyncio.sleep(await self._round())
+
+    def list_again(self) -> None:
+        """List anew, instead of going on from where the watch is; from the next round on."""
+        self._version = None
 
     async def _round(self) -> float:
         """List if need be, and watch until that ends; how many seconds to wait before the next."""

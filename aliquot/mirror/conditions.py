@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.times import timestamp
 from aliquot.engine.summary import Condition, GpuQuotaSummary
+from aliquot.errors import InputError
 
 _Key = tuple[str, str]
 """Namespace and name of a quota."""
@@ -52,6 +55,15 @@ class Conditions:
         self._updated = {key: at for key, at in self._updated.items() if key in there}
         self._since = {key: at for key, at in self._since.items() if key[0] in there}
 
+    def recall(self, manifest: Manifest) -> None:
+        """Go on from what a quota's own status says of the time before."""
+        status = manifest.body.get("status") or {}
+        key = (manifest.namespace, manifest.name)
+        for each in status.get("conditions") or ():
+            at = _moment(each.get("lastTransitionTime"))
+            if at is not None:
+                self._since[key, str(each.get("type"))] = (each.get("status") == "True", at)
+
     def updated(self, summary: GpuQuotaSummary) -> int:
         """When it last changed in any way."""
         return self._updated.get((summary.namespace, summary.name), 0)
@@ -60,3 +72,10 @@ class Conditions:
         """When a condition of this type became what it is."""
         key = (summary.namespace, summary.name)
         return self._since.get((key, type), (False, 0))[1]
+
+
+def _moment(written: object) -> int | None:
+    try:
+        return timestamp(str(written), "", "") if written else None
+    except InputError:
+        return None

@@ -1,8 +1,4 @@
-"""The pods that must be looked at again when something else changes: by what they depend on.
-
-It never hurts to remember more than that, so what a pod depended on before is only forgotten where
-it is easy.
-"""
+"""The pods that must be looked at again when something else changes: by what they depend on."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,14 +17,23 @@ class Dependents:
     def note(self, record: PodRecord, old: PodRecord | None = None) -> None:
         """A pod is there, like this, and was like that before."""
         uid = record.pod.uid
-        if old is not None and old.asks_for is not None:
-            del self.asking[old.asks_for][uid]
+        if old is not None:
+            self.forget(old)
         if record.asks_for is not None:
             self.asking.setdefault(record.asks_for, {})[uid] = None
         group = group_key(record.ties, record.pod.namespace)
         for each in (group, ("Namespace", "", record.pod.namespace)):
             if each is not None:
                 self._tied.setdefault(each, {})[uid] = None
+
+    def forget(self, record: PodRecord) -> None:
+        """A pod is no longer known."""
+        uid, namespace = record.pod.uid, record.pod.namespace
+        if record.asks_for is not None:
+            self.asking.get(record.asks_for, {}).pop(uid, None)
+        for each in (group_key(record.ties, namespace), ("Namespace", "", namespace)):
+            if each is not None:
+                self._tied.get(each, {}).pop(uid, None)
 
     def of(self, objects: Iterable[Key]) -> Iterator[str]:
         """The pods that depend on any of these objects."""

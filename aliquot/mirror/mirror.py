@@ -15,15 +15,19 @@ from aliquot.dialects.manifest import Key, Manifest
 from aliquot.engine.events import (
     BudgetGone,
     BudgetSet,
+    DeviceSet,
     Event,
+    GangSet,
+    GpuQuotaSet,
     NodeGone,
     NodeSet,
     PodGone,
     PodSet,
     QuotaGone,
     QuotaSet,
+    WeightSet,
 )
-from aliquot.engine.objects import Pod
+from aliquot.engine.objects import Budget, Pod
 from aliquot.mirror.belonging import queue_of
 from aliquot.mirror.dependents import Dependents
 from aliquot.mirror.devices import Devices
@@ -133,6 +137,36 @@ class Mirror:
         self._tell(PodGone(record.pod.uid))
         self.gangs.note(record, phase)
 
+    def forget(self, uid: str) -> None:
+        """A pod is no longer there at all, not even as one that has ended."""
+        record = self.records.pop(uid)
+        if record.alive:
+            self._tell(PodGone(uid))
+        self.gangs.note(record, "Deleted")
+        self._dependents.forget(record)
+
+    def replay(self, tell: Callable[[Event], None]) -> None:
+        """Tell somebody new all that the objects say, as if they had come just now."""
+        for quota in self.forest.quotas.values():
+            tell(QuotaSet(quota))
+        for namespace, weight in self._weights.told.items():
+            tell(WeightSet(namespace, weight))
+        for gpu_quota in self.gpu_quotas.told.values():
+            tell(GpuQuotaSet(gpu_quota))
+        for gang in self.gangs.told.values():
+            tell(GangSet(gang))
+        for manifest in self.store.objects.values():
+            if manifest.kind == "Node":
+                tell(NodeSet(nodes.node(manifest, self.cards)))
+        for device in self.devices.told.values():
+            tell(DeviceSet(device))
+        for record in self.records.values():
+            if record.alive:
+                tell(PodSet(record.pod))
+        for manifest in self.store.objects.values():
+            if manifest.kind == "PodDisruptionBudget":
+                tell(BudgetSet(self._budget(manifest)))
+
     def restate_budgets(self) -> None:
         """Do what the disruption controller does: say anew what budgets allow, as pods run now."""
         for manifest in self.store.objects.values():
@@ -141,11 +175,16 @@ class Mirror:
 
     def state_budget(self, manifest: Manifest) -> None:
         """Tell what a budget allows."""
+        self._tell(BudgetSet(self._budget(manifest)))
+
+    def _budget(self, manifest: Manifest) -> Budget:
+        if budgets.has_status(manifest):
+            return budgets.budget(manifest)
         running, waiting = (
             [record.pod for record in self.records.values() if record.phase == phase]
             for phase in ("Running", "Pending")
         )
-        self._tell(BudgetSet(budgets.budget(manifest, running, waiting)))
+        return budgets.budget(manifest, running, waiting)
 
     def drop(self, manifest: Manifest) -> None:
         """An object is no longer there, and was told apart."""

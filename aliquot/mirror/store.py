@@ -79,10 +79,14 @@ class Store:
             path = f"{namespace}/{name}" if namespace else name
             raise InputError(place, "", f"there is no {kind} {path} to delete")
         for each in gone:
-            self.objects.pop(each.key, None)
-            if each.kind == "PriorityClass":
-                self._classes.pop(each.name, None)
+            self.remove(each.key)
         return gone
+
+    def remove(self, key: Key) -> None:
+        """Take one object away."""
+        self.objects.pop(key, None)
+        if key[0] == "PriorityClass":
+            self._classes.pop(key[2], None)
 
     def check(self, manifest: Manifest) -> None:
         """Read an object to the end, so that whatever is wrong with it comes out now."""

@@ -14,13 +14,13 @@ class Weights:
     """The weight of every namespace that has another than 1."""
 
     def __init__(self, tell: Callable[[Event], None]) -> None:
-        self._told: dict[str, int] = {}
+        self.told: dict[str, int] = {}
         self._tell = tell
 
     def restate(self, objects: Iterable[Manifest]) -> None:
         """Tell of the namespaces whose weight is another than before."""
-        before, self._told = self._told, weights(objects)
-        for namespace in sorted({*before, *self._told}):
-            weight = self._told.get(namespace, 1)
+        before, self.told = self.told, weights(objects)
+        for namespace in sorted({*before, *self.told}):
+            weight = self.told.get(namespace, 1)
             if weight != before.get(namespace, 1):
                 self._tell(WeightSet(namespace, weight))

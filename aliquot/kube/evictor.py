@@ -1,0 +1,90 @@
+"""Evicts pods by the eviction API, so that disruption budgets are heard.
+
+A budget that refuses is asked again, later and later, for as long as somebody still waits for the
+pod to go; whoever prefers guarantees to budgets sets a time after which the pod is deleted instead.
+Once nobody waits for it any longer, it is left alone: no eviction without need.
+"""
+
+import time
+from collections.abc import Callable
+
+from aliquot.dialects.documents import Body
+from aliquot.engine.decisions import Evict
+from aliquot.errors import ApiError, UnreachableError
+from aliquot.kube.again import Again
+from aliquot.kube.client import Client
+from aliquot.kube.resource import PODS
+from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
+
+_GONE, _CONFLICT, _MANY = 404, 409, 429
+
+
+class Evictor:
+    """Carries out `Evict`s. `wanted` says whether one still makes sense."""
+
+    def __init__(
+        self,
+        client: Client,
+        writer: Writer,
+        again: Again,
+        wanted: Callable[[Evict], bool],
+        evicted: Callable[[Evict], None],
+        failed: Callable[[Evict, str], None],
+        delete_after: float | None = None,
+    ) -> None:
+        self._client = client
+        self._writer = writer
+        self._again = again
+        self._wanted = wanted
+        self._evicted = evicted
+        self._failed = failed
+        self._delete_after = delete_after
+
+    def evict(self, decision: Evict) -> None:
+        """Have a pod evicted."""
+        self._add(decision, 0, time.monotonic())
+
+    def _add(self, decision: Evict, tries: int, since: float) -> None:
+        async def run() -> None:
+            await self._evict(decision, tries, since)
+
+        self._writer.add(Write(decision.pod.uid, "evict", Urgency.DECISION, run))
+
+    async def _evict(self, decision: Evict, tries: int, since: float) -> None:
+        if not self._wanted(decision):
+            self._failed(decision, "nobody waits for it to go any longer")
+            return
+        late = self._delete_after is not None and time.monotonic() - since >= self._delete_after
+        try:
+            await (self._delete(decision) if late else self._ask(decision))
+        except UnreachableError as error:
+            self._again.later(tries, lambda: self._add(decision, tries + 1, since), error)
+        except ApiError as error:
+            if error.code in (_GONE, _CONFLICT):
+                self._evicted(decision)  # it is gone already, or another pod has its name
+            elif error.code == _MANY or error.code >= 500:
+                self._again.later(tries, lambda: self._add(decision, tries + 1, since), error)
+            else:
+                self._failed(decision, error.message)
+        else:
+            self._evicted(decision)
+
+    async def _ask(self, decision: Evict) -> None:
+        pod = decision.pod
+        body: Body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": _options(decision),
+        }
+        where = PODS.path(pod.namespace, pod.name, "eviction")
+        await self._client.post(where, body, timeout=SECONDS)
+
+    async def _delete(self, decision: Evict) -> None:
+        pod = decision.pod
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", **_options(decision)}
+        await self._client.delete(PODS.path(pod.namespace, pod.name), options, timeout=SECONDS)
+
+
+def _options(decision: Evict) -> Body:
+    return {"preconditions": {"uid": decision.pod.uid}}

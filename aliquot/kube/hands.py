@@ -1,0 +1,229 @@
+"""Carries out what the engine decides, and tells it what came of that.
+
+Binding and evicting are asked for at once. Room is only said to be held for a pod when all who make
+way for it have been asked to go: should we end in between, whoever takes over finds either a pod
+that waits as before, or one whose room is on its way. A pod whose binding is refused rests for a
+while, longer each time, so that it cannot keep others from starting.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
+from aliquot.engine.events import BindFailed, Event, EvictFailed, PodGone, PodSet
+from aliquot.engine.objects import Pod
+from aliquot.engine.reasons import Reason
+from aliquot.kube.again import Again, pause
+from aliquot.kube.binder import Binder
+from aliquot.kube.client import Client
+from aliquot.kube.events import Events, of_pod
+from aliquot.kube.evictor import Evictor
+from aliquot.kube.marks import Marks, refusal_of
+from aliquot.kube.metrics import Metrics
+from aliquot.kube.view import View
+from aliquot.kube.writer import Writer
+
+BINDING_FAILED = "BindingFailed"
+_FIRST_REST, _LONGEST_REST = 1.0, 300.0
+_log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Errand:
+    """Whoever has yet to be asked to go, before room is said to be held for these."""
+
+    claimant: str = ""
+    """The first of them."""
+    awaited: set[str] = field(default_factory=set)
+    nominations: list[Nominate] = field(default_factory=list)
+
+
+class Hands:
+    """What is under way for one engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        view: View,
+        client: Client,
+        writer: Writer,
+        events: Events,
+        metrics: Metrics,
+        wake: Callable[[], None],
+        delete_after: float | None = None,
+    ) -> None:
+        self._engine = engine
+        self._view = view
+        self._writer = writer
+        self._events = events
+        self._metrics = metrics
+        self._wake = wake
+        self._again = Again()
+        self._marks = Marks(client, writer)
+        self._binder = Binder(client, writer, self._again, self._bound, self._not_bound)
+        self._evictor = Evictor(
+            *(client, writer, self._again, self._is_wanted),
+            *(self._evicted, self._not_evicted, delete_after),
+        )
+        self._errands: dict[str, _Errand] = {}
+        """What is being prepared, by the uids of those who are asked to go."""
+        self._failures: dict[str, int] = {}
+        """How often the binding of a pod has been refused in a row."""
+        self._resting: set[str] = set()
+        self._nominated: set[str] = set()
+        """The pods of which the cluster says, or is about to, that room is held for them."""
+
+    def hear(self, event: Event) -> None:
+        """Tell the engine what has happened, unless it is not to know of it yet.
+
+        Where room is held is the engine's own knowledge; the cluster only repeats it.
+        """
+        if isinstance(event, PodSet):
+            if event.pod.node is None and event.pod.uid in self._resting:
+                return
+            if event.pod.nominated is not None:
+                event = PodSet(replace(event.pod, nominated=None))
+        if isinstance(event, PodGone):
+            self._failures.pop(event.uid, None)
+        self._engine.apply(event)
+
+    def carry_out(self, decisions: Iterable[Decision]) -> None:
+        """Have all of these written."""
+        decisions = list(decisions)
+        self._metrics.decided(decisions)
+        errand = _Errand()
+        for decision in decisions:
+            match decision:
+                case Bind(pod):
+                    self._writer.withdraw(pod.uid, "condition")
+                    self._binder.bind(decision)
+                case Evict(claimant=claimant):
+                    if claimant is None or claimant.uid != errand.claimant:
+                        errand = _Errand(claimant.uid if claimant is not None else "")
+                    self._evict(decision, errand)
+                case Nominate(pod):
+                    self._nominated.add(pod.uid)
+                    errand.nominations.append(decision)
+                    self._say_where(errand)
+                case Hold():
+                    self._refuse(decision)
+        self._tidy()
+
+    def stop(self) -> None:
+        """Leave everything as it is."""
+        self._again.stop()
+
+    def _evict(self, decision: Evict, errand: _Errand) -> None:
+        if decision.reason is Reason.NODE_LOST:
+            _log.info("lost with its node", pod=decision.pod.path, why=decision.message)
+            return
+        errand.awaited.add(decision.pod.uid)
+        self._errands[decision.pod.uid] = errand
+        self._evictor.evict(decision)
+
+    def _say_where(self, errand: _Errand) -> None:
+        """Room is held, and everybody who makes way for it knows."""
+        if not errand.awaited:
+            said, errand.nominations = errand.nominations, []
+            for each in said:
+                if each.pod.uid in self._engine.state.ledger.holding:
+                    self._marks.nominate(each.pod, each.node)
+
+    def _refuse(self, decision: Hold) -> None:
+        pod, refusal = decision.pod, refusal_of(decision.refusal)
+        said = self._view.pods.said.get(pod.uid)
+        if said is None or said.refusal == refusal:
+            return
+        self._marks.refuse(pod, refusal, known=said.refusal is not None)
+        if decision.refusal.reason is not Reason.SCHEDULING_GATED:
+            self._events.tell(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
+        said.refusal = refusal
+
+    def _tidy(self) -> None:
+        """Say so where room is no longer held."""
+        said, holding = self._view.pods.said, self._engine.state.ledger.holding
+        for uid in [uid for uid in self._nominated if uid not in holding]:
+            self._nominated.discard(uid)
+            self._writer.withdraw(uid, "nominate")
+            record = self._view.mirror.records.get(uid)
+            if record is not None and uid in said and uid in self._engine.state.waiting:
+                self._marks.nominate(record.pod, None)
+
+    def adopt(self) -> None:
+        """Take over what the cluster says of rooms that are held."""
+        said = self._view.pods.said
+        self._nominated = {uid for uid, each in said.items() if each.nominated is not None}
+
+    def _bound(self, decision: Bind) -> None:
+        pod = decision.pod
+        self._failures.pop(pod.uid, None)
+        said = self._view.pods.said.get(pod.uid)
+        if said is not None:
+            self._metrics.pod_wait.observe(max(time.time() - said.created / 1e9, 0.0))
+        what = f"Successfully assigned {pod.path} to {decision.node}"
+        if decision.devices:
+            what += f" on {', '.join(decision.devices)}"
+        self._events.tell(of_pod(pod), "Normal", "Scheduled", what)
+
+    def _not_bound(self, pod: Pod, problem: str) -> None:
+        """A clear no: the pod waits again, but not at once."""
+        self._engine.apply(BindFailed(pod.uid))
+        tries = self._failures.get(pod.uid, 0)
+        self._failures[pod.uid] = tries + 1
+        self._resting.add(pod.uid)
+        self._engine.apply(PodGone(pod.uid))
+        seconds = pause(tries, _FIRST_REST, _LONGEST_REST)
+        message = f"binding was refused: {problem}; tried again in {seconds:.0f} s"
+        _log.warning("not bound", pod=pod.path, problem=problem, again_in=round(seconds, 1))
+        self._events.tell(of_pod(pod), "Warning", "FailedScheduling", message)
+        said = self._view.pods.said.get(pod.uid)
+        if said is not None:
+            self._marks.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
+        self._again.after(seconds, lambda: self._rested(pod.uid))
+        self._wake()
+
+    def _rested(self, uid: str) -> None:
+        self._resting.discard(uid)
+        record = self._view.mirror.records.get(uid)
+        if record is not None and record.alive and record.pod.node is None:
+            self.hear(PodSet(record.pod))
+            self._wake()
+
+    def _is_wanted(self, decision: Evict) -> bool:
+        """Does anybody still wait for this pod to go?"""
+        state, claimant = self._engine.state, decision.claimant
+        if decision.pod.uid not in state.leaving:
+            return False
+        return claimant is None or claimant.uid in state.waiting
+
+    def _evicted(self, decision: Evict) -> None:
+        pod, claimant = decision.pod, decision.claimant
+        whom = f" for {claimant.path}" if claimant is not None else ""
+        _log.info("evicted", pod=pod.path, reason=decision.reason.value, whom=whom.strip())
+        message = f"evicted{whom}: {decision.message}"
+        self._events.tell(of_pod(pod), "Normal", "Preempted", f"{decision.reason.value}: {message}")
+        if claimant is not None:
+            says = f"{decision.reason.value}: {pod.path} makes way: {decision.message}"
+            self._events.tell(of_pod(claimant), "Normal", "Preempting", says)
+        self._asked(pod.uid)
+
+    def _not_evicted(self, decision: Evict, problem: str) -> None:
+        uid = decision.pod.uid
+        _log.warning("not evicted", pod=decision.pod.path, problem=problem)
+        wanted = self._is_wanted(decision)
+        self._engine.apply(EvictFailed(uid))
+        record = self._view.mirror.records.get(uid)
+        if not wanted and record is not None and record.alive:
+            self.hear(PodSet(record.pod))  # it stays, and may be asked another time
+        self._asked(uid)
+        self._wake()
+
+    def _asked(self, uid: str) -> None:
+        errand = self._errands.pop(uid, None)
+        if errand is not None:
+            errand.awaited.discard(uid)
+            self._say_where(errand)

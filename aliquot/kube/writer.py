@@ -1,0 +1,195 @@
+"""What is to be written: in order of urgency, in order for each object, so many at once.
+
+A write is a promise to the cluster, so nobody makes one who does not lead: the fence is asked
+before each. What has not been sent can be replaced by a newer word about the same thing, and is
+dropped when leadership is lost. Writers deal with refusals themselves; what escapes them is a
+defect, is logged, and stops nobody else.
+"""
+
+import asyncio
+import heapq
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import structlog
+
+from aliquot.errors import AliquotError
+
+SECONDS = 4.0
+"""How long a decision may be under way: less than others wait before they take over."""
+
+_log = structlog.get_logger()
+
+Observer = Callable[[str, str, float], None]
+"""Told of each write: what it was, how it went, how long it took."""
+
+
+class Urgency(IntEnum):
+    """Whose turn comes first."""
+
+    DECISION = 0
+    """Pods start, and make way."""
+    PLACE = 1
+    """Room is held for a pod, or no longer."""
+    REASON = 2
+    """Why a pod waits."""
+    STATUS = 3
+    """Figures in objects, labels on pods."""
+    EVENT = 4
+
+
+@dataclass(slots=True)
+class Write:
+    """One thing to be written."""
+
+    about: str
+    """The object: writes about one follow each other."""
+    word: str
+    """What kind of write it is; a newer one of the same word about the same object replaces it."""
+    urgency: Urgency
+    run: Callable[[], Awaitable[None]]
+    dropped: Callable[[], None] | None = None
+    """Told if it is never made."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The writes about one object: one at a time."""
+
+    waiting: deque[Write] = field(default_factory=deque)
+    busy: bool = False
+
+
+class Writer:
+    """Takes writes and makes them, as long as `fence` allows it."""
+
+    def __init__(
+        self, fence: Callable[[], bool], at_once: int = 32, observer: Observer | None = None
+    ) -> None:
+        self._fence = fence
+        self._at_once = at_once
+        self._observer = observer
+        self._lanes: dict[str, _Lane] = {}
+        self._due: list[tuple[int, int, str]] = []
+        self._count = 0
+        self._idlers: deque[asyncio.Future[None]] = deque()
+        self._waiting = 0
+        self._under_way = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many have not been sent yet."""
+        return self._waiting
+
+    @property
+    def idle(self) -> bool:
+        """Is nothing left to be written, and nothing under way?"""
+        return not self._waiting and not self._under_way
+
+    def add(self, write: Write) -> None:
+        """Have something written."""
+        lane = self._lanes.setdefault(write.about, _Lane())
+        for index, each in enumerate(lane.waiting):
+            if each.word == write.word:
+                lane.waiting[index] = write
+                return
+        lane.waiting.append(write)
+        self._waiting += 1
+        if not lane.busy and len(lane.waiting) == 1:
+            self._line_up(write)
+
+    def withdraw(self, about: str, word: str) -> None:
+        """What was to be written about an object is no longer wanted, if it has not been sent."""
+        lane = self._lanes.get(about)
+        kept = [each for each in lane.waiting if each.word != word] if lane is not None else []
+        if lane is not None and len(kept) < len(lane.waiting):
+            self._waiting -= len(lane.waiting) - len(kept)
+            lane.waiting = deque(kept)
+            if kept and not lane.busy:
+                self._line_up(kept[0])
+
+    def drop_all(self) -> None:
+        """Make none of the writes that wait."""
+        lanes, self._lanes, self._due, self._waiting = self._lanes, {}, [], 0
+        for about, lane in lanes.items():
+            for write in lane.waiting:
+                _tell_dropped(write)
+            if lane.busy:
+                lane.waiting.clear()
+                self._lanes[about] = lane
+
+    async def run(self) -> None:
+        """Make writes for as long as this is not cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._at_once):
+                group.create_task(self._work())
+
+    async def drained(self) -> None:
+        """Wait until everything is written."""
+        while not self.idle:
+            await asyncio.sleep(0.005)
+
+    def _line_up(self, write: Write) -> None:
+        self._count += 1
+        heapq.heappush(self._due, (write.urgency, self._count, write.about))
+        while self._idlers:
+            idler = self._idlers.popleft()
+            if not idler.done():
+                idler.set_result(None)
+                return
+
+    async def _work(self) -> None:
+        while True:
+            write = await self._next()
+            self._under_way += 1
+            try:
+                await self._make(write)
+            finally:
+                self._under_way -= 1
+                self._done(write.about)
+
+    async def _next(self) -> Write:
+        while True:
+            while self._due:
+                _, _, about = heapq.heappop(self._due)
+                lane = self._lanes.get(about)
+                if lane is not None and lane.waiting and not lane.busy:
+                    lane.busy = True
+                    self._waiting -= 1
+                    return lane.waiting.popleft()
+            idler: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idlers.append(idler)
+            await idler
+
+    def _done(self, about: str) -> None:
+        lane = self._lanes[about]
+        lane.busy = False
+        if lane.waiting:
+            self._line_up(lane.waiting[0])
+        else:
+            del self._lanes[about]
+
+    async def _make(self, write: Write) -> None:
+        if not self._fence():
+            _tell_dropped(write)
+            return
+        began = time.perf_counter()
+        result = "done"
+        try:
+            await write.run()
+        except AliquotError as error:
+            result = "refused"
+            _log.warning("not written", write=write.word, about=write.about, problem=str(error))
+        except Exception:
+            result = "failed"
+            _log.exception("a write failed", write=write.word, about=write.about)
+        if self._observer is not None:
+            self._observer(write.word, result, time.perf_counter() - began)
+
+
+def _tell_dropped(write: Write) -> None:
+    if write.dropped is not None:
+        write.dropped()
