@@ -29,7 +29,6 @@ OURS = {*SHARES, gangs.KIND, gpu_quotas.KIND}
 JUDGED = {*OURS, "Pod"}
 
 _MOST_ERRORS = 5
-_OTHERS = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ def judge(live: Live, asked: Asked) -> Verdict:
         return ALLOWED
     if asked.changes_nothing_of_note or asked.is_leaving:
         return ALLOWED
-    old, new = _read(asked.old), _read(asked.new)
+    old, new = reading(asked.old), reading(asked.new)
     if old.manifest is None and new.manifest is None and not new.problems:
         return ALLOWED
     malformed, found = _after(live, old.manifest, new)
@@ -56,7 +55,7 @@ def judge(live: Live, asked: Asked) -> Verdict:
         eased = _is_eased(old.manifest, new.manifest)
         errors = [each for each in errors if not _was_so(each, before, eased)]
     title = _title(old, new)
-    warnings = tuple(_words(each, title) for each in _worth_a_word(found, title, asked))
+    warnings = tuple(_words(each, title) for each in _worth_a_word(found, title, asked, live))
     if errors and _must_go(live, asked):
         return Verdict(warnings=(*(_words(each, title) for each in errors), *warnings))
     if not errors:
@@ -65,7 +64,7 @@ def judge(live: Live, asked: Asked) -> Verdict:
     return Verdict(_refusal(errors, title), code, warnings)
 
 
-def _read(body: Body | None) -> Reading:
+def reading(body: Body | None) -> Reading:
     """An object, or why it makes no sense; nothing, if there is none."""
     if body is None:
         return Reading()
@@ -172,10 +171,11 @@ def _conflicts(live: Live, new: Manifest | None) -> Iterator[Finding]:
         yield refusal
 
 
-def _worth_a_word(found: list[Finding], title: str, asked: Asked) -> Iterator[Finding]:
+def _worth_a_word(found: list[Finding], title: str, asked: Asked, live: Live) -> Iterator[Finding]:
     """Warnings about the object itself; pods that somebody else schedules are left alone."""
+    ours = {each.scheduler_name for each in live.settings.profiles}
     spec: Any = (asked.new or {}).get("spec") or {}
-    if asked.kind == "Pod" and spec.get("schedulerName", _OTHERS) == _OTHERS:
+    if asked.kind == "Pod" and spec.get("schedulerName") not in ours:
         return
     yield from (each for each in found if each.severity == "warning" and each.object == title)
 

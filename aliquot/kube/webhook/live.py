@@ -18,7 +18,6 @@ from aliquot.errors import InputError
 from aliquot.kube.webhook.capacity import Capacity
 from aliquot.kube.webhook.index import Index, slim, words_of, words_of_pod
 
-PLACE = "in the cluster"
 SHARES = {*quotas.KINDS, queues.KIND}
 """The kinds of objects that say who gets how much."""
 

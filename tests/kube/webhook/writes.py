@@ -7,17 +7,18 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.manifest import read
 from aliquot.kube.webhook.judging import judge
-from aliquot.kube.webhook.live import PLACE, Live
+from aliquot.kube.webhook.live import Live
 from aliquot.kube.webhook.review import Asked, Operation, Verdict
 
 Body = dict[str, Any]
 KOORDINATOR = "quota.scheduling.koordinator.sh/"
+_CONTAINER = {"name": "c", "image": "i"}
 
 
 def cluster(*objects: Body, policy: str | None = None) -> Live:
     live = Live(Configuration(), policy)
     for each in objects:
-        told = read(Document(PLACE, copy.deepcopy(each)))
+        told = read(Document("cluster", copy.deepcopy(each)))
         assert told is not None
         live.put(told)
     return live
@@ -101,7 +102,7 @@ def gpu_quota(name: str, namespace: str = "a", **spec: Any) -> Body:
 
 
 def pod(name: str = "p", namespace: str = "a", **more: Any) -> Body:
-    spec = more.pop("spec", {"containers": [{"name": "c"}], "schedulerName": "aliquot"})
+    spec = more.pop("spec", {"containers": [_CONTAINER], "schedulerName": "aliquot"})
     return thing("Pod", "v1", name, namespace, spec=spec, **more)
 
 
