@@ -49,6 +49,8 @@ def judge(live: Live, asked: Asked) -> Verdict:
     if old.manifest is None and new.manifest is None and not new.problems:
         return ALLOWED
     malformed, found = _after(live, old.manifest, new)
+    if asked.operation == "CREATE":
+        found += _conflicts(live, new.manifest)
     errors = [each for each in (*malformed, *found) if each.severity == "error"]
     if errors:
         before = [*old.problems, *_before(live, old.manifest, new.manifest)]
@@ -98,8 +100,7 @@ def _after(live: Live, old: Manifest | None, new: Reading) -> tuple[list[Finding
         state.move_on(Change(0, (new.manifest,)))
     elif old is not None:
         state.move_on(Change(0, delete=((old.key, PLACE),)))
-    found = (each for each in _found(state, live) if each not in state.refusals)
-    return state.refusals, [*found, *_conflicts(live, new.manifest)]
+    return state.refusals, [each for each in _found(state, live) if each not in state.refusals]
 
 
 def _before(live: Live, old: Manifest | None, new: Manifest | None) -> list[Finding]:

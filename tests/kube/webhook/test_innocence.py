@@ -148,25 +148,28 @@ amounts = st.dictionaries(
     st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "nos.nebuly.com/gpu-memory"]),
     st.sampled_from([0, 1, "2", "500m", "1Gi", "x", -1]),
 )
-words = st.sampled_from(["true", "false", "m", "koordinator-root-quota", '["a"]', '{"cpu":1}'])
+names = st.sampled_from(["m", "n", "p"])
+words = st.sampled_from(["true", "false", "m", "n", "koordinator-root-quota", '["a"]', '{"cpu":1}'])
 keys = st.sampled_from(
     ["is-parent", "parent", "name", "shared-weight", "namespaces", "tree-id", "preemptible"]
 )
 koordinator = st.dictionaries(keys.map(lambda word: KOORDINATOR + word), words, max_size=3)
 shares = st.builds(
-    lambda low, high, said: quota("m", "a", low, high, labels=said, annotations=said),
+    lambda name, low, high, said: quota(name, "a", low, high, labels=said, annotations=said),
+    names,
     amounts,
     amounts,
     koordinator,
 )
 queues = st.builds(
-    lambda weight, low, high, parent: queue(
-        "q", weight=weight, guarantee={"resource": low}, capability=high, parent=parent
+    lambda name, weight, low, high, parent: queue(
+        name, weight=weight, guarantee={"resource": low}, capability=high, parent=parent
     ),
+    names,
     st.sampled_from([None, 0, 1, 70000]),
     amounts,
     amounts,
-    st.sampled_from(["", "root", "other"]),
+    st.sampled_from(["", "root", "other", "m", "n"]),
 )
 groups = st.builds(
     lambda few, which, wanted: group("g", minMember=few, queue=which, minResources=wanted),
