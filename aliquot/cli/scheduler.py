@@ -1,5 +1,6 @@
 """`aliquot scheduler`: the control plane on a cluster."""
 
+import asyncio
 import sys
 from functools import partial
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import click
 
 from aliquot.cli.cluster_options import logging, reaching
-from aliquot.cli.serving import serve, stopping
+from aliquot.cli.failures import expected
+from aliquot.cli.stopping import stopping
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES
 from aliquot.dialects.times import duration
@@ -63,7 +65,8 @@ def scheduler(
     reach = partial(access.find, kubeconfig, context)
     reach()
     logs.set_up(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
-    serve(_run(reach, settings))
+    with expected("scheduler"):
+        asyncio.run(_run(reach, settings))
 
 
 async def _run(reach: "partial[access.Access]", settings: plane.Settings) -> None:

@@ -1,12 +1,14 @@
 """`aliquot webhook`: judges writes before an API server keeps them."""
 
+import asyncio
 import sys
 from pathlib import Path
 
 import click
 
 from aliquot.cli.cluster_options import logging, reaching
-from aliquot.cli.serving import serve, stopping
+from aliquot.cli.failures import expected
+from aliquot.cli.stopping import stopping
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES
 from aliquot.errors import InputError
@@ -79,7 +81,8 @@ def webhook(
     )
     found = access.find(kubeconfig, context)
     logs.set_up(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
-    serve(_run(found, settings))
+    with expected("webhook"):
+        asyncio.run(_run(found, settings))
 
 
 async def _run(found: access.Access, settings: Settings) -> None:

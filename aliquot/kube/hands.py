@@ -29,6 +29,8 @@ from aliquot.kube.writer import Writer
 
 BINDING_FAILED = "BindingFailed"
 _FIRST_REST, _LONGEST_REST = 1.0, 300.0
+_NO_EVENT = {Reason.SCHEDULING_GATED, Reason.WAITING_FOR_VICTIMS}
+"""Reasons that are no failure: somebody wants it so, or it is about to start."""
 _log = structlog.get_logger()
 
 
@@ -139,7 +141,7 @@ class Hands:
         if said is None or said.refusal == refusal:
             return
         self._marks.refuse(pod, refusal, known=said.refusal is not None)
-        if decision.refusal.reason is not Reason.SCHEDULING_GATED:
+        if decision.refusal.reason not in _NO_EVENT:
             self._events.tell(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
         said.refusal = refusal
 

@@ -67,6 +67,8 @@ class Scheduler:
         """There while it leads and knows the cluster."""
         self.decided = asyncio.Event()
         """Set whenever something may have changed that statuses show."""
+        self.listeners: list[Callable[[list[Decision]], None]] = []
+        """Told of all that is decided."""
         self.events = Events(client, writer)
         self._client = client
         self._settings = settings
@@ -166,6 +168,8 @@ class Scheduler:
             _log_only(decisions)
         elif self._hands is not None:
             self._hands.carry_out(decisions)
+        for listener in self.listeners:
+            listener(decisions)
         self.decided.set()
 
     def _hear(self, event: Event) -> None:
