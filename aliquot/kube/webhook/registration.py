@@ -19,6 +19,7 @@ from aliquot.kube.install.webhooks import configurations
 from aliquot.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 
 _LOOK_SECONDS = 10.0
+_END_SECONDS = 2.0
 _MISSING = 404
 _RESOURCES = {each.kind: each for each in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS)}
 _log = structlog.get_logger()
@@ -62,6 +63,14 @@ class Registration:
                 _log.warning("cannot write a webhook configuration", problem=str(error))
             await asyncio.sleep(pause(tries))
             tries += 1
+
+    async def unregister(self) -> None:
+        """Have nobody ask any more; what cannot be deleted is left."""
+        for resource in _RESOURCES.values():
+            try:
+                await self.client.delete(resource.path(None, self.name), timeout=_END_SECONDS)
+            except (ApiError, UnreachableError) as error:
+                _log.warning("cannot delete a webhook configuration", problem=str(error))
 
     async def _register(self, url: str, namespace: str) -> None:
         for body in configurations(Installation(namespace=namespace)):

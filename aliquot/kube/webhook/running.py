@@ -165,24 +165,35 @@ async def _serve(
         given = Given(*settings.files)
         pair = given.pair()
         running.show(pair)
-        async with _listening(running, settings):
-            await _register(settings, running)
+        async with _listening(running, settings), _registered(settings, running):
             listening.set()
             await given.follow(running.show, pair)
     keeper = Keeper(client, settings.namespace, settings.secret, settings.names)
     identity = await keeper.identity()
     running.use(identity)
-    async with _listening(running, settings), asyncio.TaskGroup() as group:
-        await _register(settings, running)
+    async with _listening(running, settings), _registered(settings, running):
         listening.set()
-        group.create_task(running.registration.follow())
-        group.create_task(keeper.follow(running.use, identity))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(running.registration.follow())
+            group.create_task(keeper.follow(running.use, identity))
 
 
-async def _register(settings: Settings, running: Running) -> None:
-    if settings.url is not None:
-        url = settings.url or f"https://{settings.host}:{running.port}"
-        await running.registration.register(url, settings.namespace)
+@asynccontextmanager
+async def _registered(settings: Settings, running: Running) -> AsyncIterator[None]:
+    """Be asked at the address that is given.
+
+    Where that is our own, nobody will ever answer there again: who asks must be told of the end.
+    """
+    if settings.url is None:
+        yield
+        return
+    own = f"https://{settings.host}:{running.port}"
+    await running.registration.register(settings.url or own, settings.namespace)
+    try:
+        yield
+    finally:
+        if not settings.url:
+            await running.registration.unregister()
 
 
 async def _follow(running: Running, listening: asyncio.Event) -> None:
