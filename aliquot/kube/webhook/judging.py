@@ -7,36 +7,25 @@ decides whether a pod fits its quota: that is the scheduler's to say, and no rea
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
-from aliquot.dialects import gangs, gpu_quotas, queues, quotas
-from aliquot.dialects.documents import Body, Document
-from aliquot.dialects.findings import Finding, refused
-from aliquot.dialects.manifest import Manifest, read
-from aliquot.engine.objects import Amounts
-from aliquot.errors import InputError
+from aliquot.dialects import gangs, gpu_quotas
+from aliquot.dialects.findings import Finding
+from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.wire import PodWire
+from aliquot.kube.webhook.blame import to_blame
 from aliquot.kube.webhook.live import SHARES, Live
+from aliquot.kube.webhook.reading import PLACE, Reading, reading, sound
 from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
 from aliquot.kube.webhook.surroundings import surroundings
 from aliquot.mirror import members, queue_members, states
 from aliquot.mirror.change import Change
 from aliquot.mirror.states import State
 
-PLACE = "in this request"
 OURS = {*SHARES, gangs.KIND, gpu_quotas.KIND}
 """The kinds that nobody else judges."""
 JUDGED = {*OURS, "Pod"}
 
 _MOST_ERRORS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """An object as it could be read; if it could not, why."""
-
-    manifest: Manifest | None = None
-    problems: list[Finding] = field(default_factory=list)
 
 
 def judge(live: Live, asked: Asked) -> Verdict:
@@ -45,7 +34,7 @@ def judge(live: Live, asked: Asked) -> Verdict:
         return ALLOWED
     if asked.changes_nothing_of_note or asked.is_leaving:
         return ALLOWED
-    old, new = reading(asked.old), reading(asked.new)
+    old, new = sound(reading(asked.old)), reading(asked.new)
     if old.manifest is None and new.manifest is None and not new.problems:
         return ALLOWED
     malformed, found = _after(live, old.manifest, new)
@@ -54,41 +43,13 @@ def judge(live: Live, asked: Asked) -> Verdict:
     errors = [each for each in (*malformed, *found) if each.severity == "error"]
     if errors:
         before = [*old.problems, *_before(live, old.manifest, new.manifest)]
-        eased = _is_eased(old.manifest, new.manifest)
-        errors = [each for each in errors if not _was_so(each, before, eased)]
+        errors = to_blame(errors, before, old.manifest, new.manifest)
     title = _title(old, new)
-    warnings = tuple(_words(each, title) for each in _worth_a_word(found, title, asked, live))
+    warnings = [_words(each, title) for each in _worth_a_word(found, title, new.manifest, live)]
     if errors and _must_go(live, asked):
-        return Verdict(warnings=(*(_words(each, title) for each in errors), *warnings))
-    if not errors:
-        return Verdict(warnings=warnings)
+        warnings, errors = [*(_words(each, title) for each in errors), *warnings], []
     code = 422 if any(each in malformed for each in errors) else 403
-    return Verdict(_refusal(errors, title), code, warnings)
-
-
-def reading(body: Body | None) -> Reading:
-    """An object, or why it makes no sense; nothing, if there is none."""
-    if body is None:
-        return Reading()
-    try:
-        return Reading(read(Document(PLACE, _named(body))))
-    except InputError as error:
-        return Reading(problems=[refused(error, PLACE)])
-
-
-def _named(body: Body) -> Body:
-    """The object as it is judged.
-
-    Names that are to be made up come after us. Which node a pod runs on is not for us to say:
-    whoever binds it may know nodes that we have not heard of yet.
-    """
-    metadata: Any = body.get("metadata") or {}
-    if isinstance(metadata, dict) and not metadata.get("name") and metadata.get("generateName"):
-        body = {**body, "metadata": {**metadata, "name": f"{metadata['generateName']}0"}}
-    spec = body.get("spec")
-    if body.get("kind") == "Pod" and isinstance(spec, dict) and spec.get("nodeName"):
-        body = {**body, "spec": {**spec, "nodeName": None}}
-    return body
+    return Verdict(_refusal(errors, title), code, tuple(warnings))
 
 
 def _after(live: Live, old: Manifest | None, new: Reading) -> tuple[list[Finding], list[Finding]]:
@@ -136,32 +97,6 @@ def _found(state: State, live: Live) -> Iterator[Finding]:
     yield from queue_members.queue_objections(state, live)
 
 
-def _was_so(finding: Finding, before: list[Finding], eased: bool) -> bool:
-    """Was it wrong already? Where bounds are eased, less of the same is no news either."""
-    if finding in before:
-        return True
-    where = (finding.object, finding.field)
-    return eased and any((each.object, each.field) == where for each in before)
-
-
-def _is_eased(old: Manifest | None, new: Manifest | None) -> bool:
-    """Does a quota ask for no more than it did, so that no sum can be higher than it was?"""
-    if old is None or new is None or new.kind not in SHARES:
-        return False
-    shown = queues.queue if new.kind == queues.KIND else quotas.quota
-    try:
-        one, other = shown(old), shown(new)
-    except InputError:
-        return False
-    pairs = ((one.min, other.min), (one.max, other.max), (one.deserved, other.deserved))
-    return one.parent == other.parent and all(_within(more, less) for less, more in pairs)
-
-
-def _within(lower: Amounts, higher: Amounts) -> bool:
-    most = dict(higher)
-    return all(amount <= most.get(resource, 0) for resource, amount in lower)
-
-
 def _conflicts(live: Live, new: Manifest | None) -> Iterator[Finding]:
     """Queues and quotas together need somebody to say which of them hold."""
     if new is None or new.kind not in SHARES:
@@ -172,13 +107,19 @@ def _conflicts(live: Live, new: Manifest | None) -> Iterator[Finding]:
         yield refusal
 
 
-def _worth_a_word(found: list[Finding], title: str, asked: Asked, live: Live) -> Iterator[Finding]:
+def _worth_a_word(
+    found: list[Finding], title: str, new: Manifest | None, live: Live
+) -> Iterator[Finding]:
     """Warnings about the object itself; pods that somebody else schedules are left alone."""
     ours = {each.scheduler_name for each in live.settings.profiles}
-    spec: Any = (asked.new or {}).get("spec") or {}
-    if asked.kind == "Pod" and spec.get("schedulerName") not in ours:
+    content = new.content if new is not None else None
+    if isinstance(content, PodWire) and _scheduler(content) not in ours:
         return
     yield from (each for each in found if each.severity == "warning" and each.object == title)
+
+
+def _scheduler(pod: PodWire) -> str | None:
+    return pod.spec.scheduler_name if pod.spec is not None else None
 
 
 def _must_go(live: Live, asked: Asked) -> bool:

@@ -32,6 +32,13 @@ _READERS: Mapping[str, Callable[[Manifest], object]] = {
 """How to find out whether an object makes sense."""
 
 
+def make_sure(manifest: Manifest) -> None:
+    """Refuse an object that makes no sense by itself, and that rules could not look at."""
+    reader = _READERS.get(manifest.kind)
+    if reader is not None:
+        reader(manifest)
+
+
 class Live:
     """The objects of a cluster, as they were last told."""
 
@@ -80,8 +87,7 @@ class Live:
         """An object is there, or has changed."""
         self.version += 1
         try:
-            if manifest.kind in _READERS:
-                _READERS[manifest.kind](manifest)
+            make_sure(manifest)
         except InputError:
             self.drop(manifest.group, manifest.key)
             return

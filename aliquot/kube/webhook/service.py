@@ -16,9 +16,10 @@ from aiohttp import web
 from aliquot.errors import InputError
 from aliquot.kube.webhook import review
 from aliquot.kube.webhook.defaults import patch
-from aliquot.kube.webhook.judging import OURS, judge, reading
+from aliquot.kube.webhook.judging import OURS, judge
 from aliquot.kube.webhook.live import Live
 from aliquot.kube.webhook.metrics import Metrics
+from aliquot.kube.webhook.reading import reading
 from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
 
 _MOST_BYTES = 8 * 2**20

@@ -64,6 +64,20 @@ def test_lend_may_be_said_in_a_crowded_family(name: str) -> None:
     assert not update(live, old, new).refusal
 
 
+@pytest.mark.parametrize(
+    "body",
+    [quota("q", "a", {"cpu": "x"}), composite("c"), queue("q", weight=0), group("g", minMember=0)],
+)
+def test_what_makes_no_sense_can_be_labelled_put_right_and_deleted(body: Body) -> None:
+    live = cluster(body)
+    assert not update(live, body, marked(body, team="blue")).refusal
+    assert not delete(live, body).refusal
+    right = changed(body, min={}, namespaces=["a"], weight=1, minMember=1)
+    assert not update(live, body, right).refusal
+    wrong = changed(body, min={"cpu": "y"}, weight=70000, minMember=-1)
+    assert update(live, body, wrong).refusal
+
+
 def test_old_sins_elsewhere_do_not_matter() -> None:
     live = cluster(*SINS)
     assert not create(live, member("new")).refusal
