@@ -13,6 +13,7 @@ from aliquot.kube.certificates import Pair
 from aliquot.kube.client import Client
 from aliquot.kube.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from aliquot.kube.webhook.identity import of_secret
+from aliquot.kube.webhook.keeping import Keeper
 from aliquot.kube.webhook.running import Running, Settings, webhook
 from aliquot.server.running import running
 from tests.kube.webhook.writes import quota
@@ -61,6 +62,19 @@ def test_a_certificate_is_kept_where_others_find_it() -> None:
         assert hook.registration.bundle == kept.bundle
         names = ["aliquot-webhook.aliquot-system.svc", "127.0.0.1"]
         assert certificates.is_reached_by(kept.certificate, names)
+
+    inside(story)
+
+
+def test_of_many_that_begin_at_once_one_makes_the_certificate() -> None:
+    async def story(client: Client, hook: Running) -> None:
+        keepers = [Keeper(client, "elsewhere", "shared", ["hook.elsewhere.svc"]) for _ in range(5)]
+        found = await asyncio.gather(*(each.identity() for each in keepers))
+        assert len(set(found)) == 1
+        renamed = Keeper(client, "elsewhere", "shared", ["other.elsewhere.svc"])
+        other = await renamed.identity()
+        assert other.authorities == found[0].authorities
+        assert other.certificate != found[0].certificate
 
     inside(story)
 
