@@ -127,7 +127,7 @@ class Reflector(Generic[Object]):
 
     def list_again(self) -> None:
         """List anew, instead of going on from where the watch is; from the next round on."""
-        self._version = None
+        self.version = None
 
     async def _round(self) -> float:
         """List if need be, and watch until that ends; how many seconds to wait before the next."""
