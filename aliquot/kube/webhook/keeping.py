@@ -14,7 +14,7 @@ import structlog
 
 from aliquot.dialects.documents import Body
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.again import pause
+from aliquot.kube.backoff import Backoff
 from aliquot.kube.client import Client
 from aliquot.kube.resource import NAMESPACES, SECRETS
 from aliquot.kube.webhook.identity import Identity, of_secret, renewed
@@ -37,7 +37,7 @@ class Keeper:
 
     async def identity(self) -> Identity:
         """What is kept, made or renewed if need be; tries until the API server answers."""
-        tries = 0
+        backoff = Backoff()
         while True:
             try:
                 found = await self._look()
@@ -46,8 +46,7 @@ class Keeper:
                 found = None
             if found is not None:
                 return found
-            await asyncio.sleep(pause(tries))
-            tries += 1
+            await asyncio.sleep(backoff.pause())
 
     async def follow(self, use: Callable[[Identity], None], used: Identity) -> None:
         """Look after it for ever; `use` hears of every other one than the one before."""

@@ -12,7 +12,7 @@ import structlog
 
 from aliquot.dialects.documents import Body
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.again import pause
+from aliquot.kube.backoff import Backoff
 from aliquot.kube.client import Client
 from aliquot.kube.install.installation import Installation
 from aliquot.kube.install.webhooks import configurations
@@ -55,14 +55,13 @@ class Registration:
 
     async def register(self, url: str, namespace: str) -> None:
         """Write both, so that the webhook is asked at this address; tries until it works."""
-        tries = 0
+        backoff = Backoff()
         while True:
             try:
                 return await self._register(url, namespace)
             except (ApiError, UnreachableError) as error:
                 _log.warning("cannot write a webhook configuration", problem=str(error))
-            await asyncio.sleep(pause(tries))
-            tries += 1
+            await asyncio.sleep(backoff.pause())
 
     async def unregister(self) -> None:
         """Have nobody ask any more; what cannot be deleted is left."""
