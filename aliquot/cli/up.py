@@ -1,7 +1,6 @@
 """`aliquot up`: a Kubernetes API server, simulated nodes and the control plane, in one process."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from aliquot.cli.failures import expected
 from aliquot.cli.live import Watching
+from aliquot.cli.stopping import stopping
 from aliquot.cluster import files
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES, Configuration
@@ -98,10 +98,7 @@ def _nodes(said: str, model: str) -> list[Body]:
 
 
 async def _run(settings: Settings, own: plane.Settings | None, demonstrate: bool) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopping()
     async with running(settings) as server, AsyncExitStack() as stack:
         reach = partial(access.find, server.kubeconfig)
         if own is not None:
