@@ -20,6 +20,8 @@ from aliquot.errors import InputError
 from aliquot.kube import access, logs, plane, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.plane import Plane, control_plane
+from aliquot.kube.resource import NAMESPACES
+from aliquot.kube.webhook import running as webhook
 from aliquot.server import demo, simulated
 from aliquot.server.running import Server, Settings, running
 
@@ -102,12 +104,26 @@ async def _run(settings: Settings, own: plane.Settings | None, demonstrate: bool
     async with running(settings) as server, AsyncExitStack() as stack:
         reach = partial(access.find, server.kubeconfig)
         if own is not None:
+            await stack.enter_async_context(_admission(reach, own))
             made = await stack.enter_async_context(control_plane(reach, own))
         click.echo(f"kubeconfig: {server.kubeconfig}")
         click.echo(f"url: {server.url}")
         if demonstrate:
             await stack.enter_async_context(_demonstration(made, reach, server))
         await stop.wait()
+
+
+@asynccontextmanager
+async def _admission(reach: "partial[access.Access]", own: plane.Settings) -> AsyncIterator[None]:
+    """Judge what is written, by the same settings."""
+    settings = webhook.Settings(
+        own.scheduler.configuration, own.scheduler.policy, own.namespace, url=""
+    )
+    async with Client(reach(), connections=4) as client:
+        await demo.make(client, NAMESPACES, demo.namespace(own.namespace))
+        async with webhook.webhook(client, settings) as judging:
+            await judging.ready.wait()
+            yield
 
 
 @asynccontextmanager
