@@ -6,6 +6,7 @@ registry is its own.
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from aliquot.kube.metrics import build_info
 from aliquot.kube.webhook.judging import JUDGED
 from aliquot.kube.webhook.review import Asked
 
@@ -18,6 +19,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
+        build_info(self.registry)
         self.reviews = Counter(
             "aliquot_admission_reviews_total",
             "Writes judged.",
