@@ -1,4 +1,8 @@
-"""Objects for stories, as short as a story tells them: names are `namespace/name`."""
+"""Objects for stories, as short as a story tells them: names are `namespace/name`.
+
+Those of the designs are written as in the tests of the commands; these here are what a real API
+server wants to know more of.
+"""
 
 from typing import Any
 
@@ -7,9 +11,16 @@ from aliquot.dialects.documents import Body
 GPU = "nvidia.com/gpu"
 
 
-def node(name: str, gpu: int = 0, cpu: int = 96, labels: dict[str, str] | None = None) -> Body:
-    """A node that is ready."""
+def node(
+    name: str,
+    gpu: int = 0,
+    cpu: int = 96,
+    more: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
+) -> Body:
+    """A node that is ready, with what else it has."""
     has = {"cpu": str(cpu), "memory": "1Ti", "pods": "110"} | ({GPU: str(gpu)} if gpu else {})
+    has |= more or {}
     named = {"kubernetes.io/hostname": name, **(labels or {})}
     return {
         "apiVersion": "v1",
@@ -51,47 +62,6 @@ def pod(
     }
 
 
-def quota(
-    path: str,
-    min: dict[str, Any] | None = None,
-    max: dict[str, Any] | None = None,
-    *,
-    group: str = "scheduling.x-k8s.io",
-    kind: str = "ElasticQuota",
-    labels: dict[str, str] | None = None,
-    annotations: dict[str, str] | None = None,
-    **spec: Any,
-) -> Body:
-    """An ElasticQuota, of whichever group."""
-    bounds = {"min": _amounts(min), "max": _amounts(max)}
-    return {
-        "apiVersion": f"{group}/v1alpha1",
-        "kind": kind,
-        "metadata": _about(path, labels, annotations),
-        "spec": {**{word: said for word, said in bounds.items() if said is not None}, **spec},
-    }
-
-
-def queue(name: str, weight: int = 1, **spec: Any) -> Body:
-    """A queue of Volcano."""
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"weight": weight, **spec},
-    }
-
-
-def group(path: str, members: int, **spec: Any) -> Body:
-    """A PodGroup of Volcano."""
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": _about(path),
-        "spec": {"minMember": members, **spec},
-    }
-
-
 def budget(path: str, **spec: Any) -> Body:
     """A disruption budget over the pods labelled `app: NAME`."""
     selector = {"matchLabels": {"app": path.partition("/")[2]}}
@@ -118,10 +88,3 @@ def _about(
         if said:
             about[key] = said
     return about
-
-
-def _amounts(said: dict[str, Any] | None) -> Body | None:
-    """Amounts; `gpu` is short for the resource."""
-    if said is None:
-        return None
-    return {GPU if name == "gpu" else name: str(amount) for name, amount in said.items()}
