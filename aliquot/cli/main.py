@@ -13,6 +13,7 @@ import click
 
 from aliquot import __version__
 from aliquot.cli.bench import bench
+from aliquot.cli.manifests import manifests
 from aliquot.cli.scheduler import scheduler
 from aliquot.cli.simulate import simulate
 from aliquot.cli.test import test
@@ -40,6 +41,7 @@ cli.add_command(test)
 cli.add_command(bench)
 cli.add_command(up)
 cli.add_command(scheduler)
+cli.add_command(manifests)
 
 
 def main() -> None:

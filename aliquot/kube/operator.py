@@ -65,6 +65,7 @@ class Operator:
             self._scheduler.decided.clear()
             engine = self._scheduler.engine
             if engine is None:
+                self._metrics.standing = Standing()
                 continue
             began = time.perf_counter()
             self.look_around(engine)

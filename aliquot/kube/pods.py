@@ -95,6 +95,7 @@ class Pods:
         phase: Phase = "Succeeded" if well else "Failed"
         if old is None:
             record = self._read(wire)
+            self.said.pop(uid, None)
             if record is None or record.ties.gang is None:
                 return
             record.phase = phase

@@ -64,9 +64,10 @@ def etcd(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def real(folder: Path, store: str) -> Iterator[Server]:
+def real(folder: Path, store: str, authorization: str = "AlwaysAllow") -> Iterator[Server]:
     """kube-apiserver over this etcd: no controllers, and everything allowed to who has the token.
 
+    What others may do is a matter of `authorization`: with `RBAC`, what roles say.
     Two plugins of admission are off because they count on controllers: one makes pods wait for
     service accounts, the other taints new nodes until the node controller has seen them.
     """
@@ -90,7 +91,7 @@ def real(folder: Path, store: str) -> Iterator[Server]:
     command += ["--service-account-key-file", str(key)]
     command += ["--service-account-signing-key-file", str(key)]
     command += ["--service-cluster-ip-range", "10.0.0.0/24", "--endpoint-reconciler-type", "none"]
-    command += ["--authorization-mode", "AlwaysAllow", "--disable-admission-plugins"]
+    command += ["--authorization-mode", authorization, "--disable-admission-plugins"]
     command += ["ServiceAccount,TaintNodesByCondition", "--profiling=false"]
     with _running(command, folder) as process:
         _wait(lambda: certificate.exists() and _ready(kubeconfig), process, folder)
