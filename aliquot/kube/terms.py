@@ -26,6 +26,14 @@ class Pleas:
     compute: bool = False
     """Does it matter to any what those can compute?"""
 
+    def and_also(self, other: "Pleas") -> "Pleas":
+        """What these say, and those."""
+        return Pleas(
+            self.koordinator or other.koordinator,
+            self.sharing or other.sharing,
+            self.compute or other.compute,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:

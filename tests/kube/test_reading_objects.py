@@ -35,10 +35,10 @@ Body = dict[str, Any]
 class Watched:
     """A mirror that is fed as by watches, and what the engine heard."""
 
-    def __init__(self) -> None:
+    def __init__(self, cards: Cards | None = None) -> None:
         self.heard: list[Event] = []
         self.problems: list[str] = []
-        self.mirror = Mirror(self.heard.append, Cards())
+        self.mirror = Mirror(self.heard.append, cards or Cards())
         self.objects = Objects(self.mirror)
         self.pods = Pods(
             self.mirror, {"aliquot"}, lambda _, error: self.problems.append(error.problem)
@@ -153,6 +153,24 @@ def test_one_that_had_ended_before_is_remembered_by_its_gang_only() -> None:
     (told,) = watched.gone("done")
     assert isinstance(told, GangSet)
     assert told.gang.done == ()
+
+
+def test_pods_have_a_say_in_the_terms_whether_or_not_they_make_sense() -> None:
+    """Whether one makes sense can depend on the terms: so it must not change them by that."""
+    watched = Watched(Cards(shared=True))
+    asks = {"tensor-fusion.ai/vram-request": "lots"}
+    assert watched.pod("p", annotations=asks) == []
+    assert len(watched.problems) == 1
+    assert watched.pods.sharing == {"uid-p": False}
+    watched.pod("q", labels={"quota.scheduling.koordinator.sh/name": "quota"})
+    assert list(watched.pods.koordinator) == ["uid-q"]
+    watched.pod("p")
+    watched.pod("q")
+    assert not watched.pods.sharing
+    assert not watched.pods.koordinator
+    watched.pod("p", annotations=asks)
+    watched.gone("p")
+    assert not watched.pods.sharing
 
 
 def test_a_pod_that_makes_no_sense_waits_or_holds_what_it_holds() -> None:

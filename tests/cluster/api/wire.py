@@ -60,7 +60,12 @@ class Stream:
 
     def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
         self.code = response.status
+        self.end = response.shutdown
+        """Ends it from another thread: whoever waits for an event there fails."""
         self._lines = self._read(response)
+
+    def __iter__(self) -> Iterator[Body]:
+        return self._lines
 
     def next(self) -> Body:
         """The next event: it fails if none comes in time."""
