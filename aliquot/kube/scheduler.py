@@ -37,6 +37,7 @@ _TOGETHER = 0.003
 """How long to wait for more news before deciding, in seconds."""
 _SOON = 0.01
 """How long to wait at least."""
+_SHOWN_EVERY = 30.0
 _BEAT = 1.0
 """How often to look around even if nothing happens."""
 
@@ -82,6 +83,9 @@ class Scheduler:
         self._hands: Hands | None = None
         self._marks = Marks(client, writer)
         self._failures = 0
+        self._heard = False
+        self._shown_by = 0.0
+        """When statuses are looked at again, even if nothing happens."""
         self.view = View(
             *(client, settings.configuration, settings.policy),
             *(self._hear, self._news.set, self._cannot_read),
@@ -173,10 +177,13 @@ class Scheduler:
             self._hands.carry_out(decisions)
         for listener in self.listeners:
             listener(decisions)
-        self.decided.set()
+        if decisions or self._heard or time.monotonic() >= self._shown_by:
+            self._heard, self._shown_by = False, time.monotonic() + _SHOWN_EVERY
+            self.decided.set()
 
     def _hear(self, event: Event) -> None:
         if self._hands is not None:
+            self._heard = True
             self._hands.hear(event)
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:

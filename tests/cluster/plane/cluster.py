@@ -45,8 +45,10 @@ _NUMBERS = itertools.count(1)
 class Cluster:
     """One server, its kubelet, and whatever schedulers a story starts."""
 
-    def __init__(self, server: Server, kubelet: Kubelet, folder: Path) -> None:
+    def __init__(self, server: Server, kubelet: Kubelet, folder: Path, account: Path) -> None:
         self.server = server
+        self.account = account
+        """The kubeconfig of whoever schedules."""
         self.kubelet = kubelet
         self.wire = Wire(server.kubeconfig)
         self.started: list[schedulers.Running] = []
@@ -77,7 +79,7 @@ class Cluster:
             file.write_text(yaml.safe_dump({**about, **configuration}))
             words += ["--config", str(file)]
         log = self._folder / f"scheduler-{number}.log"
-        running = schedulers.start(self.server.kubeconfig, log, words)
+        running = schedulers.start(self.account, log, words)
         self.started.append(running)
         return running
 

@@ -12,6 +12,7 @@ from tests.cluster.api.polling import eventually
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire
 from tests.cluster.conftest import SERVERS, established
+from tests.cluster.plane import accounts
 from tests.cluster.plane.cluster import Cluster
 from tests.cluster.plane.kubelet import Kubelet
 
@@ -30,7 +31,7 @@ def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("real-cluster")
     with (
         servers.etcd(folder / "etcd") as store,
-        servers.real(folder / "server", store) as server,
+        servers.real(folder / "server", store, "RBAC") as server,
         on(server, folder) as cluster,
     ):
         yield cluster
@@ -56,8 +57,9 @@ def on(server: Server, folder: Path) -> Iterator[Cluster]:
     eventually(lambda: all(established(wire, body) for body in crds.definitions()), seconds=30)
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "aliquot-system"}}
     assert wire.post("/api/v1/namespaces", home).code in (201, 409)
+    account = accounts.install(server, wire, folder) if server.real else server.kubeconfig
     with Kubelet(server.kubeconfig).at_work() as kubelet:
-        yield Cluster(server, kubelet, folder)
+        yield Cluster(server, kubelet, folder, account)
 
 
 @pytest.hookimpl(hookwrapper=True)
