@@ -172,8 +172,12 @@ class Hands:
         self._events.tell(of_pod(pod), "Normal", "Scheduled", what)
 
     def _not_bound(self, pod: Pod, problem: str) -> None:
-        """A clear no: the pod waits again, but not at once."""
+        """A clear no: the pod waits again, but not at once; unless it is bound already, or gone."""
         self._engine.apply(BindFailed(pod.uid))
+        record = self._view.mirror.records.get(pod.uid)
+        if record is None or not record.alive or record.pod.node is not None:
+            _log.info("not bound, nor waiting any longer", pod=pod.path, problem=problem)
+            return
         tries = self._failures.get(pod.uid, 0)
         self._failures[pod.uid] = tries + 1
         self._resting.add(pod.uid)
