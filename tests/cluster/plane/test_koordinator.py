@@ -41,6 +41,8 @@ def test_a_tree_shares_what_is_there(cluster: Cluster) -> None:
         figure(cluster, "top/research", "request", {GPU: "7"})
         cluster.shows(OLDER, "top/research", {"status": {"used": {GPU: "7"}}})
         cluster.shows(OLDER, "top/vision", {"status": {"used": {GPU: "6"}}})
+        for name in ("koordinator-system-quota", "koordinator-default-quota"):
+            cluster.shows(OLDER, f"{MADE}/{name}", {"kind": "ElasticQuota"})
         assert cluster.evictions() == []
 
 
