@@ -40,6 +40,7 @@ _PART_OF_TIME = 20
 """After a look around, it rests for so many times as long."""
 _ON_ITS_WAY = 5.0
 """For how many seconds a write that does not show yet is not repeated."""
+_CONFLICT = 409
 _NO_LONGER_THERE = (404, 409, 422)
 
 
@@ -170,10 +171,7 @@ class Operator:
             await self._client.post(where, body)
         except ApiError as error:
             if error.code == 404 and (error.details or {}).get("kind") == "namespaces":
-                made = {"apiVersion": "v1", "kind": "Namespace"}
-                await self._client.post(
-                    NAMESPACES.path(), {**made, "metadata": {"name": manifest.namespace}}
-                )
+                await self._make_namespace(manifest.namespace)
                 await self._client.post(where, body)
             elif error.code == 404:
                 return False
@@ -181,6 +179,15 @@ class Operator:
                 raise
         _log.info("made", object=manifest.title)
         return True
+
+    async def _make_namespace(self, name: str) -> None:
+        """Make a namespace, unless somebody else just has: several objects go to the same one."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await self._client.post(NAMESPACES.path(), body)
+        except ApiError as error:
+            if error.code != _CONFLICT:
+                raise
 
     def _tell_crossings(self) -> None:
         """An event for each time that a quota on GPUs came to be beyond a bound, or within."""
