@@ -1,7 +1,6 @@
 """`aliquot scheduler`: the control plane on a cluster."""
 
 import asyncio
-import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ import click
 
 from aliquot.cli.cluster_options import logging, reaching
 from aliquot.cli.failures import expected
+from aliquot.cli.stopping import stopping
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES
 from aliquot.dialects.times import duration
@@ -70,9 +70,6 @@ def scheduler(
 
 
 async def _run(reach: "partial[access.Access]", settings: plane.Settings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopping()
     async with control_plane(reach, settings):
         await stop.wait()

@@ -1,7 +1,6 @@
 """`aliquot up`: a Kubernetes API server, simulated nodes and the control plane, in one process."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from aliquot.cli.failures import expected
 from aliquot.cli.live import Watching
+from aliquot.cli.stopping import stopping
 from aliquot.cluster import files
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES, Configuration
@@ -20,6 +20,8 @@ from aliquot.errors import InputError
 from aliquot.kube import access, logs, plane, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.plane import Plane, control_plane
+from aliquot.kube.resource import NAMESPACES
+from aliquot.kube.webhook import running as webhook
 from aliquot.server import demo, simulated
 from aliquot.server.running import Server, Settings, running
 
@@ -98,19 +100,30 @@ def _nodes(said: str, model: str) -> list[Body]:
 
 
 async def _run(settings: Settings, own: plane.Settings | None, demonstrate: bool) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopping()
     async with running(settings) as server, AsyncExitStack() as stack:
         reach = partial(access.find, server.kubeconfig)
         if own is not None:
+            await stack.enter_async_context(_admission(reach, own))
             made = await stack.enter_async_context(control_plane(reach, own))
         click.echo(f"kubeconfig: {server.kubeconfig}")
         click.echo(f"url: {server.url}")
         if demonstrate:
             await stack.enter_async_context(_demonstration(made, reach, server))
         await stop.wait()
+
+
+@asynccontextmanager
+async def _admission(reach: "partial[access.Access]", own: plane.Settings) -> AsyncIterator[None]:
+    """Judge what is written, by the same settings."""
+    settings = webhook.Settings(
+        own.scheduler.configuration, own.scheduler.policy, own.namespace, url=""
+    )
+    async with Client(reach(), connections=4) as client:
+        await demo.make(client, NAMESPACES, demo.namespace(own.namespace))
+        async with webhook.webhook(client, settings) as judging:
+            await judging.ready.wait()
+            yield
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ quotas mean something else than before, and everything is read anew.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from aliquot.dialects import policy
 from aliquot.dialects.cards import Cards, cards
@@ -40,8 +40,8 @@ class Terms:
     """How a cluster is shared, and why."""
 
     policy: str
-    why: str
     cards: Cards
+    why: str = field(compare=False)
 
 
 def terms(
@@ -59,7 +59,7 @@ def terms(
     found = cards(configuration.gpu, manifests)
     shared = found.shared or pleas.sharing
     compute = shared and (found.compute or pleas.compute or counts_compute(manifests))
-    return Terms(chosen, why, replace(found, shared=shared, compute=compute))
+    return Terms(chosen, replace(found, shared=shared, compute=compute), why)
 
 
 def one_policy(configuration: Configuration) -> None:

@@ -5,7 +5,6 @@ is done, what is idle is borrowed again. It speaks to the API as any client does
 """
 
 import asyncio
-from collections.abc import Iterator
 from itertools import count
 
 from aliquot.dialects.documents import Body
@@ -32,20 +31,20 @@ _BEGIN, _ROUND, _LASTS = 20.0, 60.0, "30s"
 
 async def play(client: Client) -> None:
     """Make the teams, and let one after the other ask for what is theirs, until cancelled."""
-    for body in _teams():
-        await _make(client, NAMESPACES, body)
+    for team in _TEAMS:
+        await make(client, NAMESPACES, namespace(team))
     for team, (low, high) in _TEAMS.items():
-        await _make(client, _QUOTAS, _quota(team, low, high))
+        await make(client, _QUOTAS, _quota(team, low, high))
     for team, name, pods in _RUNNING:
-        await _make(client, _DEPLOYMENTS, _deployment(team, name, pods))
+        await make(client, _DEPLOYMENTS, _deployment(team, name, pods))
     await asyncio.sleep(_BEGIN)
     for number in count():
         team, name, pods = _ROUNDS[number % len(_ROUNDS)]
-        await _make(client, _JOBS, _job(team, f"{name}-{number + 1}", pods))
+        await make(client, _JOBS, _job(team, f"{name}-{number + 1}", pods))
         await asyncio.sleep(_ROUND)
 
 
-async def _make(client: Client, resource: Resource, body: Body) -> None:
+async def make(client: Client, resource: Resource, body: Body) -> None:
     """Make an object, unless it is there from another time."""
     try:
         await client.post(resource.path(body["metadata"].get("namespace")), body)
@@ -54,9 +53,9 @@ async def _make(client: Client, resource: Resource, body: Body) -> None:
             raise
 
 
-def _teams() -> Iterator[Body]:
-    for team in _TEAMS:
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}}
+def namespace(name: str) -> Body:
+    """A namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def _quota(team: str, low: int, high: int) -> Body:

@@ -17,6 +17,7 @@ from aliquot.engine.reasons import Reason, Refusal
 from aliquot.engine.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
 from aliquot.kube.metrics import Metrics
 from aliquot.kube.standing import Standing
+from aliquot.kube.webhook import metrics as webhook
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "metrics.md"
 ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (.*?) \| ", re.MULTILINE)
@@ -145,11 +146,11 @@ def test_two_replicas_in_one_process_count_apart() -> None:
     assert REGISTRY.get_sample_value("aliquot_leader") is None
 
 
-def test_the_page_and_the_registry_agree(metrics: Metrics) -> None:
+def test_the_page_and_the_registries_agree(metrics: Metrics, asked: webhook.Metrics) -> None:
     """Names, types and labels, of every metric there is."""
     described = {name: (kind, labels) for name, kind, labels in ROW.findall(PAGE.read_text())}
-    assert {name: kind for name, (kind, _) in described.items()} == kinds(metrics)
-    text = generate_latest(used(metrics).registry).decode()
+    assert {name: kind for name, (kind, _) in described.items()} == kinds(metrics, asked)
+    text = "".join(generate_latest(each.registry).decode() for each in (used(metrics), asked))
     for name, (kind, labels) in described.items():
         sample = f"{name}_count" if kind == "histogram" else name
         found = re.search(rf"^{sample}(?:\{{(.*?)\}})? ", text, re.MULTILINE)
@@ -158,12 +159,21 @@ def test_the_page_and_the_registry_agree(metrics: Metrics) -> None:
         assert shown == set(re.findall(r"`(\w+)`", labels)), name
 
 
-def kinds(metrics: Metrics) -> dict[str, str]:
+def kinds(*all_metrics: Metrics | webhook.Metrics) -> dict[str, str]:
     """By the names that users ask for: counters with their ending."""
     return {
         family.name + ("_total" if family.type == "counter" else ""): family.type
+        for metrics in all_metrics
         for family in metrics.registry.collect()
     }
+
+
+@pytest.fixture
+def asked() -> webhook.Metrics:
+    made = webhook.Metrics()
+    made.reviews.labels("ElasticQuota", "CREATE", "refused").inc()
+    made.duration.labels("ElasticQuota").observe(0.01)
+    return made
 
 
 def used(metrics: Metrics) -> Metrics:
