@@ -245,8 +245,12 @@ class Cluster:
             and each["involvedObject"].get("namespace", "") == namespace
         ]
 
-    def evictions(self) -> list[str]:
-        """Whom anybody was evicted for want of room or right, as the events tell."""
+    def evictions(self, at_least: int = 0) -> list[str]:
+        """Who was evicted, as events tell; they come last, so wait for so many of them."""
+        self.until(lambda: len(self._evicted()) < at_least and f"evicted: {self._evicted()}")
+        return self._evicted()
+
+    def _evicted(self) -> list[str]:
         return sorted(
             f"{each['involvedObject']['namespace']}/{each['involvedObject']['name']}"
             for each in self.all("Event")

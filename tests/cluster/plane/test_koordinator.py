@@ -67,7 +67,7 @@ def test_what_is_beyond_the_runtime_is_recycled_in_time(cluster: Cluster) -> Non
         figure(cluster, "b/b", "runtime", {GPU: "2"})
         cluster.pending("b/b3", "RuntimeExceeded")
         cluster.untouched("a/a1", "a/a2", "b/b1", "b/b2")
-        assert cluster.evictions() == ["a/a0", "a/a3"]
+        assert cluster.evictions(2) == ["a/a0", "a/a3"]
 
 
 def test_what_nobody_has_a_right_to_is_lent_until_somebody_asks(cluster: Cluster) -> None:

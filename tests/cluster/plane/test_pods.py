@@ -79,7 +79,7 @@ def test_room_is_not_held_for_ever(cluster: Cluster) -> None:
             cluster.shows("Pod", "team-b/b", {"status": {"nominatedNodeName": None}})
             cluster.waiting("team-b/b")
         cluster.running("team-b/b")
-        assert cluster.evictions() == ["team-a/a"]
+        assert cluster.evictions(1) == ["team-a/a"]
 
 
 def test_a_more_important_pod_takes_the_room_that_is_held(cluster: Cluster) -> None:
@@ -100,7 +100,7 @@ def test_a_more_important_pod_takes_the_room_that_is_held(cluster: Cluster) -> N
             cluster.shows("Pod", "team-b/b", {"status": {"nominatedNodeName": None}})
         cluster.running("team-b/urgent")
         cluster.waiting("team-b/b")
-        assert cluster.evictions() == ["team-a/a"]
+        assert cluster.evictions(1) == ["team-a/a"]
 
 
 def test_pods_that_go_or_are_bound_by_others_while_they_wait(cluster: Cluster) -> None:

@@ -47,7 +47,7 @@ def test_a_server_that_begins_again_is_taken_up_where_it_was(start: Start, tmp_p
         cluster.running(*(f"team-a/a{number}" for number in (1, 2, 3, 4)))
         cluster.apply(pod("team-b/b1", 1))
         cluster.running("team-b/b1")
-        victims = cluster.evictions()
+        victims = cluster.evictions(1)
     try:
         with start() as server, on(server, tmp_path) as cluster:
             kept = [each for each in ("a1", "a2", "a3", "a4") if f"team-a/{each}" not in victims]
@@ -78,8 +78,7 @@ def test_nothing_is_done_twice_by_who_takes_over(cluster: Cluster) -> None:
             cluster.running("team-a/a1", "team-a/a2")
             cluster.apply(pod("team-b/b", 1))
             cluster.pending("team-b/b", "WaitingForVictims")
-            cluster.until(lambda: not cluster.evictions())
-        (victim,) = cluster.evictions()
+            (victim,) = cluster.evictions(1)
         with cluster.scheduler():
             cluster.apply(pod("team-a/late", 1))
             cluster.pending("team-a/late", "BorrowingExhausted")
