@@ -188,10 +188,13 @@ class Scheduler:
             self._hands.hear(event)
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:
-        """A pod makes no sense: say so, and let it wait."""
+        """A pod makes no sense: say so, and let it wait.
+
+        Whoever comes to lead reads all pods anew, so that none is forgotten.
+        """
         about, spec = wire.metadata, wire.spec or PodSpec()
         _log.warning("a pod makes no sense", problem=str(error))
-        if spec.node_name or self.engine is None or self._settings.dry_run:
+        if spec.node_name or not self._leads() or self._settings.dry_run:
             return
         pod = Pod(about.uid or "", about.namespace or "", about.name, Shape(()))
         conditions = wire.status.conditions if wire.status is not None else None
