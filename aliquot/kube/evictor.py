@@ -56,10 +56,24 @@ class Evictor:
         except ApiError as error:
             if error.code == _MANY or error.code >= 500:
                 raise
+            if error.code == _CONFLICT and await self._is_there(decision):
+                raise ApiError(_MANY, error.reason, error.message) from error
             if error.code not in (_GONE, _CONFLICT):
                 self._failed(decision, error.message)
                 return
         self._evicted(decision)  # or it is gone already, or another pod has its name
+
+    async def _is_there(self, decision: Evict) -> bool:
+        """Is it still there, and not told to go? Then others were writing at the same moment."""
+        pod = decision.pod
+        try:
+            found = await self._client.get(PODS.path(pod.namespace, pod.name))
+        except ApiError as error:
+            if error.code == _GONE:
+                return False
+            raise
+        same: bool = found["metadata"].get("uid") == pod.uid
+        return same and "deletionTimestamp" not in found["metadata"]
 
     async def _ask(self, decision: Evict) -> None:
         pod = decision.pod
