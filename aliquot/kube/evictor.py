@@ -12,6 +12,7 @@ from aliquot.dialects.documents import Body
 from aliquot.engine.decisions import Evict
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
+from aliquot.kube.lookup import look_up
 from aliquot.kube.resource import PODS
 from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
 
@@ -65,15 +66,8 @@ class Evictor:
 
     async def _is_there(self, decision: Evict) -> bool:
         """Is it still there, and not told to go? Then others were writing at the same moment."""
-        pod = decision.pod
-        try:
-            found = await self._client.get(PODS.path(pod.namespace, pod.name))
-        except ApiError as error:
-            if error.code == _GONE:
-                return False
-            raise
-        same: bool = found["metadata"].get("uid") == pod.uid
-        return same and "deletionTimestamp" not in found["metadata"]
+        found = await look_up(self._client, decision.pod)
+        return found is not None and "deletionTimestamp" not in found["metadata"]
 
     async def _ask(self, decision: Evict) -> None:
         pod = decision.pod

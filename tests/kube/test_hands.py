@@ -56,6 +56,18 @@ def test_a_pod_that_somebody_else_has_bound_is_not_forgotten() -> None:
     assert shop.engine.state.ledger.entries["p"].booking.node == "n2"
 
 
+def test_a_pod_waits_again_although_nobody_can_look_why_its_binding_was_refused() -> None:
+    async def story(shop: Workshop) -> None:
+        shop.node("n1")
+        shop.pod("p", "a")
+        shop.answers.refuse = {"/binding": always(409), "/pods/p": always(403)}
+        shop.decide()
+        await shop.write()
+
+    (said,) = play(story).answers.to("/pods/p/status")
+    assert said["status"]["conditions"][0]["reason"] == "BindingFailed"
+
+
 def test_a_pod_that_is_gone_before_its_binding_is_refused_leaves_nothing() -> None:
     async def story(shop: Workshop) -> None:
         shop.node("n1")

@@ -30,8 +30,8 @@ class Answers:
 
     def __init__(self) -> None:
         self.written: list[tuple[str, str, Body]] = []
-        self.refuse: dict[str, Callable[[], ApiError | None]] = {}
-        """By the end of the path: the refusal, if there is one this time."""
+        self.refuse: dict[str, Callable[[], ApiError]] = {}
+        """Refusals, by the end of the path."""
         self.objects: dict[str, Body] = {}
 
     async def post(self, path: str, body: Body, **_: Any) -> Body:
@@ -44,6 +44,7 @@ class Answers:
         return self._take("DELETE", path, body)
 
     async def get(self, path: str, **_: Any) -> Body:
+        self._refuse(path)
         if path not in self.objects:
             raise ApiError(404, "NotFound", "not found")
         return self.objects[path]
@@ -53,11 +54,14 @@ class Answers:
         return [body for _, path, body in self.written if path.endswith(end)]
 
     def _take(self, verb: str, path: str, body: Body) -> Body:
-        for end, refusal in self.refuse.items():
-            if path.endswith(end) and (error := refusal()) is not None:
-                raise error
+        self._refuse(path)
         self.written.append((verb, path, body))
         return {}
+
+    def _refuse(self, path: str) -> None:
+        for end, refusal in self.refuse.items():
+            if path.endswith(end):
+                raise refusal()
 
 
 class Workshop:
