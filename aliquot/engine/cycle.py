@@ -173,6 +173,10 @@ class Engine:
         """Why a running pod could not be changed to ask for this, where it is; None if it could."""
         return resizing.check(self.state, uid, shape)
 
+    def is_awaited(self, uid: str) -> bool:
+        """Is room held that this pod is to leave?"""
+        return self._holds.is_awaited(uid)
+
     def gangs(self) -> list[GangSummary]:
         """How every gang stands, by name."""
         muster_all(self.state)

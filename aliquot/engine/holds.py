@@ -75,6 +75,11 @@ class Holds:
         known = self._gone_by
         self._awaited_by = {uid: who for uid, who in self._awaited_by.items() if uid in known}
 
+    def is_awaited(self, victim: str) -> bool:
+        """Does anybody for whom something is held wait for this one to go?"""
+        holding = self._state.ledger.holding
+        return any(uid in holding for uid in self._awaited_by.get(victim, ()))
+
     def deadline(self) -> int | None:
         """When the next one ends."""
         return min(self._until.values(), default=None)

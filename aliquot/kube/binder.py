@@ -14,10 +14,11 @@ from aliquot.engine.decisions import Bind
 from aliquot.engine.objects import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
+from aliquot.kube.lookup import look_up
 from aliquot.kube.resource import PODS
 from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
 
-_CONFLICT, _GONE, _MANY = 409, 404, 429
+_CONFLICT, _MANY = 409, 429
 
 
 class Binder:
@@ -58,15 +59,8 @@ class Binder:
 
     async def _is_there(self, decision: Bind) -> bool:
         """Is the pod on the node that it was to go to?"""
-        pod = decision.pod
-        try:
-            found = await self._client.get(PODS.path(pod.namespace, pod.name))
-        except ApiError as error:
-            if error.code == _GONE:
-                return False
-            raise
-        same: bool = found["metadata"].get("uid") == pod.uid
-        return same and bool(found["spec"].get("nodeName") == decision.node)
+        found = await look_up(self._client, decision.pod)
+        return found is not None and bool(found["spec"].get("nodeName") == decision.node)
 
 
 def _binding(decision: Bind) -> Body:

@@ -12,6 +12,7 @@ from aliquot.dialects.documents import Body
 from aliquot.engine.decisions import Evict
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
+from aliquot.kube.lookup import look_up
 from aliquot.kube.resource import PODS
 from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
 
@@ -57,22 +58,16 @@ class Evictor:
             if error.code == _MANY or error.code >= 500:
                 raise
             if error.code == _CONFLICT and await self._is_there(decision):
-                raise  # it was changed just then
+                raise  # somebody else was writing at the same moment
             if error.code not in (_GONE, _CONFLICT):
                 self._failed(decision, error.message)
                 return
         self._evicted(decision)  # or it is gone already, or another pod has its name
 
     async def _is_there(self, decision: Evict) -> bool:
-        """Is the pod itself still there, or only another one of its name?"""
-        pod = decision.pod
-        try:
-            found = await self._client.get(PODS.path(pod.namespace, pod.name))
-        except ApiError as error:
-            if error.code == _GONE:
-                return False
-            raise
-        return bool(found["metadata"].get("uid") == pod.uid)
+        """Is it still there, and not told to go? Then others were writing at the same moment."""
+        found = await look_up(self._client, decision.pod)
+        return found is not None and "deletionTimestamp" not in found["metadata"]
 
     async def _ask(self, decision: Evict) -> None:
         pod = decision.pod

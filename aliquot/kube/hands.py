@@ -14,7 +14,7 @@ import structlog
 
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
-from aliquot.engine.events import BindFailed, Event, EvictFailed, PodGone, PodSet
+from aliquot.engine.events import BindFailed, Event, EvictFailed, NodeSet, PodGone, PodSet
 from aliquot.engine.objects import Pod
 from aliquot.engine.reasons import Reason
 from aliquot.kube.backoff import Calls, pause
@@ -76,8 +76,10 @@ class Hands:
         self._failures: dict[str, int] = {}
         """How often the binding of a pod has been refused in a row."""
         self._resting: set[str] = set()
-        self._nominated: set[str] = set()
-        """The pods of which the cluster says, or is about to, that room is held for them."""
+        self._nominated: dict[str, str] = {}
+        """The pods of which the cluster says, or is about to, that room is held for them; where."""
+        self._lost: dict[str, str] = {}
+        """The pods whose node is gone, and which they were on: it may come back with them."""
 
     def hear(self, event: Event) -> None:
         """Tell the engine what has happened, unless it is not to know of it yet.
@@ -91,7 +93,10 @@ class Hands:
                 event = PodSet(replace(event.pod, nominated=None))
         if isinstance(event, PodGone):
             self._failures.pop(event.uid, None)
+            self._lost.pop(event.uid, None)
         self._engine.apply(event)
+        if isinstance(event, NodeSet) and self._lost:
+            self._found_again(event.node.name)
 
     def carry_out(self, decisions: Iterable[Decision]) -> None:
         """Have all of these written."""
@@ -107,8 +112,10 @@ class Hands:
                     if claimant is None or claimant.uid != errand.claimant:
                         errand = _Errand(claimant.uid if claimant is not None else "")
                     self._evict(decision, errand)
-                case Nominate(pod):
-                    self._nominated.add(pod.uid)
+                case Nominate(pod, node):
+                    if self._claimant(pod) != errand.claimant:
+                        errand = _Errand()  # nobody has to be asked for this one
+                    self._nominated[pod.uid] = node
                     errand.nominations.append(decision)
                     self._say_where(errand)
                 case Hold():
@@ -122,6 +129,7 @@ class Hands:
     def _evict(self, decision: Evict, errand: _Errand) -> None:
         if decision.reason is Reason.NODE_LOST:
             _log.info("lost with its node", pod=decision.pod.path, why=decision.message)
+            self._lost[decision.pod.uid] = self._booked_on(decision.pod.uid) or ""
             return
         errand.awaited.add(decision.pod.uid)
         self._errands[decision.pod.uid] = errand
@@ -132,7 +140,7 @@ class Hands:
         if not errand.awaited:
             said, errand.nominations = errand.nominations, []
             for each in said:
-                if each.pod.uid in self._engine.state.ledger.holding:
+                if self._held_on(each.pod.uid) == each.node:
                     self._marks.nominate(each.pod, each.node)
 
     def _refuse(self, decision: Hold) -> None:
@@ -146,19 +154,39 @@ class Hands:
         said.refusal = refusal
 
     def _tidy(self) -> None:
-        """Say so where room is no longer held."""
-        said, holding = self._view.pods.said, self._engine.state.ledger.holding
-        for uid in [uid for uid in self._nominated if uid not in holding]:
-            self._nominated.discard(uid)
+        """Say so where room is no longer held, or held elsewhere."""
+        said = self._view.pods.said
+        for uid, node in list(self._nominated.items()):
+            held = self._held_on(uid)
+            if held == node:
+                continue
             self._writer.withdraw(uid, "nominate")
+            if held is None:
+                del self._nominated[uid]
+            else:
+                self._nominated[uid] = held
             record = self._view.mirror.records.get(uid)
             if record is not None and uid in said and uid in self._engine.state.waiting:
-                self._marks.nominate(record.pod, None)
+                self._marks.nominate(record.pod, held)
+
+    def _claimant(self, pod: Pod) -> str:
+        """The first pod of those that this one waits with."""
+        waiting = self._engine.state.waiting
+        return waiting.claim(pod.uid).pods[0].uid if pod.uid in waiting else pod.uid
+
+    def _held_on(self, uid: str) -> str | None:
+        return self._booked_on(uid) if uid in self._engine.state.ledger.holding else None
+
+    def _booked_on(self, uid: str) -> str | None:
+        entry = self._engine.state.ledger.entries.get(uid)
+        return entry.booking.node if entry is not None else None
 
     def adopt(self) -> None:
         """Take over what the cluster says of rooms that are held."""
         said = self._view.pods.said
-        self._nominated = {uid for uid, each in said.items() if each.nominated is not None}
+        self._nominated = {
+            uid: each.nominated for uid, each in said.items() if each.nominated is not None
+        }
 
     def _bound(self, decision: Bind) -> None:
         pod = decision.pod
@@ -172,25 +200,32 @@ class Hands:
         self._events.tell(of_pod(pod), "Normal", "Scheduled", what)
 
     def _not_bound(self, pod: Pod, problem: str) -> None:
-        """A clear no: the pod waits again, but not at once; unless it is bound already, or gone."""
+        """A clear no: the pod waits again, but not at once.
+
+        Unless it is gone, or has been bound by somebody else: whatever the engine has heard of it
+        meanwhile is newer than our wish.
+        """
         self._engine.apply(BindFailed(pod.uid))
+        _log.warning("not bound", pod=pod.path, problem=problem)
         record = self._view.mirror.records.get(pod.uid)
-        if record is None or not record.alive or record.pod.node is not None:
-            _log.info("not bound, nor waiting any longer", pod=pod.path, problem=problem)
-            return
+        if record is not None and record.alive and record.pod.node is None:
+            self._let_rest(pod, problem)
+        self._wake()
+
+    def _let_rest(self, pod: Pod, problem: str) -> None:
         tries = self._failures.get(pod.uid, 0)
         self._failures[pod.uid] = tries + 1
         self._resting.add(pod.uid)
         self._engine.apply(PodGone(pod.uid))
         seconds = pause(tries, _FIRST_REST, _LONGEST_REST)
         message = f"binding was refused: {problem}; tried again in {seconds:.0f} s"
-        _log.warning("not bound", pod=pod.path, problem=problem, again_in=round(seconds, 1))
         self._events.tell(of_pod(pod), "Warning", "FailedScheduling", message)
         said = self._view.pods.said.get(pod.uid)
         if said is not None:
             self._marks.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
+        if said is not None and said.nominated is not None:
+            self._marks.nominate(pod, None)
         self._calls.after(seconds, lambda: self._rested(pod.uid))
-        self._wake()
 
     def _rested(self, uid: str) -> None:
         self._resting.discard(uid)
@@ -204,7 +239,9 @@ class Hands:
         state, claimant = self._engine.state, decision.claimant
         if decision.pod.uid not in state.leaving:
             return False
-        return claimant is None or claimant.uid in state.waiting
+        if claimant is None or claimant.uid in state.waiting:
+            return True
+        return self._engine.is_awaited(decision.pod.uid)
 
     def _evicted(self, decision: Evict) -> None:
         pod, claimant = decision.pod, decision.claimant
@@ -220,13 +257,25 @@ class Hands:
     def _not_evicted(self, decision: Evict, problem: str) -> None:
         uid = decision.pod.uid
         _log.warning("not evicted", pod=decision.pod.path, problem=problem)
-        wanted = self._is_wanted(decision)
-        self._engine.apply(EvictFailed(uid))
-        record = self._view.mirror.records.get(uid)
-        if not wanted and record is not None and record.alive:
-            self.hear(PodSet(record.pod))  # it stays, and may be asked another time
+        if self._is_wanted(decision):
+            self._engine.apply(EvictFailed(uid))
+        else:
+            self._stays(uid)  # and may be asked another time
         self._asked(uid)
         self._wake()
+
+    def _found_again(self, node: str) -> None:
+        """A node that was gone is back; whoever still is on it was not lost."""
+        for uid in [uid for uid, where in self._lost.items() if where == node]:
+            del self._lost[uid]
+            self._stays(uid)
+
+    def _stays(self, uid: str) -> None:
+        """A pod that was to go does not."""
+        self._engine.apply(EvictFailed(uid))
+        record = self._view.mirror.records.get(uid)
+        if record is not None and record.alive:
+            self.hear(PodSet(record.pod))
 
     def _asked(self, uid: str) -> None:
         errand = self._errands.pop(uid, None)

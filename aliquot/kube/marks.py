@@ -14,7 +14,7 @@ from aliquot.engine.reasons import Reason, Refusal
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.resource import PODS
-from aliquot.kube.writer import Urgency, Write, Writer
+from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
 
 _HELPED_BY_NODES = {Reason.NO_NODE_FITS}
 _NO_LONGER_THERE = (404, 409, 422)
@@ -62,7 +62,7 @@ class Marks:
     def _add(self, pod: Pod, word: str, urgency: Urgency, where: str, body: Any) -> None:
         async def run() -> None:
             try:
-                await self._client.patch(where, body, "strategic")
+                await self._client.patch(where, body, "strategic", timeout=SECONDS)
             except ApiError as error:
                 if error.code not in _NO_LONGER_THERE:
                     raise

@@ -106,6 +106,9 @@ class Scheduler:
                 self._resign()
             elif self.engine is None:
                 await self._take_over()
+            elif self._writer.lapsed:
+                self._resign()  # it led no longer for a moment, and what was to be written is lost
+                self.wake()
             else:
                 await self._decide(self.engine)
 

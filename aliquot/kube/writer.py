@@ -88,6 +88,8 @@ class Writer:
         self._calls = Calls()
         self._era = 0
         """What was begun before everything was dropped is not tried again."""
+        self.lapsed = False
+        """Was anything not written because the fence did not allow it, since all was dropped?"""
 
     @property
     def waiting(self) -> int:
@@ -107,10 +109,11 @@ class Writer:
             if each.word == write.word:
                 lane.waiting[index] = write
                 return
+        others = min((each.urgency for each in lane.waiting), default=None)
         lane.waiting.append(write)
         self._waiting += 1
-        if not lane.busy and len(lane.waiting) == 1:
-            self._line_up(write)
+        if not lane.busy and (others is None or write.urgency < others):
+            self._line_up(lane, write.about)
 
     def withdraw(self, about: str, word: str) -> None:
         """What was to be written about an object is no longer wanted, if it has not been sent."""
@@ -122,14 +125,15 @@ class Writer:
         if lane is not None and len(kept) < len(lane.waiting):
             self._waiting -= len(lane.waiting) - len(kept)
             lane.waiting = deque(kept)
-            if kept and not lane.busy:
-                self._line_up(kept[0])
+            if not lane.busy:
+                self._go_on(lane, about)
 
     def drop_all(self) -> None:
         """Make none of the writes that wait."""
         lanes, self._lanes, self._due, self._waiting = self._lanes, {}, [], 0
         self._put_off.clear()
         self._era += 1
+        self.lapsed = False
         self._calls.stop()
         for about, lane in lanes.items():
             if lane.busy:
@@ -147,9 +151,11 @@ class Writer:
         while not self.idle:
             await asyncio.sleep(0.005)
 
-    def _line_up(self, write: Write) -> None:
+    def _line_up(self, lane: _Lane, about: str) -> None:
+        """Whoever is first in a lane is as urgent as the most urgent behind."""
         self._count += 1
-        heapq.heappush(self._due, (write.urgency, self._count, write.about))
+        urgency = min(each.urgency for each in lane.waiting)
+        heapq.heappush(self._due, (urgency, self._count, about))
         while self._idlers:
             idler = self._idlers.popleft()
             if not idler.done():
@@ -183,13 +189,17 @@ class Writer:
         lane = self._lanes[about]
         lane.busy = False
         lane.unwanted.clear()
+        self._go_on(lane, about)
+
+    def _go_on(self, lane: _Lane, about: str) -> None:
         if lane.waiting:
-            self._line_up(lane.waiting[0])
+            self._line_up(lane, about)
         else:
             del self._lanes[about]
 
     async def _make(self, write: Write) -> None:
         if not self._fence():
+            self.lapsed = True
             return
         began, era = time.perf_counter(), self._era
         result = "done"

@@ -231,3 +231,37 @@ def test_what_is_dropped_is_neither_made_nor_tried_again() -> None:
         await desk.through()
 
     assert play(story).written == ["later"]
+
+
+def test_an_urgent_one_pulls_along_what_stands_before_it() -> None:
+    async def story(desk: Desk) -> None:
+        for number in range(3):
+            desk.add(f"pod-{number}", f"label-{number}", Urgency.STATUS)
+        desk.add("pod-2", "evict", Urgency.DECISION)
+        await desk.through()
+
+    assert play(story).written == ["label-2", "evict", "label-0", "label-1"]
+
+
+def test_what_is_withdrawn_leaves_no_trace() -> None:
+    async def story(desk: Desk) -> None:
+        desk.add("pod", "nominate", Urgency.PLACE)
+        desk.writer.withdraw("pod", "nominate")
+        assert desk.writer._lanes == {}
+        desk.add("pod", "bind", Urgency.DECISION)
+        await desk.through()
+        assert desk.writer._lanes == {}
+
+    assert play(story).written == ["bind"]
+
+
+def test_it_is_remembered_that_something_was_not_allowed() -> None:
+    async def story(desk: Desk) -> None:
+        desk.leads = False
+        desk.add("pod", "bind", Urgency.DECISION)
+        await desk.through()
+        assert desk.writer.lapsed
+        desk.writer.drop_all()
+        assert not desk.writer.lapsed
+
+    assert play(story).written == []

@@ -55,7 +55,7 @@ def roles(installation: Installation) -> list[Body]:
 def _scheduler() -> list[Body]:
     """It reads what it decides by, binds, evicts, and writes statuses."""
     return [
-        _rule("", ("pods",), (*_READ, "patch", "delete")),
+        _rule("", ("pods",), ("get", *_READ, "patch", "delete")),
         _rule("", ("pods/binding", "pods/eviction"), ("create",)),
         _rule("", ("pods/status",), ("patch",)),
         _rule("", ("nodes", "resourcequotas"), _READ),

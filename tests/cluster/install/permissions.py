@@ -23,7 +23,7 @@ SCHEDULER = (
     _READ_BY_BOTH
     + """
 list watch: poddisruptionbudgets.policy
-patch delete: pods
+get patch delete: pods
 create: pods/binding pods/eviction namespaces
 patch: pods/status
 create patch: events

@@ -1,0 +1,153 @@
+"""An engine and its hands, with a cluster that is told by the test what to say to each write."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from aliquot.dialects.configuration import Configuration, Profile
+from aliquot.dialects.wire import NodeWire, PodWire
+from aliquot.engine.cycle import Engine
+from aliquot.engine.decisions import Decision
+from aliquot.engine.events import Event
+from aliquot.errors import ApiError
+from aliquot.kube.client import Client
+from aliquot.kube.events import Events
+from aliquot.kube.hands import Hands
+from aliquot.kube.metrics import Metrics
+from aliquot.kube.resource import CUSTOM, NODES
+from aliquot.kube.view import View
+from aliquot.kube.writer import Writer
+
+QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
+Body = dict[str, Any]
+SECOND = 10**9
+
+
+class Answers:
+    """In place of a client: keeps what is written, and says what the test wants it to say."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[str, str, Body]] = []
+        self.refuse: dict[str, Callable[[], ApiError]] = {}
+        """Refusals, by the end of the path."""
+        self.objects: dict[str, Body] = {}
+
+    async def post(self, path: str, body: Body, **_: Any) -> Body:
+        return self._take("POST", path, body)
+
+    async def patch(self, path: str, body: Body, *_: Any, **__: Any) -> Body:
+        return self._take("PATCH", path, body)
+
+    async def delete(self, path: str, body: Body, **_: Any) -> Body:
+        return self._take("DELETE", path, body)
+
+    async def get(self, path: str, **_: Any) -> Body:
+        self._refuse(path)
+        if path not in self.objects:
+            raise ApiError(404, "NotFound", "not found")
+        return self.objects[path]
+
+    def to(self, end: str) -> list[Body]:
+        """What was written to paths with this end."""
+        return [body for _, path, body in self.written if path.endswith(end)]
+
+    def _take(self, verb: str, path: str, body: Body) -> Body:
+        self._refuse(path)
+        self.written.append((verb, path, body))
+        return {}
+
+    def _refuse(self, path: str) -> None:
+        for end, refusal in self.refuse.items():
+            if path.endswith(end):
+                raise refusal()
+
+
+class Workshop:
+    """Objects go in as watches bring them; decisions are carried out by a writer."""
+
+    def __init__(self, policy: str = "capacity") -> None:
+        self.answers = Answers()
+        client = cast("Client", self.answers)
+        self.leads = True
+        self.writer = Writer(lambda: self.leads)
+        self.engine = Engine(policy)
+        self._open = False
+        configuration = Configuration(profiles=[Profile("aliquot")])
+        self.view = View(client, configuration, policy, self.heard, lambda: None)
+        events = Events(client, self.writer)
+        self.hands = Hands(
+            *(self.engine, self.view, client, self.writer, events, Metrics(), lambda: None)
+        )
+        self.now = 0
+        self._open = True
+
+    def heard(self, event: Event) -> None:
+        """What follows from objects is told to the engine."""
+        if self._open:
+            self.hands.hear(event)
+
+    def node(self, name: str, gpus: int = 2) -> None:
+        """A node is there."""
+        has = {"nvidia.com/gpu": str(gpus), "pods": "100"}
+        body = {"metadata": {"name": name}, "status": {"allocatable": has}}
+        self.view.objects.put(NODES, msgspec.convert(body, NodeWire))
+        self.view.objects.settle()
+
+    def no_node(self, name: str) -> None:
+        """A node is there no longer."""
+        self.view.objects.gone(NODES, "", name)
+        self.view.objects.settle()
+
+    def quota(self, team: str, low: int) -> None:
+        """A team is guaranteed so many GPUs."""
+        about = {"name": "q", "namespace": team}
+        bounds = {"min": {"nvidia.com/gpu": str(low)}}
+        self.view.objects.put(QUOTAS, {"metadata": about, "spec": bounds})
+        self.view.objects.settle()
+
+    def pod(self, name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> None:
+        """A pod is there, like this."""
+        self.view.pods.put(pod(name, team, gpus, node, **status))
+
+    def decide(self, seconds: float = 1.0) -> list[Decision]:
+        """A cycle, so many seconds later; all of it is to be written."""
+        self.now += int(seconds * SECOND)
+        decisions = self.engine.cycle(self.now)
+        self.hands.carry_out(decisions)
+        return decisions
+
+    async def write(self) -> None:
+        """Make all writes that can be made now; those that are put off wait for `again`."""
+        task = asyncio.create_task(self.writer.run())
+        async with asyncio.timeout(5):
+            while self.writer.waiting:
+                await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        task.cancel()
+
+    async def again(self, seconds: float = 0.5) -> None:
+        """The same, a while later: what was put off is due."""
+        await asyncio.sleep(seconds)
+        await self.write()
+
+
+def pod(name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> PodWire:
+    """A pod as it is watched."""
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": team,
+            "uid": name,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {
+            "schedulerName": "aliquot",
+            "nodeName": node,
+            "priority": 0,
+            "containers": [{"name": "c", "resources": {"requests": {"nvidia.com/gpu": str(gpus)}}}],
+        },
+        "status": {"phase": "Running" if node else "Pending", **status},
+    }
+    return msgspec.convert(body, PodWire)
