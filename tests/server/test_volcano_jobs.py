@@ -1,6 +1,7 @@
 """What the embedded cluster does for Volcano: pods of its Jobs, and groups that nobody wrote."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from aliquot.server.running import Settings
@@ -13,6 +14,7 @@ Body = dict[str, Any]
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
 BATCH_JOBS = "/apis/batch/v1/namespaces/default/jobs"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -108,6 +110,54 @@ def test_a_job_follows_edits() -> None:
         assert code == 200
         await client.until(PODS, lambda _, found: _names(found) == ["j-x-0", "j-z-0"])
         await client.until(f"{GROUPS}/j", lambda _, group: group["spec"]["minMember"] == 2)
+
+    _tell(story)
+
+
+def test_a_group_follows_the_queue_of_its_job_but_not_a_queue_that_nobody_named() -> None:
+    async def story(client: Client) -> None:
+        await client.post(JOBS, gang_job("default/named", task("x", 2), queue="a"))
+        await client.post(JOBS, gang_job("default/silent", task("x", 2)))
+        await _count(client, 4)
+        await client.merge(f"{GROUPS}/silent", {"spec": {"queue": "of-namespace"}})
+        for name, spec in (("named", {"queue": "b"}), ("silent", {"minAvailable": 1})):
+            await client.merge(f"{JOBS}/{name}", {"spec": spec})
+        await client.until(f"{GROUPS}/named", lambda _, group: group["spec"]["queue"] == "b")
+        group = await client.until(f"{GROUPS}/silent", lambda _, o: o["spec"]["minMember"] == 1)
+        assert group["spec"]["queue"] == "of-namespace"
+
+    _tell(story)
+
+
+def test_many_pods_come_in_several_goes() -> None:
+    async def story(client: Client) -> None:
+        await client.post(JOBS, gang_job("default/j", task("x", 150), task("y", 100)))
+        await _count(client, 250)
+        await client.until(f"{JOBS}/j", lambda _, job: _figures(job)["pending"] == 250)
+
+    _tell(story)
+
+
+def test_a_job_of_before_a_restart_gets_its_pods(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(Settings(data=tmp_path, controllers=False)) as client:
+            await client.post(JOBS, gang_job("default/j", task("x", 2)))
+            await client.post(SETS, asking("ReplicaSet", "web"))
+        async with served(Settings(data=tmp_path)) as client:
+            await _count(client, 4)
+            assert _names((await client.get(GROUPS))[1]) == ["j", "podgroup-web"]
+
+    asyncio.run(run())
+
+
+def test_without_the_kind_of_groups_there_are_pods_all_the_same() -> None:
+    async def story(client: Client) -> None:
+        await client.delete(f"{DEFINITIONS}/podgroups.scheduling.volcano.sh")
+        await client.until(GROUPS, lambda code, _: code == 404)
+        await client.post(JOBS, gang_job("default/j", task("x", 2)))
+        await _count(client, 2)
+        await client.delete(f"{DEFINITIONS}/jobs.batch.volcano.sh")
+        await client.until(PODS, lambda _, found: not found["items"])
 
     _tell(story)
 

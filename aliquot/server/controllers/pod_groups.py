@@ -8,6 +8,7 @@ as it is; one that was left by an owner of the same name is waited out.
 from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.made_groups import group_name, pod_group
 from aliquot.dialects.manifest import VOLCANO_GROUP, VOLCANO_JOBS, Manifest, read
+from aliquot.dialects.queues import DEFAULT
 from aliquot.dialects.wire import GangJobWire
 from aliquot.errors import InputError, RefusalError
 from aliquot.mirror.manners import manners
@@ -97,7 +98,7 @@ class PodGroups:
 
         def edit(body: Body) -> Body:
             if controller(body) == uid:
-                body["spec"] = {**(body.get("spec") or {}), **wanted["spec"]}
+                body["spec"] = {**body["spec"], **_said(wanted["spec"])}
             return body
 
         body = present.read()
@@ -129,6 +130,11 @@ class PodGroups:
     def _kind(self) -> Kind | None:
         """PodGroups, while their definition is there."""
         return self._api.registry.named(f"{VOLCANO_GROUP}/v1beta1", "PodGroup")
+
+
+def _said(spec: Body) -> Body:
+    """What an owner has to say; who names no queue leaves it to whoever admits the group."""
+    return {key: value for key, value in spec.items() if (key, value) != ("queue", DEFAULT)}
 
 
 def manifest_of(body: Body) -> Manifest:
