@@ -1,7 +1,7 @@
 """`aliquot bench`: the budgets, measured on this machine."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ _BENCHMARKS = {**BENCHMARKS, "apiserver": apiserver}
 _CLUSTER = "cluster"
 _NAMES = click.Choice([*_BENCHMARKS, _CLUSTER, "all"])
 _SIGN = ("█", "cyan", "")
-_LONGEST = 24
+_LONGEST = 16
 _MOST_NODES = 20_000
 
 
@@ -75,21 +75,22 @@ def _cluster(given: dict[str, Any]) -> Callable[[Callable[[str], None]], list[Fi
 
 
 def _print(name: str, figures: list[Figure]) -> None:
-    table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    bars, console = _bars(figures), Console(highlight=False)
+    for on, group in groupby(figures, lambda each: each.on):
+        console.print(_table(f"{name}: {on}" if on else name, group, bars))
+
+
+def _table(title: str, figures: Iterable[Figure], bars: Iterator[Text]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for heading, justify in (("", "left"), ("measured", "right"), ("", "left"), ("budget", "left")):
         table.add_column(heading, justify="right" if justify == "right" else "left")
     table.add_column("")
-    bars = _bars(figures)
-    for on, group in groupby(figures, lambda each: each.on):
-        if on:
-            table.add_row(Text(on, style="italic"))
-        for figure in group:
-            style = {True: "green", False: "red", None: ""}[figure.met]
-            value = f"{figure.value:,.0f}" if figure.value >= 1000 else f"{figure.value:,.1f}"
-            what = f"  {figure.what}" if on else figure.what
-            drawn = next(bars)
-            table.add_row(what, Text(value, style=style), figure.unit, figure.budget, drawn)
-    Console(highlight=False).print(table)
+    for figure in figures:
+        style = {True: "green", False: "red", None: ""}[figure.met]
+        value = f"{figure.value:,.0f}" if figure.value >= 1000 else f"{figure.value:,.1f}"
+        shown = Text(value, style=style)
+        table.add_row(figure.what, shown, figure.unit, figure.budget, next(bars))
+    return table
 
 
 def _bars(figures: list[Figure]) -> Iterator[Text]:

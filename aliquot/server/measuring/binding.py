@@ -22,7 +22,7 @@ from aliquot.server.measuring.witness import Witness, witness
 _PATIENCE = 600.0
 _SLOW_SECONDS = 60.0
 """How long to watch one that is held back on purpose."""
-_PAUSE, _CALM = 0.5, 0.1
+_PAUSE, _CALM = 1.0, 0.03
 _MOST_CALMING = 120.0
 
 
@@ -46,8 +46,8 @@ class Stream:
 
     def figures(self, on: str) -> Iterator[Figure]:
         """As they are shown."""
-        yield Figure("created while a scheduler binds", self.created, "pods/s", on=on)
-        yield Figure("bound while they are created", self.bound, "pods/s", on=on)
+        yield Figure("created meanwhile", self.created, "pods/s", on=on)
+        yield Figure("bound as they come", self.bound, "pods/s", on=on)
         yield Figure("from created to bound, median", self.median * 1e3, "ms", on=on)
         yield Figure("from created to bound, p99", self.p99 * 1e3, "ms", on=on)
         yield Figure("CPU of the scheduler, a pod", self.cpu * 1e3, "ms", on=on)
@@ -68,9 +68,9 @@ class Backlog:
 
     def figures(self, on: str) -> Iterator[Figure]:
         """As they are shown."""
-        yield Figure("bound, all created before", self.bound, "pods/s", on=on)
-        yield Figure("cores kept busy by the scheduler meanwhile", self.cores, "", on=on)
-        yield Figure("by the API server and its store", self.server_cores, "", on=on)
+        yield Figure("bound, created before", self.bound, "pods/s", on=on)
+        yield Figure("cores busy with the scheduler", self.cores, "", on=on)
+        yield Figure("cores busy with API server and store", self.server_cores, "", on=on)
 
 
 async def stream(cluster: Cluster, contender: Contender, count: int) -> Stream:

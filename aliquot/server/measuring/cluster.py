@@ -30,6 +30,8 @@ _DEFINITIONS = Resource(
 )
 _QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 _LEASES = "aliquot-system"
+_NOT_YET = (404, 429)
+"""A kind is not served, or what is kept of it is not there yet."""
 
 
 @contextmanager
@@ -121,7 +123,7 @@ async def _served(client: Client, resource: Resource) -> bool:
     try:
         await client.get(resource.path())
     except ApiError as error:
-        if error.code == 404:
+        if error.code in _NOT_YET:
             return False
         raise
     return True

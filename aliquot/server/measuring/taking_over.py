@@ -18,7 +18,7 @@ from aliquot.server.measuring.witness import witness
 
 _PATIENCE = 120.0
 _PODS_A_SECOND = 20
-_WAYS = {signal.SIGKILL: "its leader is killed", signal.SIGTERM: "its leader is asked to end"}
+_WAYS = {signal.SIGKILL: "killed", signal.SIGTERM: "asked to end"}
 
 
 async def take_over(cluster: Cluster, how: signal.Signals) -> Figure:
@@ -53,4 +53,4 @@ async def take_over(cluster: Cluster, how: signal.Signals) -> Figure:
     if found is None:
         raise ProcessError(f"nobody took over in {_PATIENCE:.0f} s: {said}")
     on = f"{cluster.nodes:,} nodes, two schedulers"
-    return Figure(f"until a pod is bound after {_WAYS[how]}", found - went, "s", on=on)
+    return Figure(f"until a pod is bound, leader {_WAYS[how]}", found - went, "s", on=on)

@@ -97,10 +97,10 @@ class _Contest:
         """What we bind in the time in which this one binds one."""
         on = f"aliquot beside it, {self.on}"
         ratio = ours.backlog.bound / self.backlog.bound
-        yield Figure("bound, all created before", ratio, "x", ">= 1", on)
+        yield Figure("bound, created before", ratio, "x", ">= 1", on)
         if self.stream is not None and ours.stream is not None:
             ratio = ours.stream.bound / self.stream.bound
-            yield Figure("bound while they are created", ratio, "x", ">= 1", on)
+            yield Figure("bound as they come", ratio, "x", ">= 1", on)
 
 
 def _contest(contender: Contender, pods: int, nodes: int, say: Progress) -> _Contest:
