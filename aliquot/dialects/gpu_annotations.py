@@ -67,7 +67,7 @@ class Wish:
 
 def asks(metadata: Metadata) -> bool:
     """Does a pod ask for GPUs by annotation?"""
-    written = metadata.annotations
+    written = metadata.annotations or {}
     return bool(written) and any(PREFIX + key in written for key in _ASKING)
 
 
