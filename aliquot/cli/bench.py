@@ -55,10 +55,11 @@ def bench(name: str, output: str, **options: Any) -> None:
         raise click.UsageError(f"{words}: only for `bench {_CLUSTER}`")
     names = list(_BENCHMARKS) if name == "all" else [name]
     work = {**_BENCHMARKS, _CLUSTER: _cluster(given)}
-    with Console(stderr=True).status("measuring") as status:
-        results = {
-            each: work[each](lambda words: status.update(f"measuring {words}")) for each in names
-        }
+    console = Console(stderr=True)
+    with console.status("measuring") as status:
+        # Where nothing can be written over, it is written line by line.
+        say = status.update if console.is_terminal else console.print
+        results = {each: work[each](lambda words: say(f"measuring {words}")) for each in names}
     if output == "json":
         click.echo(
             json.dumps({each: as_json(figures) for each, figures in results.items()}, indent=2)

@@ -77,6 +77,7 @@ def test_nothing_is_left_behind_when_it_is_stopped(tmp_path: Path, number: int) 
     [
         (("cluster", "--nodes", "ten"), "'ten' is not like 500,5000"),
         (("cluster", "--nodes", "2", "--pods", "41"), "41 do not fit 2 nodes: at most 40"),
+        (("cluster", "--nodes", "9", "--part", "start"), "--pods-listed: 50000 do not fit 9 nodes"),
         (("cluster", "--kube-scheduler", "/nowhere/it"), "/nowhere/it: no such file"),
         (("decisions", "--pods", "5"), "--pods: only for `bench cluster`"),
     ],

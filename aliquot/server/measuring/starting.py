@@ -5,8 +5,8 @@ from aliquot.server.measuring import load
 from aliquot.server.measuring.cluster import Cluster
 from aliquot.server.measuring.contender import alone, started
 
-FULL = (5_000, 50_000)
-"""Nodes and pods that the budget is about."""
+_NODES, _PODS = 5_000, 50_000
+"""What the budget is about."""
 
 
 async def start(cluster: Cluster, count: int) -> list[Figure]:
@@ -16,7 +16,7 @@ async def start(cluster: Cluster, count: int) -> list[Figure]:
         took = await scheduler.until_ready()
         used = scheduler.child.usage()
     on = f"{cluster.nodes:,} nodes, {count:,} pods that run, aliquot"
-    full = (cluster.nodes, count) >= FULL
+    full = cluster.nodes >= _NODES and count >= _PODS
     return [
         Figure("from its start to ready", took, "s", "<= 5" if full else "", on),
         Figure("CPU until then", used.cpu, "s", on=on),

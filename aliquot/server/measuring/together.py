@@ -125,11 +125,10 @@ def _contenders(settings: Settings) -> list[Contender]:
 
 def _check(settings: Settings) -> None:
     """Refuse what cannot be measured, before anything is started."""
-    for nodes in settings.nodes:
-        most = load.MOST_FOR_A_NODE * nodes
-        if settings.pods > most:
-            problem = f"{settings.pods} do not fit {nodes} nodes: at most {most}"
-            raise InputError("bench cluster", "--pods", problem)
+    if "binding" in settings.parts:
+        _fit(min(settings.nodes), "--pods", settings.pods)
+    if "start" in settings.parts:
+        _fit(max(settings.nodes), "--pods-listed", settings.listed)
     file = settings.kube_scheduler
     if file is None:
         return
@@ -138,6 +137,13 @@ def _check(settings: Settings) -> None:
     if envtest.assets() is None:
         problem = f"needs the real API server: {envtest.MISSING}"
         raise InputError("bench cluster", "--kube-scheduler", problem)
+
+
+def _fit(nodes: int, option: str, pods: int) -> None:
+    most = load.MOST_FOR_A_NODE * nodes
+    if pods > most:
+        problem = f"{pods} do not fit {nodes} nodes: at most {most}"
+        raise InputError("bench cluster", option, problem)
 
 
 def _run(nodes: int, work: Callable[[Cluster], Coroutine[Any, Any, Found]]) -> Found:
