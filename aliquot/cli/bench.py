@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def bench(name: str, output: str, **options: Any) -> None:
     console = Console(stderr=True)
     with console.status("measuring") as status:
         # Where nothing can be written over, it is written line by line.
-        say = status.update if console.is_terminal else console.print
+        say = status.update if console.is_terminal else partial(click.echo, err=True)
         results = {each: work[each](lambda words: say(f"measuring {words}")) for each in names}
     if output == "json":
         click.echo(
