@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml
 
-.PHONY: demo test lint types layers unit bench pictures lock clean
+.PHONY: demo test lint types layers unit bench pictures chart lock clean
 
 demo: .venv/ready
 	@$(BIN)/aliquot simulate examples/kep-9/story-1
@@ -32,6 +32,10 @@ bench: .venv/ready
 # Draws the pictures of the documentation anew.
 pictures: .venv/ready
 	$(BIN)/python docs/pictures.py
+
+# Writes the Helm chart anew, from what aliquot manifests prints.
+chart: .venv/ready
+	$(BIN)/python tools/chart.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,6 +1,8 @@
 """Draws the pictures of the documentation anew: `make pictures`."""
 
+import asyncio
 import io
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -8,12 +10,18 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 from aliquot.cli.bars import bars
+from aliquot.cli.live import Watching
 from aliquot.cli.tables import tables
 from aliquot.cluster import inputs
 from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects.configuration import Configuration
 from aliquot.engine.config import SECOND
+from aliquot.kube import access, plane, scheduler
+from aliquot.kube.client import Client
+from aliquot.kube.plane import control_plane
+from aliquot.server import demo, simulated
+from aliquot.server.running import Settings, running
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 104
@@ -39,7 +47,11 @@ def story(example: str, name: str) -> None:
     """Simulate an example to the end and keep what a terminal would show."""
     simulation = load(example, "capacity")
     simulation.run()
-    draw(example, name, tables(simulation, "all quotas are ElasticQuotas", WIDTH))
+    draw(
+        f"aliquot simulate examples/{example}",
+        name,
+        tables(simulation, "all quotas are ElasticQuotas", WIDTH),
+    )
 
 
 def before_and_after(example: str, name: str, policy: str, *minutes: int) -> None:
@@ -50,7 +62,7 @@ def before_and_after(example: str, name: str, policy: str, *minutes: int) -> Non
         simulation.run(minute * 60 * SECOND)
         *pictured, legend = bars(policy, outcome(simulation)["quotas"], WIDTH)
         parts += [Text(f"after {minute} minutes", style="bold"), *pictured, Text()]
-    draw(example, name, Group(*parts, legend))
+    draw(f"aliquot simulate examples/{example}", name, Group(*parts, legend))
 
 
 def load(example: str, policy: str) -> Simulation:
@@ -58,12 +70,29 @@ def load(example: str, policy: str) -> Simulation:
     return Simulation(inputs.load([str(ROOT / "examples" / example)], Configuration()), policy)
 
 
-def draw(example: str, name: str, shown: RenderableType) -> None:
+async def demonstration(name: str, seconds: float) -> None:
+    """What `aliquot up --demo` shows after so many seconds."""
+    nodes = tuple(simulated.nodes(demo.NODES, simulated.MODEL))
+    async with running(Settings(nodes=nodes)) as server:
+        reach = partial(access.find, server.kubeconfig)
+        deciding = scheduler.Settings(Configuration())
+        async with (
+            control_plane(reach, plane.Settings(deciding, lease=None)) as made,
+            Client(reach()) as client,
+        ):
+            watching = Watching(made, "three teams share 64 GPUs")
+            playing = asyncio.create_task(demo.play(client))
+            await asyncio.sleep(seconds)
+            draw("aliquot up --demo", name, watching.picture(WIDTH))
+            playing.cancel()
+
+
+def draw(command: str, name: str, shown: RenderableType) -> None:
     """Keep what a terminal would show."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)
     console.print(shown)
     picture = console.export_svg(
-        title=f"$ aliquot simulate examples/{example}",
+        title=f"$ {command}",
         code_format=FRAME,
         theme=SVG_EXPORT_THEME,
         unique_id="aliquot",
@@ -75,3 +104,4 @@ if __name__ == "__main__":
     story("kep-9/story-1", "story-1")
     before_and_after("nos/fair-share", "fair-share", "fair", 5, 15)
     before_and_after("koordinator/guarantee", "guarantee", "hierarchy", 11, 12)
+    asyncio.run(demonstration("demo", 24))

@@ -13,11 +13,13 @@ import click
 
 from aliquot import __version__
 from aliquot.cli.bench import bench
+from aliquot.cli.manifests import manifests
 from aliquot.cli.scheduler import scheduler
 from aliquot.cli.simulate import simulate
 from aliquot.cli.test import test
 from aliquot.cli.up import up
 from aliquot.cli.validate import validate
+from aliquot.cli.webhook import webhook
 from aliquot.cluster.memory import calm_collector
 from aliquot.errors import AliquotError
 
@@ -40,6 +42,8 @@ cli.add_command(test)
 cli.add_command(bench)
 cli.add_command(up)
 cli.add_command(scheduler)
+cli.add_command(webhook)
+cli.add_command(manifests)
 
 
 def main() -> None:

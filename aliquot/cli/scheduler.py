@@ -1,7 +1,6 @@
 """`aliquot scheduler`: the control plane on a cluster."""
 
 import asyncio
-import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -9,10 +8,11 @@ from pathlib import Path
 import click
 
 from aliquot.cli.cluster_options import logging, reaching
+from aliquot.cli.failures import expected
+from aliquot.cli.stopping import stopping
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES
 from aliquot.dialects.times import duration
-from aliquot.errors import AliquotError
 from aliquot.kube import access, logs, plane
 from aliquot.kube.plane import control_plane
 from aliquot.kube.scheduler import Settings
@@ -65,24 +65,11 @@ def scheduler(
     reach = partial(access.find, kubeconfig, context)
     reach()
     logs.set_up(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
-    try:
+    with expected("scheduler"):
         asyncio.run(_run(reach, settings))
-    except* AliquotError as group:
-        raise _first(group) from None
-    except* OSError as group:
-        raise AliquotError(str(_first(group))) from None
 
 
 async def _run(reach: "partial[access.Access]", settings: plane.Settings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopping()
     async with control_plane(reach, settings):
         await stop.wait()
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

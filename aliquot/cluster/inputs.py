@@ -108,9 +108,12 @@ def _keys(manifest: Manifest) -> list[Key]:
 
 def load_configuration(file: str | None) -> Configuration:
     """The configuration of a file, or the default one."""
-    if file is None:
-        return Configuration()
+    return Configuration() if file is None else configuration.read(configuration_document(file))
+
+
+def configuration_document(file: str) -> Document:
+    """The one document of such a file, as it was written."""
     found = list(files.parse(file))
     if len(found) != 1:
         raise InputError(file, "", f"expected one Configuration, found {len(found)} documents")
-    return configuration.read(found[0])
+    return found[0]

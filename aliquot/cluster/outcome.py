@@ -30,7 +30,7 @@ def outcome(simulation: Simulation) -> Result:
         "evictions": [_eviction(done) for done in simulation.history if _is(done, Evict)],
         "pending": _pending(simulation),
         "pods": _pods(simulation),
-        "quotas": [_quota(summary) for summary in simulation.engine.summarise()],
+        "quotas": [quota(summary) for summary in simulation.engine.summarise()],
         "queues": [queue(summary) for summary in simulation.engine.queues()],
         "gangs": gangs(simulation.engine.gangs()),
         "gpuQuotas": [gpu_quota(summary) for summary in simulation.engine.gpu_quotas()],
@@ -98,7 +98,8 @@ def _pods(simulation: Simulation) -> list[Result]:
     return sorted(pods, key=lambda entry: natural(entry["pod"] or ""))
 
 
-def _quota(summary: QuotaSummary) -> Result:
+def quota(summary: QuotaSummary) -> Result:
+    """How a quota stands."""
     figures: Result = {
         "name": summary.name,
         "parent": summary.parent,

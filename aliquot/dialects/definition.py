@@ -52,7 +52,7 @@ class Definition:
                     "listKind": f"{self.kind}List",
                     "plural": self.plural,
                     "singular": self.kind.lower(),
-                    "shortNames": list(self.short_names),
+                    **({"shortNames": list(self.short_names)} if self.short_names else {}),
                     "categories": ["aliquot"],
                 },
                 "versions": [self._version()],

@@ -17,7 +17,7 @@ from typing import Literal
 from aliquot.dialects import koordinator, queues
 from aliquot.dialects.documents import Document
 from aliquot.dialects.koordinator import DEFAULT, NAMESPACE, ROOT, SYSTEM
-from aliquot.dialects.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest, read
+from aliquot.dialects.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest, once, read
 from aliquot.dialects.quotas import KINDS, has_koordinator_keys, quota, quota_name
 from aliquot.engine.homes import Homes
 from aliquot.engine.objects import Quota
@@ -170,13 +170,23 @@ def _quota(
         return alone
     if manifest.name == SYSTEM:
         return Quota(alone.name, outside=True)
-    own = {manifest.namespace} if owners.get(manifest.namespace) == alone.name else set()
-    return replace(
-        alone,
-        parent=parents.get(alone.name),
-        namespaces=alone.namespaces | own,
-        fallback=manifest.name == DEFAULT,
-    )
+    place = (parents.get(alone.name), owners.get(manifest.namespace) == alone.name)
+    known = _places(manifest)
+    if place not in known:
+        parent, owns = place
+        known[place] = replace(
+            alone,
+            parent=parent,
+            namespaces=alone.namespaces | ({manifest.namespace} if owns else set()),
+            fallback=manifest.name == DEFAULT,
+        )
+    return known[place]
+
+
+@once
+def _places(manifest: Manifest) -> dict[tuple[str | None, bool], Quota]:
+    """A quota by its parent, and whether its namespace is its own: few ever have another place."""
+    return {}
 
 
 def _parents(found: Iterable[Manifest], names: Mapping[str, str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from aliquot.dialects.definition import Definition
 from aliquot.dialects.manifest import TENSOR_FUSION
 from aliquot.dialects.schema import (
     Schema,
+    anything,
     conditions,
     listed,
     mapped,
@@ -89,7 +90,7 @@ _GPU = Definition(
     kind="GPU",
     plural="gpus",
     about="One GPU of a node.",
-    spec=open_ended(record({}, description="Nothing is asked of a GPU.")),
+    spec=anything("Nothing is asked of a GPU."),
     status=open_ended(
         record(
             {
@@ -102,7 +103,7 @@ _GPU = Definition(
                 "index": whole("Its number on the node.", minimum=0),
                 "usedBy": text("Which device plugin has it."),
                 "nodeSelector": mapped(text(), "The node it is on."),
-                "runningApps": listed(open_ended(record({})), "Who runs on it."),
+                "runningApps": listed(anything(), "Who runs on it."),
                 "message": text("What is wrong with it."),
             },
             description="What the GPU is, and what is left of it.",

@@ -14,7 +14,7 @@ from typing import Any
 from aliquot.dialects import amounts
 from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import KOORDINATOR_PREFIX as PREFIX
-from aliquot.dialects.manifest import Manifest, check_namespace
+from aliquot.dialects.manifest import Manifest, check_namespace, once
 from aliquot.dialects.templates import faces
 from aliquot.engine.objects import Amounts
 from aliquot.errors import InputError
@@ -68,6 +68,7 @@ def has_keys(metadata_maps: Sequence[Labels | None]) -> bool:
     return any(key.startswith(PREFIX) for each in metadata_maps for key in each or ())
 
 
+@once
 def keys(manifest: Manifest) -> Keys:
     """What a quota object says; an error names the key that makes no sense."""
     labels = manifest.metadata.labels or {}

@@ -4,8 +4,10 @@ Kinds that have no part in scheduling are passed over and counted, not refused.
 """
 
 import re
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -63,6 +65,7 @@ _PLAIN_WORDS = {
     "`": "",
 }
 AnyWire = TypeVar("AnyWire", bound=Wire)
+Result = TypeVar("Result")
 
 _AT = re.compile(r" - at `(?:key in )?\$\.?(?P<field>[^`]*)`$")
 
@@ -78,6 +81,8 @@ class Manifest:
     place: str
     content: Wire
     body: Body
+    _read: dict[str, Any] | None = field(default=None, init=False, compare=False, repr=False)
+    """What was read of it `once`."""
 
     @property
     def key(self) -> Key:
@@ -104,6 +109,27 @@ class Manifest:
     def finding(self, severity: Severity, field: str, problem: str) -> Finding:
         """A finding that names this object and a field of it."""
         return Finding(severity, self.place, self.title, field, problem)
+
+
+def once(reader: Callable[[Manifest], Result]) -> Callable[[Manifest], Result]:
+    """Read this of a manifest a single time: it never changes, and many rules ask for it.
+
+    What cannot be read is refused anew every time.
+    """
+    name = f"{reader.__module__}.{reader.__qualname__}"
+
+    @wraps(reader)
+    def read_once(manifest: Manifest) -> Result:
+        known = manifest._read
+        if known is None:
+            known = {}
+            object.__setattr__(manifest, "_read", known)
+        if name not in known:
+            known[name] = reader(manifest)
+        found: Result = known[name]
+        return found
+
+    return read_once
 
 
 def read(document: Document) -> Manifest | None:

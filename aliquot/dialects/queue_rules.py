@@ -146,16 +146,15 @@ def children_within_parents(forest: Forest) -> Iterator[Finding]:
 def _sums_within(
     forest: Forest, severity: Severity, where: str, amounts: Callable[[Quota], Amounts]
 ) -> Iterator[Finding]:
-    """The child with which a sum goes above what the parent has is the one to be named."""
+    """Named are the child with which a sum goes above the parent's, and all that add to it."""
     sums: Counter[tuple[str, str]] = Counter()
     for manifest, one in forest.queues:
         if one.parent is None:
             continue
         limits = dict(amounts(forest.quotas[one.parent]))
         for resource, amount in amounts(one):
-            before = sums[one.parent, resource]
-            sums[one.parent, resource] = total = before + amount
-            if before <= limits.get(resource, total) < total:
+            sums[one.parent, resource] = total = sums[one.parent, resource] + amount
+            if amount and limits.get(resource, total) < total:
                 whose = f"with this queue, the children of {one.parent}"
                 have, limit = text(resource, total), text(resource, limits[resource])
                 problem = f"{whose} have a {where.split('.')[1]} of {have} together, above {limit}"

@@ -5,7 +5,7 @@ A queue goes by its bare name, which no other quota has: those have a slash in t
 
 from aliquot.dialects import amounts
 from aliquot.dialects.gpu_memory import as_written
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.manifest import Manifest, once
 from aliquot.dialects.wire import Guarantee, Quantities, QueueSpec, QueueStatus, QueueWire
 from aliquot.engine.objects import Amounts, Quota
 
@@ -20,6 +20,7 @@ _CLOSED = {"Closed", "Closing"}
 _HIGHEST_PRIORITY = 2**31 - 1
 
 
+@once
 def queue(manifest: Manifest) -> Quota:
     """What one queue says by itself; what its parent is, and whether it is one, others decide.
 

@@ -39,6 +39,18 @@ _COLUMNS: tuple[Column, ...] = (
     ("Max", "string", ".spec.max"),
     ("Used", "string", ".status.used"),
 )
+_SHORT_NAMES: dict[str, tuple[str, ...]] = {
+    "scheduling.x-k8s.io": ("eq", "eqs"),
+    "scheduling.sigs.k8s.io": ("keq",),
+    "nos.nebuly.com": ("neq",),
+    "nos.nebuly.ai": ("neqai",),
+}
+_SHORT_NAMES_OF_COMPOSITES: dict[str, tuple[str, ...]] = {
+    "nos.nebuly.com": ("ceq", "ceqs"),
+    "nos.nebuly.ai": ("ceqai",),
+}
+"""Each group has its own: kubectl takes the first group that knows a word, rarely the one meant."""
+
 _KOORDINATOR = KOORDINATOR_PREFIX.replace(".", r"\.")
 _TREE: tuple[Column, ...] = (
     ("Parent", "string", rf".metadata.labels.{_KOORDINATOR}parent"),
@@ -57,7 +69,7 @@ def _elastic_quota(group: str, wide: tuple[Column, ...] = ()) -> Definition:
         status=_STATUS,
         columns=_COLUMNS,
         wide=wide,
-        short_names=("eq", "eqs"),
+        short_names=_SHORT_NAMES[group],
         annotations=_APPROVED if group in KEP9_GROUPS else {},
     )
 
@@ -77,7 +89,7 @@ def _composite(group: str) -> Definition:
         status=_STATUS,
         columns=_COLUMNS,
         wide=(("Namespaces", "string", ".spec.namespaces"),),
-        short_names=("ceq", "ceqs"),
+        short_names=_SHORT_NAMES_OF_COMPOSITES[group],
     )
 
 

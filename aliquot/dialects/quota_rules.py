@@ -35,12 +35,12 @@ _SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 
 
 def check_quotas(
-    forest: Forest, objects: Collection[Manifest], cards: Cards, all_nodes: bool = True
+    forest: Forest, objects: Collection[Manifest], capacity: Mapping[str, int] | None
 ) -> Iterator[Finding]:
     """Everything there is to say about the quotas, in the light of all objects.
 
-    What has to do with parents and children is in `tree_rules`. Without `all_nodes`, nothing is
-    said about what the nodes have: some of them are not known.
+    What has to do with parents and children is in `tree_rules`. Nothing is said about what the
+    nodes have where their `capacity` is not known.
     """
     quotas, everybody = forest.pairs, (*forest.pairs, *forest.queues)
     yield from min_within_max(quotas)
@@ -49,8 +49,8 @@ def check_quotas(
     yield from within_hard(quotas, objects)
     yield from one_unit_for_gpus(everybody)
     yield from not_alone_in_its_group(quotas)
-    if all_nodes:
-        yield from guarantees_within_capacity(everybody, objects, cards)
+    if capacity is not None:
+        yield from guarantees_within_capacity(everybody, capacity)
 
 
 def check_quota(manifest: Manifest) -> Iterator[Finding]:
@@ -196,16 +196,18 @@ def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
                 )
 
 
-def guarantees_within_capacity(
-    quotas: Quotas, objects: Iterable[Manifest], cards: Cards
-) -> Iterator[Finding]:
+def capacity_of(objects: Iterable[Manifest], cards: Cards) -> dict[str, int] | None:
+    """What the nodes have together; None if there are none."""
+    nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
+    return dict(plus(*(each.allocatable for each in nodes))) if nodes else None
+
+
+def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> Iterator[Finding]:
     """Guarantees that add up to more than the nodes have cannot all be kept at once.
 
     What a quota guarantees comes out of what those above it do, if they guarantee any of it.
     """
     by_name = {bounds.name: bounds for _, bounds in quotas}
-    nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
-    capacity = dict(plus(*(each.allocatable for each in nodes)))
     total: dict[str, int] = {}
     for manifest, bounds in quotas:
         for resource, amount in bounds.min:
@@ -214,7 +216,7 @@ def guarantees_within_capacity(
             before = total.get(resource, 0)
             total[resource] = before + amount
             have = capacity.get(resource, 0)
-            if nodes and before <= have < total[resource]:
+            if before <= have < total[resource]:
                 sums = f"{text(resource, total[resource])} of {text(resource, have)} {resource}"
                 problem = f"with this quota, guarantees add up to {sums} that the nodes have"
                 yield manifest.finding("warning", bound_field(manifest, "min", resource), problem)

@@ -8,6 +8,7 @@ from aliquot.dialects.manifest import (
     KEP9_GROUPS,
     Manifest,
     check_namespace,
+    once,
 )
 from aliquot.dialects.wire import (
     CompositeQuotaSpec,
@@ -26,6 +27,7 @@ KINDS = ("ElasticQuota", "CompositeElasticQuota")
 LENDING_GROUP = f"{ALIQUOT_GROUP}/lending-group"
 
 
+@once
 def quota(manifest: Manifest) -> Quota:
     """What one object says by itself. Its parent, and what other objects decide, are not in it."""
     bounds = spec(manifest)
@@ -84,6 +86,7 @@ def has_koordinator_keys(manifest: Manifest) -> bool:
     return koordinator.has_keys((metadata.labels, metadata.annotations))
 
 
+@once
 def hard(manifest: Manifest) -> dict[str, int]:
     """What a core ResourceQuota lets the pods of its namespace ask for, by resource.
 

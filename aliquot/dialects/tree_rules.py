@@ -132,7 +132,10 @@ def no_circles(members: Iterable[Member], forest: Forest) -> Iterator[Finding]:
 
 
 def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
-    """Children's guarantees come out of their parent's. The first level has no parent to ask."""
+    """Children's guarantees come out of their parent's. The first level has no parent to ask.
+
+    Named is the child with which they go above it, and every one after it that adds to that.
+    """
     members = list(members)
     forced = {bounds.name for _, bounds, keys in members if keys.forced}
     forced |= {bounds.parent for _, bounds, keys in members if keys.forced and bounds.parent}
@@ -146,7 +149,7 @@ def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
             names = [*names, bounds.name] if low else names
             sums[bounds.parent, resource] = before + low, names
             have = limits[bounds.parent].get(resource, 0)
-            if before <= have < before + low:
+            if low and have < before + low:
                 total, limit = text(resource, before + low), text(resource, have)
                 problem = (
                     f"with this quota, the children of {bounds.parent} ({few(names)}) have a min "

@@ -114,7 +114,7 @@ _POD_GROUP = Definition(
         *_STANDING,
     ),
     wide=(("QUEUE", "string", ".spec.queue"),),
-    short_names=("pg", "podgroup-v1beta1"),
+    short_names=("vcpg", "podgroup-v1beta1"),
 )
 
 _TASK = record(

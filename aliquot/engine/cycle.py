@@ -186,6 +186,7 @@ class Engine:
 
     def _try(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane; if it may not start, neither may those behind it."""
+        held = self._holds.nodes_of(claim)
         verdict, lesser = self._trial.book(claim)
         if verdict is None:
             self._started(lane, claim, decisions)
@@ -198,7 +199,16 @@ class Engine:
             for waiting in lane.tell(verdict):
                 decisions.extend(Hold(pod, verdict) for pod in waiting.members)
             return
-        self._holds.displace(claim, lesser)
+        self._holds.displace(claim, lesser, self._left(claim, held))
+
+    def _left(self, claim: Claim, held: list[str]) -> list[str]:
+        """The nodes on which room was held for a claim that has found its place elsewhere."""
+        entries = self.state.ledger.entries
+        for pod in claim.pods if held else ():
+            node = entries[pod.uid].booking.node
+            if node in held:
+                held.remove(node)
+        return held
 
     def _started(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         self.state.waiting.start(lane, claim)

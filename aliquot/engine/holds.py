@@ -8,7 +8,7 @@ longer: the claim looks for somebody else.
 from collections.abc import Iterable
 
 from aliquot.engine.claim import Claim
-from aliquot.engine.ledger import Stage
+from aliquot.engine.ledger import Entry, Stage
 from aliquot.engine.order import Key
 from aliquot.engine.policies import Policy
 from aliquot.engine.state import State
@@ -95,21 +95,55 @@ class Holds:
         keys, waiting = self._keys, state.waiting
         return [uid for uid in held if (keys.get(uid) or waiting.claim(uid).key) > claim.key]
 
-    def displace(self, claim: Claim, held: list[str]) -> None:
-        """Lesser claims lose what was held for them where there is no room or right any more."""
+    def nodes_of(self, claim: Claim) -> list[str]:
+        """Where room is held for a claim."""
+        entries, holding = self._state.ledger.entries, self._state.ledger.holding
+        nodes = (entries[uid].booking.node for uid in claim.uids() if uid in holding)
+        return [node for node in nodes if node is not None]
+
+    def displace(self, claim: Claim, held: list[str], left: list[str]) -> None:
+        """Lesser claims lose what was held for them where there is no room or right any more.
+
+        On the nodes in `left` room was held for this claim, which it does not need any longer. Who
+        makes way there makes way for a lesser claim instead: what came free for one was taken by
+        the other, and nobody else need go.
+        """
         state, entries = self._state, self._state.ledger.entries
         nodes = {entries[pod.uid].node for pod in claim.pods}
         lesser = [uid for uid in held if entries[uid].stage is Stage.HELD]
         for uid in sorted(lesser, key=lambda uid: state.waiting.claim(uid).key, reverse=True):
             entry = entries[uid]
-            no_room = entry.node in nodes and any(
-                state.placement.free_soon(row, state.leaving.room)[entry.node] < 0
-                for row, _ in entry.booking.room
-            )
+            no_room = entry.node in nodes and not self._will_hold(entry)
             if entry.stage is Stage.HELD and (no_room or self._has_no_right(uid)):
+                if self._exchange(uid, claim, left):
+                    continue
                 for each in state.waiting.claim(uid).uids():
                     if each in state.ledger.holding:
                         state.give_up_hold(each)
+
+    def _exchange(self, uid: str, claim: Claim, left: list[str]) -> bool:
+        """Hold room for a lesser pod where it was held for this claim, if that will do."""
+        state = self._state
+        if state.waiting.claim(uid).uids() != (uid,):
+            return False
+        for node in left:
+            pod = state.pods[uid]
+            state.ledger.hold(uid, state.terms.booking(pod, state.tree.home(pod), node))
+            entry = state.ledger.entries[uid]
+            if self._will_hold(entry) and not self._has_no_right(uid):
+                left.remove(node)
+                for victim, who in self._awaited_by.items():
+                    if set(who) & set(claim.uids()):
+                        self._awaited_by[victim] = (*who, uid)
+                return True
+        return False
+
+    def _will_hold(self, entry: Entry) -> bool:
+        """Is there room for everybody on its node, once those have left who are leaving?"""
+        placement, leaving = self._state.placement, self._state.leaving.room
+        return all(
+            placement.free_soon(row, leaving)[entry.node] >= 0 for row, _ in entry.booking.room
+        )
 
     def _has_no_right(self, uid: str) -> bool:
         """Would the gates refuse this held claim even after everybody who leaves has left?"""

@@ -2,7 +2,8 @@
 
 A binding names the pod by its uid, so that it never meets another pod of the same name, and an API
 server binds a pod once: to send it again is harmless, and a refusal tells that it is bound. So what
-may have been carried out is sent again until there is an answer, and only a clear no is a failure.
+may have been carried out is sent again until there is an answer (the writer sees to that), and only
+a clear no is a failure.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,12 @@ from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_annotations import GPU_IDS
 from aliquot.engine.decisions import Bind
 from aliquot.engine.objects import Pod
-from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.again import Again
+from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.resource import PODS
 from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
 
-_CONFLICT, _GONE = 409, 404
+_CONFLICT, _GONE, _MANY = 409, 404, 429
 
 
 class Binder:
@@ -27,42 +27,34 @@ class Binder:
         self,
         client: Client,
         writer: Writer,
-        again: Again,
         bound: Callable[[Bind], None],
         failed: Callable[[Pod, str], None],
     ) -> None:
         self._client = client
         self._writer = writer
-        self._again = again
         self._bound = bound
         self._failed = failed
 
     def bind(self, decision: Bind) -> None:
         """Have a pod bound."""
-        self._add(decision, 0)
 
-    def _add(self, decision: Bind, tries: int) -> None:
         async def run() -> None:
-            await self._bind(decision, tries)
+            await self._bind(decision)
 
         self._writer.add(Write(decision.pod.uid, "bind", Urgency.DECISION, run))
 
-    async def _bind(self, decision: Bind, tries: int) -> None:
+    async def _bind(self, decision: Bind) -> None:
         pod = decision.pod
         where = PODS.path(pod.namespace, pod.name, "binding")
         try:
             await self._client.post(where, _binding(decision), timeout=SECONDS)
-        except UnreachableError as error:
-            self._again.later(tries, lambda: self._add(decision, tries + 1), error)
         except ApiError as error:
-            if error.code == _CONFLICT and await self._is_there(decision):
-                self._bound(decision)
-            elif error.code == 429 or error.code >= 500:
-                self._again.later(tries, lambda: self._add(decision, tries + 1), error)
-            else:
+            if error.code == _MANY or error.code >= 500:
+                raise
+            if error.code != _CONFLICT or not await self._is_there(decision):
                 self._failed(pod, error.message)
-        else:
-            self._bound(decision)
+                return
+        self._bound(decision)
 
     async def _is_there(self, decision: Bind) -> bool:
         """Is the pod on the node that it was to go to?"""

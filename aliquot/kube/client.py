@@ -75,6 +75,7 @@ class Client:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+            await asyncio.sleep(0)  # connections that were broken off are closed by the loop
 
     async def call(
         self,
@@ -156,7 +157,7 @@ class Client:
         try:
             yield _guarded(lines(response.content.iter_any()), url)
         finally:
-            response.close()
+            _break_off(response)
 
     async def _once(
         self,
@@ -244,6 +245,14 @@ def _decoded(said: bytes) -> Any:
         return msgspec.json.decode(said)
     except msgspec.DecodeError as error:
         raise UnreachableError(f"an answer that is not JSON: {error}", sent=True) from None
+
+
+def _break_off(response: ClientResponse) -> None:
+    """Leave a stream at once: to say good-bye to the server would take it, and us, a while."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 async def _guarded(said: AsyncIterator[bytes], url: URL) -> AsyncIterator[bytes]:

@@ -13,6 +13,7 @@ import msgspec
 from aliquot.dialects.wire import Metadata, PlainWire, Wire
 from aliquot.errors import ApiError
 from aliquot.kube.answers import Status
+from aliquot.kube.depth import tolerant
 from aliquot.kube.known import Name
 
 Object = TypeVar("Object")
@@ -56,11 +57,11 @@ class _Type(msgspec.Struct, gc=False):
     type: str
 
 
-_events_of_anything = msgspec.json.Decoder(_Event[PlainWire]).decode
-_lists_of_anything = msgspec.json.Decoder(_List[msgspec.Raw]).decode
-_errors = msgspec.json.Decoder(_Event[Status]).decode
+_events_of_anything = tolerant(msgspec.json.Decoder(_Event[PlainWire]).decode)
+_lists_of_anything = tolerant(msgspec.json.Decoder(_List[msgspec.Raw]).decode)
+_errors = tolerant(msgspec.json.Decoder(_Event[Status]).decode)
+_types = tolerant(msgspec.json.Decoder(_Type).decode)
 _anything = msgspec.json.Decoder(PlainWire).decode
-_types = msgspec.json.Decoder(_Type).decode
 
 
 class Decoding(Generic[Object]):
@@ -68,8 +69,9 @@ class Decoding(Generic[Object]):
 
     def __init__(self, shape: type[Object]) -> None:
         self._one = msgspec.json.Decoder(shape).decode
-        self._list = msgspec.json.Decoder(_List[shape]).decode  # type: ignore[valid-type]
-        self._event = msgspec.json.Decoder(_Event[shape]).decode  # type: ignore[valid-type]
+        lists, events = _List[shape], _Event[shape]  # type: ignore[valid-type]
+        self._list = tolerant(msgspec.json.Decoder(lists).decode)
+        self._event = tolerant(msgspec.json.Decoder(events).decode)
         self._read: Callable[[Any], Read] = _plain if shape is dict else _typed
 
     def page(self, said: bytes) -> Page:

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 from aliquot.dialects.documents import Body
 from aliquot.engine.decisions import Evict
-from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.again import Again
+from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.resource import PODS
 from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
@@ -26,7 +25,6 @@ class Evictor:
         self,
         client: Client,
         writer: Writer,
-        again: Again,
         wanted: Callable[[Evict], bool],
         evicted: Callable[[Evict], None],
         failed: Callable[[Evict, str], None],
@@ -34,7 +32,6 @@ class Evictor:
     ) -> None:
         self._client = client
         self._writer = writer
-        self._again = again
         self._wanted = wanted
         self._evicted = evicted
         self._failed = failed
@@ -42,32 +39,27 @@ class Evictor:
 
     def evict(self, decision: Evict) -> None:
         """Have a pod evicted."""
-        self._add(decision, 0, time.monotonic())
+        since = time.monotonic()
 
-    def _add(self, decision: Evict, tries: int, since: float) -> None:
         async def run() -> None:
-            await self._evict(decision, tries, since)
+            await self._evict(decision, since)
 
         self._writer.add(Write(decision.pod.uid, "evict", Urgency.DECISION, run))
 
-    async def _evict(self, decision: Evict, tries: int, since: float) -> None:
+    async def _evict(self, decision: Evict, since: float) -> None:
         if not self._wanted(decision):
             self._failed(decision, "nobody waits for it to go any longer")
             return
         late = self._delete_after is not None and time.monotonic() - since >= self._delete_after
         try:
             await (self._delete(decision) if late else self._ask(decision))
-        except UnreachableError as error:
-            self._again.later(tries, lambda: self._add(decision, tries + 1, since), error)
         except ApiError as error:
-            if error.code in (_GONE, _CONFLICT):
-                self._evicted(decision)  # it is gone already, or another pod has its name
-            elif error.code == _MANY or error.code >= 500:
-                self._again.later(tries, lambda: self._add(decision, tries + 1, since), error)
-            else:
+            if error.code == _MANY or error.code >= 500:
+                raise
+            if error.code not in (_GONE, _CONFLICT):
                 self._failed(decision, error.message)
-        else:
-            self._evicted(decision)
+                return
+        self._evicted(decision)  # or it is gone already, or another pod has its name
 
     async def _ask(self, decision: Evict) -> None:
         pod = decision.pod

@@ -17,7 +17,7 @@ from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
 from aliquot.engine.events import BindFailed, Event, EvictFailed, PodGone, PodSet
 from aliquot.engine.objects import Pod
 from aliquot.engine.reasons import Reason
-from aliquot.kube.again import Again, pause
+from aliquot.kube.backoff import Calls, pause
 from aliquot.kube.binder import Binder
 from aliquot.kube.client import Client
 from aliquot.kube.events import Events, of_pod
@@ -29,6 +29,8 @@ from aliquot.kube.writer import Writer
 
 BINDING_FAILED = "BindingFailed"
 _FIRST_REST, _LONGEST_REST = 1.0, 300.0
+_NO_EVENT = {Reason.SCHEDULING_GATED, Reason.WAITING_FOR_VICTIMS}
+"""Reasons that are no failure: somebody wants it so, or it is about to start."""
 _log = structlog.get_logger()
 
 
@@ -62,11 +64,11 @@ class Hands:
         self._events = events
         self._metrics = metrics
         self._wake = wake
-        self._again = Again()
+        self._calls = Calls()
         self._marks = Marks(client, writer)
-        self._binder = Binder(client, writer, self._again, self._bound, self._not_bound)
+        self._binder = Binder(client, writer, self._bound, self._not_bound)
         self._evictor = Evictor(
-            *(client, writer, self._again, self._is_wanted),
+            *(client, writer, self._is_wanted),
             *(self._evicted, self._not_evicted, delete_after),
         )
         self._errands: dict[str, _Errand] = {}
@@ -115,7 +117,7 @@ class Hands:
 
     def stop(self) -> None:
         """Leave everything as it is."""
-        self._again.stop()
+        self._calls.stop()
 
     def _evict(self, decision: Evict, errand: _Errand) -> None:
         if decision.reason is Reason.NODE_LOST:
@@ -139,7 +141,7 @@ class Hands:
         if said is None or said.refusal == refusal:
             return
         self._marks.refuse(pod, refusal, known=said.refusal is not None)
-        if decision.refusal.reason is not Reason.SCHEDULING_GATED:
+        if decision.refusal.reason not in _NO_EVENT:
             self._events.tell(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
         said.refusal = refusal
 
@@ -183,7 +185,7 @@ class Hands:
         said = self._view.pods.said.get(pod.uid)
         if said is not None:
             self._marks.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
-        self._again.after(seconds, lambda: self._rested(pod.uid))
+        self._calls.after(seconds, lambda: self._rested(pod.uid))
         self._wake()
 
     def _rested(self, uid: str) -> None:

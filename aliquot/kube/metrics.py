@@ -35,12 +35,13 @@ class Metrics:
     """All metrics of a replica, in a registry of their own."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # the times of first use double the series and tell nothing
+        # The times of first use would double the series, and tell nothing.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
         self._standing = StandingCollector()
         registry.register(self._standing)
         ProcessCollector(registry=registry)
-        _build_info(registry)
+        build_info(registry)
         self.decisions = Counter(
             "aliquot_decisions_total", "What was decided.", ["decision"], registry=registry
         )
@@ -104,7 +105,8 @@ class Metrics:
                 self.evictions.labels(str(decision.reason)).inc()
 
 
-def _build_info(registry: CollectorRegistry) -> None:
+def build_info(registry: CollectorRegistry) -> None:
+    """Say which version runs here."""
     labels = ["version", "python"]
     info = Gauge("aliquot_build_info", "What runs here; always 1.", labels, registry=registry)
     info.labels(aliquot.__version__, platform.python_version()).set(1)

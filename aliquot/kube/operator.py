@@ -65,6 +65,7 @@ class Operator:
             self._scheduler.decided.clear()
             engine = self._scheduler.engine
             if engine is None:
+                self._metrics.standing = Standing()
                 continue
             began = time.perf_counter()
             self.look_around(engine)
@@ -169,10 +170,7 @@ class Operator:
             await self._client.post(where, body)
         except ApiError as error:
             if error.code == 404 and (error.details or {}).get("kind") == "namespaces":
-                made = {"apiVersion": "v1", "kind": "Namespace"}
-                await self._client.post(
-                    NAMESPACES.path(), {**made, "metadata": {"name": manifest.namespace}}
-                )
+                await self._make_namespace(manifest.namespace)
                 await self._client.post(where, body)
             elif error.code == 404:
                 return False
@@ -180,6 +178,14 @@ class Operator:
                 raise
         _log.info("made", object=manifest.title)
         return True
+
+    async def _make_namespace(self, name: str) -> None:
+        made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await self._client.post(NAMESPACES.path(), made)
+        except ApiError as error:
+            if error.code != 409:
+                raise
 
     def _tell_crossings(self) -> None:
         """An event for each time that a quota on GPUs came to be beyond a bound, or within."""

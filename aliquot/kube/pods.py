@@ -69,14 +69,22 @@ class Pods:
             return
         record = self._read(wire)
         if record is None:
-            self.gone(uid)
+            self._leave_out(uid)
             return
         self._keep(record, self._mirror.records.get(uid))
 
     def gone(self, uid: str) -> None:
         """A pod is no longer there, or does not count."""
-        for about in (self.said, self.koordinator, self.sharing):
-            about.pop(uid, None)
+        self.koordinator.pop(uid, None)
+        self.sharing.pop(uid, None)
+        self._leave_out(uid)
+
+    def _leave_out(self, uid: str) -> None:
+        """Know nothing of a pod, but keep what it says of how the cluster is shared.
+
+        Whether it makes sense may depend on just that.
+        """
+        self.said.pop(uid, None)
         if uid in self._mirror.records:
             self._mirror.forget(uid)
 
@@ -95,6 +103,7 @@ class Pods:
         phase: Phase = "Succeeded" if well else "Failed"
         if old is None:
             record = self._read(wire)
+            self.said.pop(uid, None)
             if record is None or record.ties.gang is None:
                 return
             record.phase = phase
@@ -159,6 +168,8 @@ class Pods:
 
     def _note_keys(self, uid: str, wire: PodWire) -> None:
         """Remember whom a pod is written for, as far as that decides how the cluster is shared."""
+        self.koordinator.pop(uid, None)
+        self.sharing.pop(uid, None)
         if koordinator.has_keys((wire.metadata.labels,)):
             self.koordinator[uid] = None
         if gpu_annotations.asks(wire.metadata):

@@ -6,6 +6,7 @@ the main loop or the engine for anything: all it knows was left for it in `Healt
 
 import asyncio
 from collections.abc import Callable
+from errno import EADDRINUSE
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from aliquot.errors import InputError
 from aliquot.kube.health import Check, Health
 
 _WELL, _NOT_WELL = 200, 503
@@ -43,11 +45,18 @@ class Probes:
         runner = web.AppRunner(self._application(), access_log=None, handle_signals=False)
         await runner.setup()
         try:
-            await web.TCPSite(runner, self._host, self.port).start()
-            self.port = runner.addresses[0][1]
+            await self._listen(runner)
             await asyncio.Event().wait()
         finally:
             await runner.cleanup()
+
+    async def _listen(self, runner: web.AppRunner) -> None:
+        try:
+            await web.TCPSite(runner, self._host, self.port).start()
+        except OSError as error:
+            problem = "address already in use" if error.errno == EADDRINUSE else str(error)
+            raise InputError("probes", f"port {self.port}", problem) from error
+        self.port = runner.addresses[0][1]
 
     def _application(self) -> web.Application:
         application = web.Application()

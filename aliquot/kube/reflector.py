@@ -96,6 +96,8 @@ class Reflector(Generic[Object]):
         """Watches that ended and were begun again."""
         self.last_event: float | None = None
         """When the server last said something, on the monotonic clock."""
+        self.version: str | None = None
+        """How far the watch has come; None: there must be a list first."""
         self._client = client
         self._tell = tell
         self._path = resource.path(namespace)
@@ -105,7 +107,6 @@ class Reflector(Generic[Object]):
         self._pace = pace or Pace()
         self._decoding = Decoding(shape)
         self._known = Known()
-        self._version: str | None = None
         self._synced = False
         self._watched = False
         self._attempts = 0
@@ -126,20 +127,20 @@ class Reflector(Generic[Object]):
 
     def list_again(self) -> None:
         """List anew, instead of going on from where the watch is; from the next round on."""
-        self._version = None
+        self.version = None
 
     async def _round(self) -> float:
         """List if need be, and watch until that ends; how many seconds to wait before the next."""
         try:
-            if self._version is None and not self._streaming:
+            if self.version is None and not self._streaming:
                 await self._list()
             await self._watch()
         except ApiError as error:
             return self._refused(error)
         except UnreachableError as error:
             self._note("unreachable", str(error))
-            self._failed(counts=error.sent and self._version is None)
-        except (msgspec.DecodeError, RecursionError) as error:
+            self._failed(counts=error.sent and self.version is None)
+        except msgspec.DecodeError as error:
             self._note("garbled", str(error))
             self._failed(counts=True)
         return self._backoff.pause()
@@ -174,11 +175,11 @@ class Reflector(Generic[Object]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": max(1, round(seconds)),
         }
-        if self._version is None:
+        if self.version is None:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
             self._known.begin()
         else:
-            query["resourceVersion"] = self._version
+            query["resourceVersion"] = self.version
             self.restarts += self._watched
             self._watched = True
         silence = seconds + self._pace.silence_seconds
@@ -192,7 +193,7 @@ class Reflector(Generic[Object]):
             finally:
                 if time.monotonic() - opened >= _SOUND_SECONDS:
                     self._backoff.reset()
-        if self._version is None:
+        if self.version is None:
             self._failed(counts=True)
 
     def _take(self, line: bytes) -> None:
@@ -211,7 +212,7 @@ class Reflector(Generic[Object]):
             case "ERROR":
                 raise decoding.error(line)
             case other:
-                msgspec.json.decode(line)
+                msgspec.json.decode(line)  # what is not even JSON is no event
                 self._log.warning("event of an unknown type", type=other[:40])
 
     def _put(self, read: Read) -> None:
@@ -228,20 +229,20 @@ class Reflector(Generic[Object]):
 
     def _advance(self, read: Read) -> None:
         """A watch has come this far; a list that is under way has no version yet."""
-        if self._version is not None:
+        if self.version is not None:
             self.events += 1
             self._reached(read.version)
 
     def _marked(self, version: str, complete: bool) -> None:
-        if self._version is None and complete:
+        if self.version is None and complete:
             self._watched = True
             self._listed(version)
-        elif self._version is not None:
+        elif self.version is not None:
             self._reached(version)
 
     def _reached(self, version: str) -> None:
         """The watch works, and has come this far."""
-        self._version = version or self._version
+        self.version = version or self.version
         self._attempts = 0
         if self._trouble:
             self._recovered()
@@ -250,7 +251,7 @@ class Reflector(Generic[Object]):
         """A list is complete: who was not on it is gone."""
         for name in self._known.end():
             self._tell.gone(name)
-        self._version = version
+        self.version = version
         self._attempts, self._absences, self._expiries = 0, 0, 0
         self.lists += 1
         if self._trouble:
@@ -268,7 +269,7 @@ class Reflector(Generic[Object]):
             return self._absent()
         if error.code == _GONE:
             return self._expired()
-        if error.code in _NO_SUCH_QUERY and self._version is None and self._streaming:
+        if error.code in _NO_SUCH_QUERY and self.version is None and self._streaming:
             self._streaming = False
             return 0.0
         self._note(f"refused with {error.code}", str(error))
@@ -277,16 +278,16 @@ class Reflector(Generic[Object]):
 
     def _expired(self) -> float:
         """What we know is too old to go on from, or a list took too long to read in pages."""
-        if self._version is None:
+        if self.version is None:
             self._expiries += 1
             self._failed(counts=True)
-        self._version = None
+        self.version = None
         return self._backoff.pause()
 
     def _absent(self) -> float:
         """The kind is not served. A server that has just begun may say so by mistake, once."""
         self._absences += 1
-        self._version = None
+        self.version = None
         if self._known and self._absences == 1:
             return self._backoff.pause(1.0)
         self._known.begin()
@@ -302,9 +303,9 @@ class Reflector(Generic[Object]):
         if self._attempts < _MOST_ATTEMPTS:
             return
         self._attempts = 0
-        if self._version is None:
+        if self.version is None:
             self._streaming = False
-        self._version = None
+        self.version = None
 
     def _heard(self) -> None:
         self.last_event = time.monotonic()

@@ -21,7 +21,7 @@ from aliquot.engine.decisions import Decision, Hold
 from aliquot.engine.events import Event
 from aliquot.engine.objects import Pod, Shape
 from aliquot.errors import InputError
-from aliquot.kube.again import pause
+from aliquot.kube.backoff import pause
 from aliquot.kube.client import Client
 from aliquot.kube.events import Events, of_pod
 from aliquot.kube.hands import Hands
@@ -35,6 +35,9 @@ _log = structlog.get_logger()
 INVALID_POD = "InvalidPod"
 _TOGETHER = 0.003
 """How long to wait for more news before deciding, in seconds."""
+_SOON = 0.01
+"""How long to wait at least."""
+_SHOWN_EVERY = 30.0
 _BEAT = 1.0
 """How often to look around even if nothing happens."""
 
@@ -67,6 +70,8 @@ class Scheduler:
         """There while it leads and knows the cluster."""
         self.decided = asyncio.Event()
         """Set whenever something may have changed that statuses show."""
+        self.listeners: list[Callable[[list[Decision]], None]] = []
+        """Told of all that is decided."""
         self.events = Events(client, writer)
         self._client = client
         self._settings = settings
@@ -78,6 +83,9 @@ class Scheduler:
         self._hands: Hands | None = None
         self._marks = Marks(client, writer)
         self._failures = 0
+        self._heard = False
+        self._shown_by = 0.0
+        """When statuses are looked at again, even if nothing happens."""
         self.view = View(
             *(client, settings.configuration, settings.policy),
             *(self._hear, self._news.set, self._cannot_read),
@@ -104,7 +112,7 @@ class Scheduler:
         """Until there is news, or something is due."""
         seconds = _BEAT
         if self.engine is not None and (due := self.engine.next_deadline()) is not None:
-            seconds = min(max((due - time.time_ns()) / 1e9, 0.0), _BEAT)
+            seconds = min(max((due - time.time_ns()) / 1e9, _SOON), _BEAT)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -141,9 +149,10 @@ class Scheduler:
 
     def _resign(self) -> None:
         if self.engine is not None:
-            _log.info("no longer leading")
+            _log.info("decides no longer")
             self.engine = None
             self._writer.drop_all()
+            self.decided.set()
         if self._hands is not None:
             self._hands.stop()
             self._hands = None
@@ -166,10 +175,15 @@ class Scheduler:
             _log_only(decisions)
         elif self._hands is not None:
             self._hands.carry_out(decisions)
-        self.decided.set()
+        for listener in self.listeners:
+            listener(decisions)
+        if decisions or self._heard or time.monotonic() >= self._shown_by:
+            self._heard, self._shown_by = False, time.monotonic() + _SHOWN_EVERY
+            self.decided.set()
 
     def _hear(self, event: Event) -> None:
         if self._hands is not None:
+            self._heard = True
             self._hands.hear(event)
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:

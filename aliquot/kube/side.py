@@ -24,23 +24,18 @@ _log = structlog.get_logger(__name__)
 
 
 class Side:
-    """Runs work in a thread of its own, from entering to leaving `async with`."""
+    """Runs work in a thread of its own, from entering to leaving `async with Side(...)`."""
 
     def __init__(self, *work: Work) -> None:
         self._work = work
-        self._thread = threading.Thread(target=self._run, name="side", daemon=True)
-        self._main: asyncio.AbstractEventLoop | None = None
-        self._ended: asyncio.Future[None] | None = None
-        """Of the main loop: done when the thread has ended, with its error if it failed."""
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._begun = threading.Event()
+        self._main = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._main.create_future()
+        """Done when the thread has ended, with its error if it failed."""
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        self._main = asyncio.get_running_loop()
-        self._ended = self._main.create_future()
-        self._thread.start()
-        self._begun.wait()
+        threading.Thread(target=self._run, name="side", daemon=True).start()
         return self
 
     async def __aexit__(
@@ -49,53 +44,41 @@ class Side:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._loop is not None and self._task is not None and self._ended is not None
         with contextlib.suppress(RuntimeError):  # its loop has ended by itself
-            self._loop.call_soon_threadsafe(self._task.cancel)
+            self._loop.call_soon_threadsafe(self._stop.set)
         done, _ = await asyncio.wait([self._ended], timeout=_PATIENCE)
         if not done:
             _log.error("the side thread does not end", seconds=_PATIENCE)
-            return
-        failure = self._ended.exception()
-        if failure is not None and error is None:
-            raise failure
+        elif error is None:
+            self._ended.result()
 
     async def failed(self) -> None:
         """Wait until the side thread fails, and raise what it failed with."""
-        assert self._ended is not None
         await asyncio.shield(self._ended)
 
     def _run(self) -> None:
         failure: BaseException | None = None
         try:
-            asyncio.run(self._all())
-        except asyncio.CancelledError:
-            pass
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._all())
         except BaseException as error:
             failure = _first(error)
-        finally:
-            self._begun.set()
-            self._report(failure)
-
-    async def _all(self) -> None:
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        self._begun.set()
-        async with asyncio.TaskGroup() as group:
-            for work in self._work:
-                group.create_task(_awaited(work))
-
-    def _report(self, failure: BaseException | None) -> None:
-        assert self._main is not None
         with contextlib.suppress(RuntimeError):  # the main loop is gone: nobody to tell
             self._main.call_soon_threadsafe(self._end, failure)
 
+    async def _all(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_awaited(work)) for work in self._work]
+            await self._stop.wait()
+            for task in tasks:
+                task.cancel()
+
     def _end(self, failure: BaseException | None) -> None:
-        assert self._ended is not None
         if failure is None:
             self._ended.set_result(None)
         else:
             self._ended.set_exception(failure)
-            self._ended.exception()  # it is raised by who asks, or when the side is left
+            self._ended.exception()  # raised by `failed` or on leaving, whichever comes first
 
 
 async def _awaited(work: Work) -> None:

@@ -83,7 +83,7 @@ def _queues(queues: Sequence[QueueSummary]) -> Iterator[GaugeMetricFamily]:
 
 
 def _gangs(gangs: Sequence[GangSummary]) -> Iterator[GaugeMetricFamily]:
-    number = Counter(gang.phase for gang in gangs)
+    number: Counter[str] = Counter(gang.phase for gang in gangs)
     values = (((phase,), number[phase]) for phase in _PHASES)
     yield _gauge("gangs", "Gangs, by phase.", ("phase",), values)
     running: Counter[str] = Counter()

@@ -22,7 +22,7 @@ _LATE = 32
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """In seconds: others wait `duration`, a holder stops at `deadline`, everybody asks each `retry`.
+    """Seconds: others wait `duration`, a holder stops at `deadline`, all try again after `retry`.
 
     What lies between deadline and duration is for writes that are under way at the deadline, and
     for clocks that run faster than others.

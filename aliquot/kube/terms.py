@@ -5,7 +5,7 @@ quotas mean something else than before, and everything is read anew.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from aliquot.dialects import policy
 from aliquot.dialects.cards import Cards, cards
@@ -26,14 +26,22 @@ class Pleas:
     compute: bool = False
     """Does it matter to any what those can compute?"""
 
+    def and_also(self, other: "Pleas") -> "Pleas":
+        """What these say, and those."""
+        return Pleas(
+            self.koordinator or other.koordinator,
+            self.sharing or other.sharing,
+            self.compute or other.compute,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """How a cluster is shared, and why."""
 
     policy: str
-    why: str
     cards: Cards
+    why: str = field(compare=False)
 
 
 def terms(
@@ -51,7 +59,7 @@ def terms(
     found = cards(configuration.gpu, manifests)
     shared = found.shared or pleas.sharing
     compute = shared and (found.compute or pleas.compute or counts_compute(manifests))
-    return Terms(chosen, why, replace(found, shared=shared, compute=compute))
+    return Terms(chosen, replace(found, shared=shared, compute=compute), why)
 
 
 def one_policy(configuration: Configuration) -> None:

@@ -203,8 +203,10 @@ class View:
             self._stale.set()
 
     def _said(self) -> Pleas:
+        """What pods say; while they are read, also what those said who have not come again yet."""
         sharing = self.pods.sharing
-        return Pleas(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
+        said = Pleas(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
+        return said if self._complete[PODS].is_set() else self._pleas.and_also(said)
 
     def _terms(self) -> Terms:
         return terms(self._configuration, self._policy, self._manifests(), self._pleas)

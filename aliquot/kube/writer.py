@@ -2,8 +2,8 @@
 
 A write is a promise to the cluster, so nobody makes one who does not lead: the fence is asked
 before each. What has not been sent can be replaced by a newer word about the same thing, and is
-dropped when leadership is lost. Writers deal with refusals themselves; what escapes them is a
-defect, is logged, and stops nobody else.
+dropped when leadership is lost. What the server does not answer, or puts off, is tried again until
+it does; other refusals are for whoever writes to deal with.
 """
 
 import asyncio
@@ -16,11 +16,14 @@ from enum import IntEnum
 
 import structlog
 
-from aliquot.errors import AliquotError
+from aliquot.errors import ApiError, UnreachableError
+from aliquot.kube.backoff import Calls, pause
 
 SECONDS = 4.0
 """How long a decision may be under way: less than others wait before they take over."""
 
+_MANY = 429
+_WORTH_A_WORD = 3
 _log = structlog.get_logger()
 
 Observer = Callable[[str, str, float], None]
@@ -51,8 +54,8 @@ class Write:
     """What kind of write it is; a newer one of the same word about the same object replaces it."""
     urgency: Urgency
     run: Callable[[], Awaitable[None]]
-    dropped: Callable[[], None] | None = None
-    """Told if it is never made."""
+    tries: int = 0
+    """How often it was made in vain."""
 
 
 @dataclass(slots=True)
@@ -78,6 +81,11 @@ class Writer:
         self._idlers: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
         self._under_way = 0
+        self._put_off: dict[tuple[str, str], Write] = {}
+        """What is to be tried again, unless there is a newer word by then."""
+        self._calls = Calls()
+        self._era = 0
+        """What was begun before everything was dropped is not tried again."""
 
     @property
     def waiting(self) -> int:
@@ -86,11 +94,12 @@ class Writer:
 
     @property
     def idle(self) -> bool:
-        """Is nothing left to be written, and nothing under way?"""
-        return not self._waiting and not self._under_way
+        """Is nothing left to be written, nothing under way, and nothing to be tried again?"""
+        return not self._waiting and not self._under_way and not self._put_off
 
     def add(self, write: Write) -> None:
         """Have something written."""
+        self._put_off.pop((write.about, write.word), None)
         lane = self._lanes.setdefault(write.about, _Lane())
         for index, each in enumerate(lane.waiting):
             if each.word == write.word:
@@ -103,6 +112,7 @@ class Writer:
 
     def withdraw(self, about: str, word: str) -> None:
         """What was to be written about an object is no longer wanted, if it has not been sent."""
+        self._put_off.pop((about, word), None)
         lane = self._lanes.get(about)
         kept = [each for each in lane.waiting if each.word != word] if lane is not None else []
         if lane is not None and len(kept) < len(lane.waiting):
@@ -114,9 +124,10 @@ class Writer:
     def drop_all(self) -> None:
         """Make none of the writes that wait."""
         lanes, self._lanes, self._due, self._waiting = self._lanes, {}, [], 0
+        self._put_off.clear()
+        self._era += 1
+        self._calls.stop()
         for about, lane in lanes.items():
-            for write in lane.waiting:
-                _tell_dropped(write)
             if lane.busy:
                 lane.waiting.clear()
                 self._lanes[about] = lane
@@ -174,22 +185,39 @@ class Writer:
 
     async def _make(self, write: Write) -> None:
         if not self._fence():
-            _tell_dropped(write)
             return
-        began = time.perf_counter()
+        began, era = time.perf_counter(), self._era
         result = "done"
         try:
             await write.run()
-        except AliquotError as error:
+        except (ApiError, UnreachableError) as error:
             result = "refused"
-            _log.warning("not written", write=write.word, about=write.about, problem=str(error))
+            if isinstance(error, UnreachableError) or error.code == _MANY or error.code >= 500:
+                result = "put off"
+                if era == self._era:
+                    self._try_again(write, error)
+            else:
+                _log.warning("refused", write=write.word, about=write.about, problem=str(error))
         except Exception:
             result = "failed"
             _log.exception("a write failed", write=write.word, about=write.about)
         if self._observer is not None:
             self._observer(write.word, result, time.perf_counter() - began)
 
+    def _try_again(self, write: Write, error: ApiError | UnreachableError) -> None:
+        """Later, unless there is a newer word on the matter by then."""
+        if write.tries == _WORTH_A_WORD:
+            _log.warning("still not written", write=write.word, problem=str(error))
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        write.tries += 1
+        key = (write.about, write.word)
+        lane = self._lanes.get(write.about)
+        if lane is not None and any(each.word == write.word for each in lane.waiting):
+            return
+        self._put_off[key] = write
 
-def _tell_dropped(write: Write) -> None:
-    if write.dropped is not None:
-        write.dropped()
+        def again() -> None:
+            if self._put_off.get(key) is write:
+                self.add(write)
+
+        self._calls.after(max(pause(write.tries - 1), asked or 0.0), again)

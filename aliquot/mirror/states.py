@@ -155,14 +155,29 @@ def _after(number: int, last: Mapping[str, int]) -> frozenset[str]:
     return frozenset(name for name, when in last.items() if when > number)
 
 
-def found(state: State) -> Iterator[Finding]:
-    """What is wrong, or worth a word, in a state; some of it may have been so before."""
+def standing(
+    objects: Mapping[Key, Manifest], forest: Forest, cards: Cards, special: Special
+) -> State:
+    """The state of objects that make sense, with the quotas among them, before any change."""
+    store = Store()
+    for each in objects.values():
+        store.put(each)
+    return State(cards=cards, special=special, sound=dict(objects), forest=forest, _store=store)
+
+
+def found(state: State, capacity: Mapping[str, int] | None = None) -> Iterator[Finding]:
+    """What is wrong, or worth a word, in a state; some of it may have been so before.
+
+    `capacity` is what the nodes have together, where somebody keeps count; else it is added up.
+    """
     yield from state.refusals
     for each in state.applied:
         yield from rules.check_object(each, state.cards)
     if state.changed_kinds & _BEARS_ON_QUOTAS:
-        known, all_nodes = state.sound.values(), state.knows_all_nodes
-        yield from quota_rules.check_quotas(state.forest, known, state.cards, all_nodes)
+        known = state.sound.values()
+        if capacity is None and state.knows_all_nodes:
+            capacity = quota_rules.capacity_of(known, state.cards)
+        yield from quota_rules.check_quotas(state.forest, known, capacity)
     if state.changed_kinds & BEAR_ON_GPUS:
         yield from check_gpus(state.sound.values(), state.cards, state.knows_all_nodes)
     if state.quotas_changed:

@@ -6,6 +6,7 @@ carries `not_ours`, and fails as soon as ours can do it.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 
@@ -21,6 +22,7 @@ SERVERS = ["embedded", "real"] if binaries.real_server() else ["embedded"]
 _NUMBERS = count(1)
 
 Unique = Callable[[str], str]
+Start = Callable[[], AbstractContextManager[Server]]
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +53,24 @@ def server(request: pytest.FixtureRequest) -> Server:
         request.node.add_marker(pytest.mark.xfail(reason=ours.args[0], strict=True))
     found: Server = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture(params=SERVERS)
+def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
+    """Starts a server of the test's own, over the same state each time.
+
+    The real one's store forgets older versions in between.
+    """
+    if request.param == "embedded":
+        yield lambda: servers.embedded(tmp_path / "embedded")
+        return
+    with servers.etcd(tmp_path / "etcd") as store:
+
+        def again() -> AbstractContextManager[Server]:
+            servers.compact(store)
+            return servers.real(tmp_path / "real", store)
+
+        yield again
 
 
 @pytest.fixture

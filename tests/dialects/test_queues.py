@@ -212,7 +212,12 @@ def test_children_within_their_parent() -> None:
             "warning",
             "Queue b",
             "with this queue, the children of top have a deserved of 7 together, above 6",
-        )
+        ),
+        (
+            "warning",
+            "Queue c",
+            "with this queue, the children of top have a deserved of 10500m together, above 6",
+        ),
     ]
 
 

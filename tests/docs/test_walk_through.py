@@ -1,4 +1,4 @@
-"""The walk through the embedded API server is what kubectl really says, where there is kubectl."""
+"""The walk through the embedded cluster is what kubectl really says, where there is kubectl."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def plain(text: str) -> list[str]:
 def test_kubectl_says_what_the_page_shows(tmp_path: Path) -> None:
     ((_, session),) = blocks("session")
     kubeconfig = tmp_path / "kubeconfig"
-    words = ["up", "--no-scheduler", "--nodes", "2x8", "--port", "0"]
+    words = ["up", "--nodes", "2x8", "--port", "0"]
     words += ["--gpu-model", "NVIDIA-A100-SXM4-80GB"]
     words += ["--kubeconfig", str(kubeconfig), "--data-dir", str(tmp_path / "data")]
     start = [sys.executable, "-m", "aliquot", *words]
@@ -57,6 +57,6 @@ def walk(server: "subprocess.Popen[str]", session: str, environment: dict[str, s
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=90,
         )
         assert plain(done.stdout) == plain(shown), command

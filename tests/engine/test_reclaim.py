@@ -306,3 +306,22 @@ def test_a_lowered_min_is_given_back_where_nobody_lends_it_any_more() -> None:
     gone = engine.cycle()
     assert evicted(gone) == ["a-2", "a-3"]
     assert {each.reason for each in gone if isinstance(each, Evict)} == {"QuotaLowered"}
+
+
+def test_whoever_leaves_first_makes_room_for_either_of_those_who_wait() -> None:
+    """Two claims wait for one victim each; what the lesser one's leaves, the other takes."""
+    engine = build(quota("a", 0), quota("b", 4), node("n1", 2), node("n2", 2))
+    for name in ("n1", "n2"):
+        engine.apply(PodSet(pod(f"a-{name}", 2, "a", node=name)))
+    for name in ("b-1", "b-2"):
+        engine.apply(PodSet(pod(name, 2, "b", created=5)))
+    first = engine.cycle()
+    assert evicted(first) == ["a-n1", "a-n2"]
+    held = {each.pod.name: each.node for each in first if isinstance(each, Nominate)}
+    engine.apply(PodSet(pod("a-again", 2, "a", created=1)))
+    engine.apply(PodGone(f"a-{held['b-2']}"))
+    then = engine.cycle()
+    assert (bound(then), evicted(then)) == ({"b-1": held["b-2"]}, [])
+    engine.apply(PodGone(f"a-{held['b-1']}"))
+    last = engine.cycle()
+    assert (bound(last), evicted(last)) == ({"b-2": held["b-1"]}, [])

@@ -27,7 +27,7 @@ class Ran:
 
 
 class Kubectl:
-    """kubectl against one server, in one namespace unless told otherwise."""
+    """kubectl against one server, in one namespace unless that is empty or it is told otherwise."""
 
     def __init__(self, kubeconfig: Path, home: Path, namespace: str = "default") -> None:
         self.kubeconfig, self.home, self.namespace = kubeconfig, home, namespace
@@ -42,7 +42,7 @@ class Kubectl:
         return [
             binaries.kubectl() or "kubectl",
             f"--kubeconfig={self.kubeconfig}",
-            f"--namespace={self.namespace}",
+            *([f"--namespace={self.namespace}"] if self.namespace else []),
             f"--cache-dir={self.home}/cache",
             *words,
         ]

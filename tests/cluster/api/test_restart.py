@@ -3,35 +3,10 @@
 These servers are the tests' own: nobody else's may be ended.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
-
-import pytest
-
-from tests.cluster.api import servers
 from tests.cluster.api.objects import GADGETS, config_map, path, path_of, pod, thing
 from tests.cluster.api.polling import eventually
-from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire
-from tests.cluster.conftest import SERVERS, established
-
-Start = Callable[[], AbstractContextManager[Server]]
-
-
-@pytest.fixture(params=SERVERS)
-def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
-    """Starts a server over the same state each time; the real one's store forgets in between."""
-    if request.param == "embedded":
-        yield lambda: servers.embedded(tmp_path / "embedded")
-        return
-    with servers.etcd(tmp_path / "etcd") as store:
-
-        def again() -> AbstractContextManager[Server]:
-            servers.compact(store)
-            return servers.real(tmp_path / "real", store)
-
-        yield again
+from tests.cluster.conftest import Start, established
 
 
 def test_everything_is_kept_but_the_past(start: Start) -> None:

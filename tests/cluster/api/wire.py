@@ -60,7 +60,12 @@ class Stream:
 
     def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
         self.code = response.status
+        self.end = response.shutdown
+        """Ends it from another thread: whoever waits for an event there fails."""
         self._lines = self._read(response)
+
+    def __iter__(self) -> Iterator[Body]:
+        return self._lines
 
     def next(self) -> Body:
         """The next event: it fails if none comes in time."""
@@ -96,7 +101,7 @@ class Wire:
     def __init__(self, kubeconfig: Path) -> None:
         self.client = kubernetes.config.new_client_from_config(str(kubeconfig))
         settings = self.client.configuration.auth_settings()
-        self._authorization = {"Authorization": settings["BearerToken"]["value"]}
+        self.authorization = {"Authorization": settings["BearerToken"]["value"]}
         self._host = self.client.configuration.host
         self._pool = self.client.rest_client.pool_manager
 
@@ -113,7 +118,7 @@ class Wire:
     ) -> Answer:
         """One request. Bytes go as they are, all else as JSON."""
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        said = {"Accept": accept, **(self._authorization if headers is None else headers)}
+        said = {"Accept": accept, **(self.authorization if headers is None else headers)}
         if sent is not None:
             said["Content-Type"] = content
         response = self._pool.request(
@@ -172,7 +177,7 @@ class Wire:
         response = self._pool.request(
             "GET",
             self._url(path, query),
-            headers={"Accept": accept, **self._authorization},
+            headers={"Accept": accept, **self.authorization},
             preload_content=False,
             timeout=_TIMEOUT,
             retries=False,

@@ -1,0 +1,1 @@
+"""What a cluster needs for Aliquot to run on it, as objects to apply."""

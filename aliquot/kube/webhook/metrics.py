@@ -1,0 +1,46 @@
+"""What the webhook counts and measures, for Prometheus.
+
+As in the scheduler: names begin with `aliquot_`, no label holds the name of an object, and the
+registry is its own.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+from aliquot.kube.metrics import build_info
+from aliquot.kube.webhook.judging import JUDGED
+from aliquot.kube.webhook.review import Asked
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+
+
+class Metrics:
+    """All metrics of a replica of the webhook."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        build_info(self.registry)
+        self.reviews = Counter(
+            "aliquot_admission_reviews_total",
+            "Writes judged.",
+            ["kind", "operation", "result"],
+            registry=self.registry,
+        )
+        self.duration = Histogram(
+            "aliquot_admission_duration_seconds",
+            "Time to answer.",
+            ["kind"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.certificate_expiry = Gauge(
+            "aliquot_webhook_certificate_expiry_seconds",
+            "When the certificate in use ends, in seconds since 1970.",
+            registry=self.registry,
+        )
+
+    def count(self, asked: Asked, result: str, seconds: float) -> None:
+        """One write has been judged; kinds that nobody judges are counted together."""
+        kind = asked.kind if asked.kind in JUDGED else "other"
+        self.reviews.labels(kind, asked.operation, result).inc()
+        self.duration.labels(kind).observe(seconds)

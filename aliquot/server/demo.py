@@ -1,0 +1,103 @@
+"""A lively cluster: three teams that borrow from each other, and somebody who wants theirs back.
+
+Each minute one team starts what its guarantee is for, and whoever borrowed it makes way; when that
+is done, what is idle is borrowed again. It speaks to the API as any client does.
+"""
+
+import asyncio
+from itertools import count
+
+from aliquot.dialects.documents import Body
+from aliquot.errors import ApiError
+from aliquot.kube.client import Client
+from aliquot.kube.resource import CUSTOM, NAMESPACES, Resource
+from aliquot.server.simulated import DURATION
+
+NODES = "8x8"
+"""The nodes that it is made for."""
+
+_QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
+_DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+_JOBS = Resource("batch", "v1", "jobs", "Job")
+_GPU = "nvidia.com/gpu"
+_TEAMS = {"research": (24, 64), "product": (24, 48), "batch": (16, 64)}
+"""The GPUs that each is sure of, and the most it may use."""
+_RUNNING = (("research", "notebooks", 2), ("product", "serving", 3), ("batch", "sweep", 11))
+"""What runs all the time, four GPUs a pod: the last borrows whatever the others leave."""
+_ROUNDS = (("research", "train", 4), ("product", "evaluate", 3))
+"""What comes and goes."""
+_BEGIN, _ROUND, _LASTS = 20.0, 60.0, "30s"
+
+
+async def play(client: Client) -> None:
+    """Make the teams, and let one after the other ask for what is theirs, until cancelled."""
+    for team in _TEAMS:
+        await make(client, NAMESPACES, namespace(team))
+    for team, (low, high) in _TEAMS.items():
+        await make(client, _QUOTAS, _quota(team, low, high))
+    for team, name, pods in _RUNNING:
+        await make(client, _DEPLOYMENTS, _deployment(team, name, pods))
+    await asyncio.sleep(_BEGIN)
+    for number in count():
+        team, name, pods = _ROUNDS[number % len(_ROUNDS)]
+        await make(client, _JOBS, _job(team, f"{name}-{number + 1}", pods))
+        await asyncio.sleep(_ROUND)
+
+
+async def make(client: Client, resource: Resource, body: Body) -> None:
+    """Make an object, unless it is there from another time."""
+    try:
+        await client.post(resource.path(body["metadata"].get("namespace")), body)
+    except ApiError as error:
+        if error.code != 409:
+            raise
+
+
+def namespace(name: str) -> Body:
+    """A namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _quota(team: str, low: int, high: int) -> Body:
+    return {
+        "apiVersion": _QUOTAS.api_version,
+        "kind": _QUOTAS.kind,
+        "metadata": {"name": team, "namespace": team},
+        "spec": {"min": {_GPU: low}, "max": {_GPU: high}},
+    }
+
+
+def _deployment(team: str, name: str, pods: int) -> Body:
+    spec = {
+        "replicas": pods,
+        "selector": {"matchLabels": {"app": name}},
+        "template": _template(name),
+    }
+    about = {"name": name, "namespace": team}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": about, "spec": spec}
+
+
+def _job(team: str, name: str, pods: int) -> Body:
+    template = _template(name)
+    template["metadata"]["annotations"] = {DURATION: _LASTS}
+    template["spec"]["restartPolicy"] = "Never"
+    spec = {
+        "parallelism": pods,
+        "completions": pods,
+        "template": template,
+        "ttlSecondsAfterFinished": 15,
+    }
+    about = {"name": name, "namespace": team}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": spec}
+
+
+def _template(name: str) -> Body:
+    container = {"name": "main", "image": name, "resources": {"limits": {_GPU: 4}}}
+    return {
+        "metadata": {"labels": {"app": name}},
+        "spec": {
+            "schedulerName": "aliquot",
+            "terminationGracePeriodSeconds": 2,
+            "containers": [container],
+        },
+    }

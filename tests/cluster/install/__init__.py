@@ -1,0 +1,1 @@
+"""What `aliquot manifests` prints, as API servers, Helm and builders of images take it."""

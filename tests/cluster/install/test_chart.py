@@ -1,0 +1,114 @@
+"""The Helm chart says what `aliquot manifests` says: checked by Helm itself where there is one."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from aliquot.dialects.documents import Body
+from aliquot.kube.install.installation import Installation
+from aliquot.kube.install.together import objects
+
+ROOT = Path(__file__).parents[3]
+KEPT = "helm.sh/resource-policy"
+needs_helm = pytest.mark.skipif(
+    shutil.which("helm") is None, reason="NOT run: there is no helm on the PATH"
+)
+
+
+def test_the_chart_is_not_out_of_date() -> None:
+    check = [sys.executable, str(ROOT / "tools" / "chart.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def helm(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = ["helm", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def rendered(*words: str) -> dict[tuple[str, str], Body]:
+    said = ["--namespace", "aliquot-system", "--kube-version", "1.32.0", *words]
+    done = helm("template", "aliquot", "charts/aliquot", *said)
+    assert done.returncode == 0, done.stderr
+    return by_name(each for each in yaml.safe_load_all(done.stdout) if each)
+
+
+def by_name(bodies: Iterable[Body]) -> dict[tuple[str, str], Body]:
+    return {(each["kind"], each["metadata"]["name"]): each for each in bodies}
+
+
+def printed(installation: Installation) -> dict[tuple[str, str], Body]:
+    """Without the namespace, which Helm makes; the configuration as what it says."""
+    return by_name(each for each in objects(installation) if each["kind"] != "Namespace")
+
+
+def same(charted: dict[tuple[str, str], Body], installation: Installation) -> None:
+    expected = printed(installation)
+    assert set(charted) == set(expected)
+    for key, body in charted.items():
+        if body["kind"] == "CustomResourceDefinition":
+            assert body["metadata"]["annotations"].pop(KEPT) == "keep"
+            if not body["metadata"]["annotations"]:
+                del body["metadata"]["annotations"]
+        for each in (body, expected[key]):
+            if each["kind"] == "ConfigMap":
+                each["data"] = {name: yaml.safe_load(text) for name, text in each["data"].items()}
+        assert body == expected[key], key
+
+
+@needs_helm
+def test_helm_finds_nothing_wrong() -> None:
+    done = helm("lint", "--strict", "charts/aliquot")
+    assert done.returncode == 0, done.stdout
+
+
+@needs_helm
+def test_the_chart_gives_what_the_command_prints() -> None:
+    same(rendered(), Installation())
+
+
+@needs_helm
+def test_values_do_what_flags_do() -> None:
+    words = ["--set", "image.repository=example/b,image.tag=c,webhook.enabled=false"]
+    words += ["--set", "scheduler.replicas=5,config.capacity.borrow=freeCapacity"]
+    knobs = {**Installation().configuration, "capacity": {"borrow": "freeCapacity"}}
+    same(rendered(*words), Installation("aliquot-system", "example/b:c", 5, knobs, webhook=False))
+
+
+@needs_helm
+def test_what_only_the_chart_can_do() -> None:
+    words = ["--set", "crds.except={queues.scheduling.volcano.sh}"]
+    words += ["--set", "scheduler.extraArgs={--dry-run,--policy=fair}"]
+    words += ["--set", "scheduler.nodeSelector.pool=system,imagePullSecrets[0].name=pull"]
+    words += ["--set", "scheduler.serviceAccount.name=mine,scheduler.serviceAccount.create=false"]
+    words += ["--set", "metrics.serviceMonitor.enabled=true"]
+    found = rendered(*words)
+    definitions = {name for kind, name in found if kind == "CustomResourceDefinition"}
+    every = {name for kind, name in printed(Installation()) if kind == "CustomResourceDefinition"}
+    assert every - definitions == {"queues.scheduling.volcano.sh"}
+    pod = found["Deployment", "aliquot-scheduler"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"][-2:] == ["--dry-run", "--policy=fair"]
+    assert pod["nodeSelector"] == {"pool": "system"}
+    assert pod["imagePullSecrets"] == [{"name": "pull"}]
+    assert pod["serviceAccountName"] == "mine"
+    assert {name for kind, name in found if kind == "ServiceAccount"} == {"aliquot-webhook"}
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        assert found[kind, "aliquot-scheduler"]["subjects"][0]["name"] == "mine"
+    assert found["ServiceMonitor", "aliquot"]["spec"]["endpoints"][0]["port"] == "metrics"
+    without = rendered("--set", "crds.install=false")
+    assert not [kind for kind, _ in without if kind == "CustomResourceDefinition"]
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    "value", ["scheduler.replicas=0", "scheduler.replica=3", "config.kind=Other", "colour=red"]
+)
+def test_values_that_mean_nothing_are_refused(value: str) -> None:
+    done = helm("template", "charts/aliquot", "--kube-version", "1.32.0", "--set", value)
+    assert done.returncode == 1
+    assert value.split("=")[0].split(".")[-1] in done.stderr

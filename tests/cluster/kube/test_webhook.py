@@ -1,0 +1,205 @@
+"""The webhook as users of a cluster meet it: through the API server, ours and the real one."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from aliquot.dialects.crds import definitions
+from aliquot.dialects.documents import Body
+from tests.cluster.api import binaries
+from tests.cluster.api.kubectl import Kubectl
+from tests.cluster.api.objects import thing as core
+from tests.cluster.api.polling import eventually
+from tests.cluster.api.servers import Server
+from tests.cluster.api.wire import Answer, Wire
+from tests.cluster.conftest import SERVERS, Unique, established
+from tests.cluster.kube.webhooks import BOTH, Webhook, running, unregister, where
+from tests.kube.webhook.writes import (
+    KOORDINATOR,
+    changed,
+    gpu_quota,
+    group,
+    member,
+    named,
+    pod,
+    queue,
+    quota,
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A server that asks a webhook."""
+
+    server: Server
+    api: Wire
+    webhook: Webhook
+
+    def create(self, body: Body, **query: str) -> Answer:
+        return self.api.post(where(body, named=False), body, **query)
+
+    def delete(self, body: Body) -> Answer:
+        return self.api.delete(where(body))
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def judged(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Judged]:
+    server: Server = request.getfixturevalue(request.param)
+    api = Wire(server.kubeconfig)
+    for body in definitions():
+        if api.gone(body):
+            api.made(body)
+    eventually(lambda: all(established(api, body) for body in definitions()))
+    folder = tmp_path_factory.mktemp("webhook")
+    try:
+        with running(server.kubeconfig, folder, "--policy", "capacity") as webhook:
+            yield Judged(server, api, webhook)
+    finally:
+        unregister(api)
+
+
+@pytest.fixture
+def ns(judged: Judged, unique: Unique) -> str:
+    name = unique("judged")
+    judged.api.made(core("Namespace", "", name))
+    return name
+
+
+def test_what_breaks_a_rule_is_refused(judged: Judged, ns: str) -> None:
+    bad = quota("q", ns, {"cpu": 4}, {"cpu": 2})
+    said = judged.create(bad).refused(403, "Forbidden")
+    assert said["message"] == (
+        'admission webhook "kinds.validate.aliquot.dev" denied the request: '
+        "spec.min[cpu]: min 4 is above max 2"
+    )
+    assert judged.api.get(where(bad)).code == 404
+    good = quota("q", ns, {"cpu": 1}, {"cpu": 2})
+    judged.create(good).done(201)
+    judged.create(quota("r", ns)).refused(403, "Forbidden")
+    more = judged.api.patch(where(good), {"spec": {"min": {"cpu": 3}}})
+    assert "min 3 is above max 2" in more.refused(403, "Forbidden")["message"]
+    judged.api.patch(where(good), {"spec": {"max": {"cpu": 3}}}).done()
+    judged.delete(good).done()
+
+
+def test_what_makes_no_sense_is_invalid(judged: Judged, unique: Unique, ns: str) -> None:
+    body = member(unique("q"), namespace=ns, annotations={f"{KOORDINATOR}namespaces": "x"})
+    assert "is not a JSON list" in judged.create(body).refused(422, "Invalid")["message"]
+
+
+def test_a_dry_run_is_judged_and_not_kept(judged: Judged, ns: str) -> None:
+    judged.create(quota("q", ns, {"cpu": 4}, {"cpu": 2}), dryRun="All").refused(403, "Forbidden")
+    judged.create(quota("q", ns), dryRun="All").done(201)
+    assert judged.api.get(where(quota("q", ns))).code == 404
+
+
+def test_a_status_is_not_judged(judged: Judged, ns: str) -> None:
+    body = quota("q", ns, {"cpu": 1}, {"cpu": 2})
+    judged.create(body).done(201)
+    path = f"{where(body)}/status"
+    judged.api.patch(path, {"status": {"used": {"cpu": "1"}}}).done()
+
+
+def test_a_tree_grows_as_fast_as_it_is_written(judged: Judged, ns: str, unique: Unique) -> None:
+    names = [unique("t") for _ in range(8)]
+    tree = [member(names[0], is_parent=True, low=10, namespace=ns)]
+    for above, name in pairwise(names):
+        tree.append(member(name, above, is_parent=True, low=10, namespace=ns))
+    for body in tree:
+        judged.create(body).done(201)
+    said = judged.delete(tree[0]).refused(403, "Forbidden")["message"]
+    assert f"cannot be deleted: it is the parent of {ns}/{names[1]}" in said
+    held = pod("held", ns, labels=named(names[0]))
+    path = f"/api/v1/namespaces/{ns}/pods"
+    said = judged.api.post(path, held).refused(403, "Forbidden")["message"]
+    assert "is a parent and holds no pods" in said
+    for body in reversed(tree):
+        judged.delete(body).done()
+
+
+def test_a_quota_goes_after_its_pods(judged: Judged, ns: str, unique: Unique) -> None:
+    body = member(unique("q"), namespace=ns)
+    judged.create(body).done(201)
+    path = f"/api/v1/namespaces/{ns}/pods"
+    judged.api.post(path, pod("held", ns, labels=named(body["metadata"]["name"]))).done(201)
+    assert "it is the quota of Pod" in judged.delete(body).refused(403, "Forbidden")["message"]
+    judged.api.delete(f"{path}/held", gracePeriodSeconds="0").done()
+    judged.delete(body).done()
+
+
+def test_defaults_are_filled_in(judged: Judged, ns: str, unique: Unique) -> None:
+    made = judged.create(queue(unique("queue"))).done(201)
+    assert (made["spec"]["weight"], made["spec"]["reclaimable"]) == (1, True)
+    judged.delete(made).done()
+    gang = judged.create(group("g", ns)).done(201)
+    assert (gang["spec"]["minMember"], gang["spec"]["queue"]) == (1, "default")
+    bounds = {"defaultRequests": {"tflops": "10", "vram": "1Gi"}}
+    judged.create(gpu_quota("g", ns, single=bounds)).done(201)
+    asks = pod("p", ns, annotations={"tensor-fusion.ai/gpu-count": "2"})
+    path = f"/api/v1/namespaces/{ns}/pods"
+
+    def filled() -> bool:
+        made = judged.api.post(path, asks, dryRun="All").done(201)
+        annotations: Body = made["metadata"]["annotations"]
+        return (
+            annotations.get("tensor-fusion.ai/vram-request") == "1Gi"
+            and annotations.get("tensor-fusion.ai/tflops-request") == "10"
+        )
+
+    eventually(filled)
+    tree = member(unique("q"), namespace=ns)
+    labels = judged.create(tree).done(201)["metadata"]["labels"]
+    assert labels[f"{KOORDINATOR}parent"] == "koordinator-root-quota"
+    judged.delete(tree).done()
+
+
+def test_kubectl_says_what_is_wrong(judged: Judged, ns: str, tmp_path: Path) -> None:
+    if binaries.kubectl() is None:
+        pytest.skip(binaries.NO_KUBECTL)
+    kubectl = Kubectl(judged.server.kubeconfig, tmp_path, ns)
+    ran = kubectl.run("apply", "-f", "-", documents=[quota("q", ns, {"cpu": 4}, {"cpu": 2})])
+    assert ran.code == 1
+    assert "spec.min[cpu]: min 4 is above max 2" in ran.err
+    good = quota("q", ns, {"nos.nebuly.com/gpu-memory": "40Gi"})
+    ran = kubectl("apply", "-f", "-", documents=[good])
+    if judged.server.real:
+        assert "Warning: spec.min[nos.nebuly.com/gpu-memory]: 40Gi is" in ran.err
+    kubectl("apply", "-f", "-", documents=[changed(good, max={"cpu": 9})])
+
+
+def test_who_is_trusted_is_put_back(judged: Judged) -> None:
+    def trusted() -> bool:
+        hooks = [hook for path in BOTH for hook in judged.api.get(path).done()["webhooks"]]
+        return all(hook["clientConfig"].get("caBundle") for hook in hooks)
+
+    assert trusted()
+    remove = [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]
+    judged.api.patch(BOTH[0], remove, form="json").done()
+    eventually(trusted, 30)
+
+
+def test_replicas_share_a_certificate(judged: Judged, tmp_path: Path) -> None:
+    other = ("--policy", "capacity", "--configuration", "other")
+    try:
+        with running(judged.server.kubeconfig, tmp_path, *other) as second:
+            assert second.certificate == judged.webhook.certificate
+            assert second.stop() == 0
+    finally:
+        for path in BOTH:
+            judged.api.delete(path.replace("/aliquot", "/other"))
+
+
+def test_when_it_is_down(judged: Judged, ns: str) -> None:
+    """The last one: from here on, nobody judges."""
+    assert judged.webhook.stop() == 0
+    began = time.monotonic()
+    said = judged.create(quota("q", ns)).refused(500, "InternalError")
+    assert 'failed calling webhook "kinds.mutate.aliquot.dev"' in said["message"]
+    judged.api.post(f"/api/v1/namespaces/{ns}/pods", pod("p", ns)).done(201)
+    assert time.monotonic() - began < 20

@@ -1,0 +1,133 @@
+"""Koordinator's trees, told with real objects: runtimes, recycling, and whose pod is whose."""
+
+import json
+
+from tests.cli.manifests import KOORDINATOR, labelled, tree_quota
+from tests.cluster.plane.cluster import Cluster
+from tests.cluster.plane.manifests import GPU, pod, priority_class
+
+OLDER = "ElasticQuota.scheduling.sigs.k8s.io"
+SOON = {"revokeAfter": "1s"}
+MADE = "koordinator-system"
+
+
+def figure(cluster: Cluster, name: str, word: str, wanted: dict[str, str]) -> None:
+    """Wait until a quota says this in an annotation."""
+
+    def problem() -> object:
+        annotations = cluster.get(OLDER, name)["metadata"].get("annotations") or {}
+        said = annotations.get(KOORDINATOR + word)
+        return None if said and json.loads(said) == wanted else f"{name}: {annotations}"
+
+    cluster.until(problem)
+
+
+def test_a_tree_shares_what_is_there(cluster: Cluster) -> None:
+    """Children share what their parent has; who asks for less than its min lends the rest."""
+    cluster.nodes(1, gpu=10)
+    cluster.apply(
+        tree_quota("top/research", {"gpu": 6}, {"gpu": 10}, is_parent="true"),
+        tree_quota("top/vision", {"gpu": 4}, {"gpu": 10}, parent="research"),
+        tree_quota("top/speech", {"gpu": 2}, {"gpu": 10}, parent="research"),
+        tree_quota("top/sales", {"gpu": 4}, {"gpu": 4}),
+        *(labelled(pod(f"x/v{n}", 1), **{"quota-name": "vision"}) for n in range(6)),
+        labelled(pod("x/s0", 1), name="speech"),
+    )
+    with cluster.scheduler():
+        cluster.running(*(f"x/v{n}" for n in range(6)), "x/s0")
+        figure(cluster, "top/vision", "runtime", {GPU: "6"})
+        figure(cluster, "top/vision", "request", {GPU: "6"})
+        figure(cluster, "top/speech", "runtime", {GPU: "1"})
+        figure(cluster, "top/research", "request", {GPU: "7"})
+        cluster.shows(OLDER, "top/research", {"status": {"used": {GPU: "7"}}})
+        cluster.shows(OLDER, "top/vision", {"status": {"used": {GPU: "6"}}})
+        assert cluster.evictions() == []
+
+
+def test_what_is_beyond_the_runtime_is_recycled_in_time(cluster: Cluster) -> None:
+    """The design's example: A uses everything, B asks for as much, and each ends with a half."""
+    cluster.nodes(1, gpu=4)
+    cluster.apply(
+        priority_class("low", -1),
+        tree_quota("a/a", {"gpu": 1}, {"gpu": 4}, lend="true"),
+        tree_quota("b/b", {"gpu": 1}, {"gpu": 4}),
+        *(pod(f"a/a{n}", 1, scheduler="koord-scheduler") for n in (1, 2, 3)),
+        pod("a/a0", 1, priorityClassName="low"),
+    )
+    with cluster.scheduler(hierarchy=SOON):
+        cluster.running("a/a0", "a/a1", "a/a2", "a/a3")
+        cluster.apply(*(pod(f"b/b{n}", 1, scheduler="koord-scheduler") for n in (1, 2, 3)))
+        cluster.pending("b/b3", "RuntimeExceeded")
+        cluster.running("b/b1", "b/b2")
+        cluster.gone("a/a0", "a/a3")
+        cluster.told("Pod", "a/a0", "Preempted", "Recycled")
+        figure(cluster, "a/a", "runtime", {GPU: "2"})
+        figure(cluster, "b/b", "runtime", {GPU: "2"})
+        cluster.pending("b/b3", "RuntimeExceeded")
+        cluster.untouched("a/a1", "a/a2", "b/b1", "b/b2")
+        assert cluster.evictions() == ["a/a0", "a/a3"]
+
+
+def test_what_nobody_has_a_right_to_is_lent_until_somebody_asks(cluster: Cluster) -> None:
+    cluster.nodes(1, gpu=4)
+    weight = json.dumps({GPU: 0, "cpu": 1})
+    cluster.apply(
+        tree_quota("a/a", {"gpu": 2}, {"gpu": 4, "cpu": 9}, weight=weight),
+        tree_quota("b/b", {"gpu": 2}, {"gpu": 4, "cpu": 9}),
+        *(pod(f"a/a{n}", 1) for n in (1, 2, 3, 4)),
+    )
+    with cluster.scheduler():
+        cluster.running(*(f"a/a{n}" for n in (1, 2, 3, 4)))
+        figure(cluster, "a/a", "runtime", {GPU: "2", "cpu": "0"})
+        cluster.apply(pod("b/b1", 2))
+        cluster.running("b/b1")
+        cluster.gone("a/a3", "a/a4")
+        cluster.told("Pod", "a/a4", "Preempted", "SurplusReturned", "b/b1")
+        cluster.untouched("a/a1", "a/a2")
+
+
+def test_quotas_that_nobody_wrote_become_objects(cluster: Cluster) -> None:
+    """Pods without a quota are in one of these; both can be edited then."""
+    cluster.nodes(1, gpu=4)
+    cluster.apply(tree_quota("a/a", {"gpu": 1}, {"gpu": 4}, lend="true"), pod("x/p", 2))
+    default = f"{MADE}/koordinator-default-quota"
+    with cluster.scheduler():
+        cluster.running("x/p")
+        cluster.shows(OLDER, f"{MADE}/koordinator-system-quota", {"kind": "ElasticQuota"})
+        cluster.shows(OLDER, default, {"status": {"used": {GPU: "2"}}})
+        cluster.patch(OLDER, default, {"spec": {"max": {GPU: "3"}}})
+        cluster.apply(pod("x/q", 2))
+        cluster.pending("x/q", "QuotaMaxExceeded", "max 3")
+        cluster.shows(OLDER, default, {"spec": {"max": {GPU: "3"}}})
+        cluster.patch(OLDER, default, {"spec": {"max": {GPU: "4"}}})
+        cluster.running("x/q")
+
+
+def test_a_parent_runs_no_pods(cluster: Cluster) -> None:
+    cluster.nodes(1, gpu=4)
+    cluster.apply(
+        tree_quota("top/research", {"gpu": 2}, {"gpu": 4}, is_parent="true"),
+        tree_quota("top/vision", {"gpu": 2}, {"gpu": 4}, parent="research"),
+        labelled(pod("x/p", 1), name="research"),
+        labelled(pod("x/q", 1), name="vision"),
+    )
+    with cluster.scheduler():
+        cluster.pending("x/p", "ParentQuota", "research")
+        cluster.running("x/q")
+        cluster.patch("Pod", "x/p", {"metadata": {"labels": {f"{KOORDINATOR}name": "vision"}}})
+        cluster.running("x/p")
+
+
+def test_an_ancestor_bounds_all_below_it(cluster: Cluster) -> None:
+    cluster.nodes(1, gpu=8)
+    cluster.apply(
+        tree_quota("top/research", {"gpu": 2}, {"gpu": 2}, is_parent="true"),
+        tree_quota("top/vision", {"gpu": 1}, {"gpu": 4}, parent="research"),
+        *(labelled(pod(f"x/p{n}", 1), name="vision") for n in (1, 2, 3)),
+    )
+    with cluster.scheduler():
+        cluster.running("x/p1", "x/p2")
+        cluster.pending("x/p3", "QuotaMaxExceeded", "research")
+        grown = tree_quota("top/research", {"gpu": 2}, {"gpu": 3}, is_parent="true")
+        cluster.apply(grown)
+        cluster.running("x/p3")

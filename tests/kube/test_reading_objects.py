@@ -1,0 +1,301 @@
+"""What is read of a watched cluster: whose pods count, which objects stand, what matters."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from aliquot.dialects.cards import Cards
+from aliquot.dialects.configuration import Configuration, Profile
+from aliquot.dialects.wire import NodeWire, PodWire
+from aliquot.engine.events import (
+    Event,
+    GangSet,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaGone,
+    QuotaSet,
+)
+from aliquot.errors import InputError
+from aliquot.kube.objects import Objects
+from aliquot.kube.pods import Pods
+from aliquot.kube.resource import CUSTOM, NODES, PRIORITY_CLASSES
+from aliquot.kube.terms import Pleas, one_policy, terms
+from aliquot.mirror.mirror import Mirror
+
+QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
+OLDER = CUSTOM["elasticquotas.scheduling.sigs.k8s.io"]
+NOS = CUSTOM["elasticquotas.nos.nebuly.com"]
+GROUPS = CUSTOM["podgroups.scheduling.volcano.sh"]
+Body = dict[str, Any]
+
+
+class Watched:
+    """A mirror that is fed as by watches, and what the engine heard."""
+
+    def __init__(self, cards: Cards | None = None) -> None:
+        self.heard: list[Event] = []
+        self.problems: list[str] = []
+        self.mirror = Mirror(self.heard.append, cards or Cards())
+        self.objects = Objects(self.mirror)
+        self.pods = Pods(
+            self.mirror, {"aliquot"}, lambda _, error: self.problems.append(error.problem)
+        )
+
+    def pod(self, name: str, **said: Any) -> list[Event]:
+        return self._after(lambda: self.pods.put(wire(name, **said)))
+
+    def gone(self, name: str) -> list[Event]:
+        return self._after(lambda: self.pods.gone(f"uid-{name}"))
+
+    def put(self, resource: Any, body: Any) -> list[Event]:
+        def act() -> None:
+            self.objects.put(resource, body)
+            self.objects.settle()
+
+        return self._after(act)
+
+    def drop(self, resource: Any, namespace: str, name: str) -> list[Event]:
+        def act() -> None:
+            self.objects.gone(resource, namespace, name)
+            self.objects.settle()
+
+        return self._after(act)
+
+    def _after(self, act: Any) -> list[Event]:
+        self.heard.clear()
+        act()
+        return list(self.heard)
+
+
+def wire(
+    name: str,
+    *,
+    node: str = "",
+    scheduler: str | None = "aliquot",
+    phase: str = "Pending",
+    cpu: str = "1",
+    **metadata: Any,
+) -> PodWire:
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": "team-a",
+            "uid": f"uid-{name}",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            **metadata,
+        },
+        "spec": {
+            "schedulerName": scheduler,
+            "nodeName": node,
+            "priority": 7,
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
+        },
+        "status": {"phase": phase, "startTime": "2026-01-01T00:00:05Z"},
+    }
+    return msgspec.convert(body, PodWire)
+
+
+def quota(low: int, name: str = "quota", **more: Any) -> Body:
+    about = {"name": name, "namespace": "team-a", "resourceVersion": "1"}
+    return {"metadata": {**about, **more}, "spec": {"min": {"cpu": low}, "max": {"cpu": 10}}}
+
+
+def node(name: str, cpu: str = "8") -> NodeWire:
+    has = {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu}}}
+    return msgspec.convert(has, NodeWire)
+
+
+def test_our_pods_wait_and_everybodys_bound_pods_count() -> None:
+    watched = Watched()
+    (mine,) = watched.pod("mine")
+    assert isinstance(mine, PodSet)
+    assert (mine.pod.node, mine.pod.priority, mine.pod.started) == (None, 7, 0)
+    assert watched.pod("theirs", scheduler="other") == []
+    assert watched.pod("default", scheduler=None) == []
+    (bound,) = watched.pod("theirs", scheduler="other", node="n")
+    assert isinstance(bound, PodSet)
+    assert bound.pod.node == "n"
+    assert bound.pod.started - bound.pod.created == 5_000_000_000
+
+
+def test_nothing_is_told_twice() -> None:
+    watched = Watched()
+    watched.pod("p", node="n")
+    assert watched.pod("p", node="n", resourceVersion="2", phase="Running") == []
+    assert len(watched.pod("p", node="n", cpu="2")) == 1
+
+
+def test_a_pod_that_ends_or_goes_is_gone_once() -> None:
+    watched = Watched()
+    watched.pod("p", node="n")
+    assert watched.pod("p", node="n", phase="Succeeded") == [PodGone("uid-p")]
+    assert watched.pod("p", node="n", phase="Succeeded") == []
+    assert watched.gone("p") == []
+    watched.pod("q", node="n")
+    assert watched.gone("q") == [PodGone("uid-q")]
+    assert watched.mirror.records == {}
+    assert watched.pods.said == {}
+
+
+def test_one_that_had_ended_before_is_remembered_by_its_gang_only() -> None:
+    watched = Watched()
+    group = {"metadata": {"name": "g", "namespace": "team-a"}, "spec": {"minMember": 2}}
+    watched.put(GROUPS, group)
+    named = {"scheduling.k8s.io/group-name": "g"}
+    (told,) = watched.pod("done", node="n", phase="Succeeded", annotations=named)
+    assert isinstance(told, GangSet)
+    assert told.gang.done == (("", 1),)
+    assert watched.pod("loner", node="n", phase="Failed") == []
+    assert set(watched.mirror.records) == {"uid-done"}
+    (told,) = watched.gone("done")
+    assert isinstance(told, GangSet)
+    assert told.gang.done == ()
+
+
+def test_pods_have_a_say_in_the_terms_whether_or_not_they_make_sense() -> None:
+    """Whether one makes sense can depend on the terms: so it must not change them by that."""
+    watched = Watched(Cards(shared=True))
+    asks = {"tensor-fusion.ai/vram-request": "lots"}
+    assert watched.pod("p", annotations=asks) == []
+    assert len(watched.problems) == 1
+    assert watched.pods.sharing == {"uid-p": False}
+    watched.pod("q", labels={"quota.scheduling.koordinator.sh/name": "quota"})
+    assert list(watched.pods.koordinator) == ["uid-q"]
+    watched.pod("p")
+    watched.pod("q")
+    assert not watched.pods.sharing
+    assert not watched.pods.koordinator
+    watched.pod("p", annotations=asks)
+    watched.gone("p")
+    assert not watched.pods.sharing
+
+
+def test_a_pod_that_makes_no_sense_waits_or_holds_what_it_holds() -> None:
+    watched = Watched()
+    torn = {
+        "scheduling.k8s.io/group-name": "one",
+        "scheduling.volcano.sh/group-name": "another",
+    }
+    assert watched.pod("p", annotations=torn) == []
+    assert len(watched.problems) == 1
+    (told,) = watched.pod("p", annotations=torn, node="n")
+    assert isinstance(told, PodSet)
+    assert told.pod.node == "n"
+    assert dict(told.pod.shape.requests)["cpu"] == 1000
+
+
+def test_pods_of_one_template_share_a_shape() -> None:
+    watched = Watched()
+    watched.pod("p")
+    watched.pod("q", node="n")
+    watched.pod("r", cpu="3")
+    shapes = [record.pod.shape for record in watched.mirror.records.values()]
+    assert shapes[0] is shapes[1]
+    assert shapes[2] != shapes[0]
+
+
+def test_our_own_word_coming_back_means_nothing() -> None:
+    watched = Watched()
+    (told,) = watched.put(QUOTAS, quota(4))
+    assert isinstance(told, QuotaSet)
+    written = quota(4, annotations={"quota.scheduling.koordinator.sh/runtime": "{}"})
+    written["status"] = {"used": {"cpu": "3"}}
+    written["metadata"]["resourceVersion"] = "9"
+    assert watched.put(QUOTAS, written) == []
+    kept = watched.mirror.store.objects["ElasticQuota", "team-a", "quota"]
+    assert kept.body["status"] == written["status"], "to be compared with what we would write"
+    assert len(watched.put(QUOTAS, quota(5))) == 1
+
+
+def test_an_object_that_makes_no_sense_leaves_the_last_good_one() -> None:
+    watched = Watched()
+    watched.put(QUOTAS, quota(4))
+    bad = quota(4)
+    bad["spec"]["min"] = {"cpu": "four"}
+    assert watched.put(QUOTAS, bad) == []
+    assert "cpu" in next(iter(watched.objects.broken.values()))
+    assert len(watched.put(QUOTAS, quota(6))) == 1
+    assert watched.objects.broken == {}
+    assert len(watched.drop(QUOTAS, "team-a", "quota")) == 1
+
+
+def test_of_two_of_one_name_one_stands_and_the_other_follows() -> None:
+    watched = Watched()
+    assert len(watched.put(NOS, quota(1))) == 1
+    (told,) = watched.put(QUOTAS, quota(2))
+    assert isinstance(told, QuotaSet)
+    assert told.quota.min == (("cpu", 2000),)
+    assert watched.put(NOS, quota(3)) == []
+    (told,) = watched.drop(QUOTAS, "team-a", "quota")
+    assert isinstance(told, QuotaSet)
+    assert told.quota.min == (("cpu", 3000),)
+    assert isinstance(watched.drop(NOS, "team-a", "quota")[0], QuotaGone)
+    assert watched.drop(NOS, "team-a", "quota") == []
+
+
+def test_a_group_waits_for_its_priority_class() -> None:
+    watched = Watched()
+    spec = {"minMember": 1, "priorityClassName": "high"}
+    group = {"metadata": {"name": "g", "namespace": "team-a"}, "spec": spec}
+    assert watched.put(GROUPS, group) == []
+    told = watched.put(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 9})
+    assert [each.gang.priority for each in told if isinstance(each, GangSet)] == [9]
+
+
+def test_nodes_come_change_and_go() -> None:
+    watched = Watched()
+    (told,) = watched.put(NODES, node("n"))
+    assert isinstance(told, NodeSet)
+    assert watched.put(NODES, node("n")) == []
+    assert len(watched.put(NODES, node("n", "16"))) == 1
+    assert watched.drop(NODES, "", "n") == [NodeGone("n")]
+
+
+def test_a_replay_tells_the_same_to_somebody_new() -> None:
+    watched = Watched()
+    watched.put(QUOTAS, quota(4))
+    watched.put(NODES, node("n"))
+    watched.pod("p", node="n")
+    watched.pod("q")
+    watched.pod("over", node="n", phase="Succeeded")
+    again: list[Event] = []
+    watched.mirror.replay(again.append)
+    kinds = [type(each) for each in again]
+    assert kinds == [QuotaSet, NodeSet, PodSet, PodSet]
+
+
+def manifests(*found: tuple[Any, Body]) -> list[Any]:
+    watched = Watched()
+    for resource, body in found:
+        watched.put(resource, body)
+    return list(watched.mirror.store.objects.values())
+
+
+def test_the_terms_follow_objects_and_pods() -> None:
+    bare = Configuration()
+    assert terms(bare, None, manifests((QUOTAS, quota(1))), Pleas()).policy == "capacity"
+    assert terms(bare, None, manifests((NOS, quota(1))), Pleas()).policy == "fair"
+    assert terms(bare, None, [], Pleas(koordinator=True)).policy == "hierarchy"
+    assert terms(bare, "fair", [], Pleas(koordinator=True)).policy == "fair"
+    queue = (CUSTOM["queues.scheduling.volcano.sh"], {"metadata": {"name": "q"}, "spec": {}})
+    assert terms(bare, None, manifests(queue), Pleas(koordinator=True)).policy == "queues"
+    with pytest.raises(InputError, match="queues and quotas"):
+        terms(bare, None, manifests(queue, (QUOTAS, quota(1))), Pleas())
+    assert terms(bare, "queues", manifests(queue, (QUOTAS, quota(1))), Pleas()).policy == "queues"
+
+
+def test_gpus_are_told_apart_as_soon_as_somebody_shares_them() -> None:
+    assert not terms(Configuration(), None, [], Pleas()).cards.shared
+    shared = terms(Configuration(), None, [], Pleas(sharing=True)).cards
+    assert (shared.shared, shared.compute) == (True, False)
+    assert terms(Configuration(), None, [], Pleas(sharing=True, compute=True)).cards.compute
+
+
+def test_profiles_that_do_not_agree_are_refused() -> None:
+    one_policy(Configuration())
+    torn = [Profile("aliquot", "auto"), Profile("volcano", "queues")]
+    with pytest.raises(InputError, match="volcano: queues"):
+        one_policy(Configuration(profiles=torn))
