@@ -74,6 +74,14 @@ class Child:
         return Usage(ticks / os.sysconf("SC_CLK_TCK"), resident, peak)
 
 
+def machine_cpu() -> float:
+    """Seconds of processor time that everybody on this machine has used since it began."""
+    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    waiting = {3, 4}  # idle, and idle for a disk
+    ticks = sum(int(word) for place, word in enumerate(words[:8]) if place not in waiting)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
 def child(command: Sequence[str], folder: Path) -> Iterator[Child]:
     """Run a command in a folder for as long as the block lasts."""

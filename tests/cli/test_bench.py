@@ -34,6 +34,7 @@ def test_every_figure_of_a_cluster_is_measured(aliquot: Run, tmp_path: Path) -> 
                 ("bound, created before", "pods/s"),
                 ("cores busy with the scheduler", ""),
                 ("cores busy with API server and store", ""),
+                ("cores busy with anything else", ""),
             )
         ),
         *(

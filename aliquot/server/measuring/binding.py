@@ -65,12 +65,15 @@ class Backlog:
     """Cores that the scheduler kept busy meanwhile."""
     server_cores: float
     """The same of the API server and its store."""
+    other_cores: float
+    """The same of everybody else on the machine: what they took away from the measurement."""
 
     def figures(self, on: str) -> Iterator[Figure]:
         """As they are shown."""
         yield Figure("bound, created before", self.bound, "pods/s", on=on)
         yield Figure("cores busy with the scheduler", self.cores, "", on=on)
         yield Figure("cores busy with API server and store", self.server_cores, "", on=on)
+        yield Figure("cores busy with anything else", self.other_cores, "", on=on)
 
 
 async def stream(cluster: Cluster, contender: Contender, count: int) -> Stream:
@@ -110,6 +113,7 @@ async def backlog(cluster: Cluster, contender: Contender, count: int) -> Backlog
     async with witness(cluster.client) as seen, started(contender, cluster) as scheduler:
         await _all_bound(seen, 1, scheduler.child)
         before, server_before = scheduler.child.usage(), cluster.cpu()
+        others_before = cluster.cpu_of_others(scheduler.child)
         if contender.slow:
             await seen.until(count, _SLOW_SECONDS)
         else:
@@ -120,6 +124,7 @@ async def backlog(cluster: Cluster, contender: Contender, count: int) -> Backlog
             bound=(len(times) - 1) / span,
             cores=(scheduler.child.usage().cpu - before.cpu) / span,
             server_cores=(cluster.cpu() - server_before) / span,
+            other_cores=(cluster.cpu_of_others(scheduler.child) - others_before) / span,
         )
 
 

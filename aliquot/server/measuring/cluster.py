@@ -20,6 +20,7 @@ from aliquot.kube import access
 from aliquot.kube.client import Client
 from aliquot.kube.resource import CUSTOM, NAMESPACES, NODES, PODS, Resource
 from aliquot.server import envtest
+from aliquot.server.child import Child, machine_cpu
 from aliquot.server.envtest import Server
 from aliquot.server.measuring import load
 
@@ -61,6 +62,10 @@ class Cluster:
         """Seconds of processor time that the API server and its store have used."""
         store = self.server.etcd
         return self.server.child.usage().cpu + (store.child.usage().cpu if store else 0.0)
+
+    def cpu_of_others(self, scheduler: Child) -> float:
+        """The same of everybody who has no part in the measurement."""
+        return machine_cpu() - self.cpu() - scheduler.usage().cpu - time.process_time()
 
     async def create(
         self, pods: Iterable[Body], acknowledged: dict[str, float] | None = None

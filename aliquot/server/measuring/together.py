@@ -99,8 +99,10 @@ class _Contest:
         ratio = ours.backlog.bound / self.backlog.bound
         yield Figure("bound, created before", ratio, "x", ">= 1", on)
         if self.stream is not None and ours.stream is not None:
-            ratio = ours.stream.bound / self.stream.bound
-            yield Figure("bound as they come", ratio, "x", ">= 1", on)
+            theirs, own = self.stream, ours.stream
+            yield Figure("bound as they come", own.bound / theirs.bound, "x", ">= 1", on)
+            spent = (own.cpu + own.server_cpu) / (theirs.cpu + theirs.server_cpu)
+            yield Figure("CPU for a pod, API server included", spent, "x", on=on)
 
 
 def _contest(contender: Contender, pods: int, nodes: int, say: Progress) -> _Contest:
