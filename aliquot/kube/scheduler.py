@@ -101,7 +101,7 @@ class Scheduler:
         while True:
             await self._wait()
             self._beat()
-            self.view.settle()
+            self._heard = self.view.settle() or self._heard
             if not self.view.ready or not self._leads():
                 self._resign()
             elif self.engine is None:
@@ -187,7 +187,6 @@ class Scheduler:
 
     def _hear(self, event: Event) -> None:
         if self._hands is not None:
-            self._heard = True
             self._hands.hear(event)
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:

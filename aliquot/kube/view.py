@@ -162,11 +162,12 @@ class View:
             await asyncio.sleep(_SOON)
         self.settle()
 
-    def settle(self) -> None:
-        """Take note of all that has come and gone, and tell what follows.
+    def settle(self) -> bool:
+        """Take note of all that has come and gone, and tell what follows; was there anything?
 
         Objects come first, because pods are read in their light.
         """
+        news = bool(self._news or self._pod_news)
         while self._news:
             self._keep(*self._news.popleft())
         self.objects.settle()
@@ -177,6 +178,7 @@ class View:
             else:
                 self.pods.put(found)
         self._reconsider()
+        return news
 
     def _keep(self, resource: Resource, found: Any) -> None:
         if isinstance(found, Name):
