@@ -61,12 +61,15 @@ def job(manifest: Manifest, phases: Mapping[str, int]) -> Body:
 
 
 def _phase(manifest: Manifest, pending: int, running: int, succeeded: int, failed: int) -> str:
-    """How far a Job is. One whose pods have all ended has failed if too few did so well."""
+    """How far a Job is. One whose pods have all ended has failed if too few did so well.
+
+    One that wants no pods yet is not done: it may be scaled up.
+    """
     fewest = jobs.fewest(manifest)
     total = sum(task.replicas for task in jobs.tasks(manifest))
-    if succeeded >= total:
+    if total and succeeded >= total:
         return "Completed"
-    if not pending and not running and succeeded + failed >= total:
+    if total and not pending and not running and succeeded + failed >= total:
         return "Completed" if succeeded >= fewest else "Failed"
     return "Running" if running and running + succeeded >= fewest else "Pending"
 

@@ -102,7 +102,9 @@ def test_a_pod_that_goes_is_replaced_under_its_name() -> None:
 
 def test_a_job_follows_edits() -> None:
     async def story(client: Client) -> None:
-        await client.post(JOBS, gang_job("default/j", task("x", 3), task("y", 1)))
+        await client.post(JOBS, gang_job("default/j", task("x", 0)))
+        await client.until(f"{JOBS}/j", lambda _, job: phase(job) == "Pending")
+        await client.merge(f"{JOBS}/j", {"spec": {"tasks": [task("x", 3), task("y", 1)]}})
         await _count(client, 4)
         _, job = await client.get(f"{JOBS}/j")
         job["spec"]["tasks"] = [task("x", 1), task("z", 1)]

@@ -60,7 +60,8 @@ class VolcanoJobs:
         body = found.read()
         state = (body.get("status") or {}).get("state") or {}
         if state.get("phase") in _FINISHED:
-            return await expire(self._api, kind, body, state["lastTransitionTime"])
+            since = state.get("lastTransitionTime") or body["metadata"]["creationTimestamp"]
+            return await expire(self._api, kind, body, since)
         try:
             manifest = manifest_of(body)
             jobs.fewest(manifest)
