@@ -16,24 +16,31 @@ settings.register_profile("repeatable", derandomize=True)
 if not os.environ.get("ALIQUOT_RANDOM"):
     settings.load_profile("repeatable")
 
-_API = "tests/cluster/api/"
+_SUITES = {"API suite": "tests/cluster/api/", "Stories": "tests/cluster/plane/"}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say plainly which servers the tests of the API ran against, and which were not there."""
+    """Say plainly which servers the tests on servers ran against, and which were not there."""
+    ran = {name: _by_server(terminalreporter, where) for name, where in _SUITES.items()}
+    for name, counts in ran.items():
+        if not counts:
+            continue
+        said = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
+        terminalreporter.write_line(f"{name}: {said}")
+        if binaries.real_server() is None:
+            terminalreporter.write_line(
+                f"{name}: NOT run against a real kube-apiserver: {binaries.NO_REAL_SERVER}"
+            )
+    if ran["API suite"] and binaries.kubectl() is None:
+        terminalreporter.write_line(f"API suite: NOT run with kubectl: {binaries.NO_KUBECTL}")
+
+
+def _by_server(terminalreporter: pytest.TerminalReporter, where: str) -> Counter[str]:
+    """How the tests below a folder went, against which server."""
     counts: Counter[str] = Counter()
     for outcome in ("passed", "failed", "error", "skipped", "xfailed"):
         for report in terminalreporter.stats.get(outcome, []):
-            if report.nodeid.startswith(_API) and (report.when == "call" or outcome != "passed"):
+            if report.nodeid.startswith(where) and (report.when == "call" or outcome != "passed"):
                 server = "real" if "[real" in report.nodeid else "embedded"
                 counts[f"{server} {outcome}"] += 1
-    if not counts:
-        return
-    said = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
-    terminalreporter.write_line(f"API suite: {said}")
-    if binaries.real_server() is None:
-        terminalreporter.write_line(
-            f"API suite: NOT run against a real kube-apiserver: {binaries.NO_REAL_SERVER}"
-        )
-    if binaries.kubectl() is None:
-        terminalreporter.write_line(f"API suite: NOT run with kubectl: {binaries.NO_KUBECTL}")
+    return counts

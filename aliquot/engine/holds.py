@@ -56,14 +56,22 @@ class Holds:
             del self._until[uid]
 
     def _give_up_in_vain(self) -> None:
-        """Whoever waits for somebody who will not go looks for somebody else."""
+        """Whoever waits for somebody who will not go looks for somebody else.
+
+        So do others who counted on it, because a claim has started with what was freed for them.
+        """
         state = self._state
-        for victim in [uid for uid in self._gone_by if uid in state.leaving.overdue]:
+        staying = [uid for uid in self._gone_by if uid in state.pods and uid not in state.leaving]
+        for victim in staying:
             del self._gone_by[victim]
             for uid in self._awaited_by[victim]:
                 if uid in state.ledger.holding:
                     state.give_up_hold(uid)
                     self._until.pop(uid, None)
+        for uid in self._least_first(state.ledger.holding) if staying else ():
+            entry = state.ledger.entries[uid]
+            if entry.stage is Stage.HELD and not (self._will_hold(entry) and self._has_right(uid)):
+                self._give_up(uid)
         known = self._gone_by
         self._awaited_by = {uid: who for uid, who in self._awaited_by.items() if uid in known}
 
@@ -113,18 +121,26 @@ class Holds:
         makes way there makes way for a lesser claim instead: what came free for one was taken by
         the other, and nobody else need go.
         """
-        state, entries = self._state, self._state.ledger.entries
+        entries = self._state.ledger.entries
         nodes = {entries[pod.uid].node for pod in claim.pods}
-        lesser = [uid for uid in held if entries[uid].stage is Stage.HELD]
-        for uid in sorted(lesser, key=lambda uid: state.waiting.claim(uid).key, reverse=True):
+        for uid in self._least_first(uid for uid in held if entries[uid].stage is Stage.HELD):
             entry = entries[uid]
             no_room = entry.node in nodes and not self._will_hold(entry)
-            if entry.stage is Stage.HELD and (no_room or self._has_no_right(uid)):
-                if self._exchange(uid, claim, left):
-                    continue
-                for each in state.waiting.claim(uid).uids():
-                    if each in state.ledger.holding:
-                        state.give_up_hold(each)
+            loses = entry.stage is Stage.HELD and (no_room or not self._has_right(uid))
+            if loses and not self._exchange(uid, claim, left):
+                self._give_up(uid)
+
+    def _least_first(self, held: Iterable[str]) -> list[str]:
+        """The least important claim first."""
+        claim = self._state.waiting.claim
+        return sorted(held, key=lambda uid: claim(uid).key, reverse=True)
+
+    def _give_up(self, uid: str) -> None:
+        """Nothing is held for a claim any longer."""
+        state = self._state
+        for each in state.waiting.claim(uid).uids():
+            if each in state.ledger.holding:
+                state.give_up_hold(each)
 
     def _exchange(self, uid: str, claim: Claim, left: list[str]) -> bool:
         """Hold room for a lesser pod where it was held for this claim, if that will do."""
@@ -135,7 +151,7 @@ class Holds:
             pod = state.pods[uid]
             state.ledger.hold(uid, state.terms.booking(pod, state.tree.home(pod), node))
             entry = state.ledger.entries[uid]
-            if self._will_hold(entry) and not self._has_no_right(uid):
+            if self._will_hold(entry) and self._has_right(uid):
                 left.remove(node)
                 for victim, who in self._awaited_by.items():
                     if set(who) & set(claim.uids()):
@@ -150,10 +166,10 @@ class Holds:
             placement.free_soon(row, leaving)[entry.node] >= 0 for row, _ in entry.booking.room
         )
 
-    def _has_no_right(self, uid: str) -> bool:
-        """Would the gates refuse this held claim even after everybody who leaves has left?"""
+    def _has_right(self, uid: str) -> bool:
+        """Would the gates let this held claim start, once everybody who leaves has left?"""
         claim = self._state.waiting.claim(uid)
         node_class = self.node_class(claim)
         held = [each for each in claim.uids() if each in self._state.ledger.holding]
         with self._state.ledger.lifted(held):
-            return bool(self._policy.rights(self._state, claim, node_class))
+            return not self._policy.rights(self._state, claim, node_class)

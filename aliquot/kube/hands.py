@@ -200,16 +200,13 @@ class Hands:
         self._events.tell(of_pod(pod), "Normal", "Scheduled", what)
 
     def _not_bound(self, pod: Pod, problem: str) -> None:
-        """A clear no: the pod waits again, but not at once.
-
-        Unless it is gone, or has been bound by somebody else: whatever the engine has heard of it
-        meanwhile is newer than our wish.
-        """
+        """A clear no: the pod waits again, but not at once; unless it is bound already, or gone."""
         self._engine.apply(BindFailed(pod.uid))
-        _log.warning("not bound", pod=pod.path, problem=problem)
         record = self._view.mirror.records.get(pod.uid)
-        if record is not None and record.alive and record.pod.node is None:
-            self._let_rest(pod, problem)
+        if record is None or not record.alive or record.pod.node is not None:
+            _log.info("not bound, nor waiting any longer", pod=pod.path, problem=problem)
+            return
+        self._let_rest(pod, problem)
         self._wake()
 
     def _let_rest(self, pod: Pod, problem: str) -> None:

@@ -40,6 +40,7 @@ _PART_OF_TIME = 20
 """After a look around, it rests for so many times as long."""
 _ON_ITS_WAY = 5.0
 """For how many seconds a write that does not show yet is not repeated."""
+_CONFLICT = 409
 _NO_LONGER_THERE = (404, 409, 422)
 
 
@@ -180,11 +181,12 @@ class Operator:
         return True
 
     async def _make_namespace(self, name: str) -> None:
-        made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        """Make a namespace, unless somebody else just has: several objects go to the same one."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         try:
-            await self._client.post(NAMESPACES.path(), made)
+            await self._client.post(NAMESPACES.path(), body)
         except ApiError as error:
-            if error.code != 409:
+            if error.code != _CONFLICT:
                 raise
 
     def _tell_crossings(self) -> None:

@@ -86,6 +86,7 @@ class Scheduler:
         self._heard = False
         self._shown_by = 0.0
         """When statuses are looked at again, even if nothing happens."""
+        self._now = _steady_clock()
         self.view = View(
             *(client, settings.configuration, settings.policy),
             *(self._hear, self._news.set, self._cannot_read),
@@ -115,7 +116,7 @@ class Scheduler:
         """Until there is news, or something is due."""
         seconds = _BEAT
         if self.engine is not None and (due := self.engine.next_deadline()) is not None:
-            seconds = min(max((due - time.time_ns()) / 1e9, _SOON), _BEAT)
+            seconds = min(max((due - self._now()) / 1e9, _SOON), _BEAT)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -141,7 +142,7 @@ class Scheduler:
             *(self.events, self._metrics, self.wake, self._settings.delete_after),
         )
         self._hands.adopt()
-        self.engine = engine
+        self.engine, self._now = engine, _steady_clock()
         _log.info(
             "leading",
             policy=self.view.terms.policy,
@@ -164,7 +165,7 @@ class Scheduler:
         self.view.objects.restate_budgets()
         began = time.perf_counter()
         try:
-            decisions = engine.cycle(time.time_ns())
+            decisions = engine.cycle(self._now())
         except Exception:
             _log.exception("the engine failed, and is made anew")
             self._resign()
@@ -190,10 +191,13 @@ class Scheduler:
             self._hands.hear(event)
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:
-        """A pod makes no sense: say so, and let it wait."""
+        """A pod makes no sense: say so, and let it wait.
+
+        Whoever comes to lead reads all pods anew, so that none is forgotten.
+        """
         about, spec = wire.metadata, wire.spec or PodSpec()
         _log.warning("a pod makes no sense", problem=str(error))
-        if spec.node_name or self.engine is None or self._settings.dry_run:
+        if spec.node_name or not self._leads() or self._settings.dry_run:
             return
         pod = Pod(about.uid or "", about.namespace or "", about.name, Shape(()))
         conditions = wire.status.conditions if wire.status is not None else None
@@ -202,6 +206,15 @@ class Scheduler:
             return
         self._marks.refuse(pod, said, known=False)
         self.events.tell(of_pod(pod), "Warning", "FailedScheduling", said[1])
+
+
+def _steady_clock() -> Callable[[], int]:
+    """A clock that begins with the time of day, and goes on whatever is done to that.
+
+    What is waited for would otherwise be given up, and others asked to go, when a clock is set.
+    """
+    ahead = time.time_ns() - time.monotonic_ns()
+    return lambda: ahead + time.monotonic_ns()
 
 
 def _log_only(decisions: list[Decision]) -> None:

@@ -2,8 +2,8 @@
 
 A write is a promise to the cluster, so nobody makes one who does not lead: the fence is asked
 before each. What has not been sent can be replaced by a newer word about the same thing, and is
-dropped when leadership is lost. What the server does not answer, or puts off, is tried again until
-it does; other refusals are for whoever writes to deal with.
+dropped when leadership is lost. What the server does not answer, puts off, or could not do because
+of somebody else's write is tried again; other refusals are for whoever writes to deal with.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from aliquot.kube.backoff import Calls, pause
 SECONDS = 4.0
 """How long a decision may be under way: less than others wait before they take over."""
 
-_MANY = 429
+_CONFLICT, _MANY = 409, 429
 _WORTH_A_WORD = 3
 _log = structlog.get_logger()
 
@@ -64,6 +64,8 @@ class _Lane:
 
     waiting: deque[Write] = field(default_factory=deque)
     busy: bool = False
+    unwanted: set[str] = field(default_factory=set)
+    """Of what kinds nothing is to be tried again that is under way."""
 
 
 class Writer:
@@ -117,6 +119,8 @@ class Writer:
         """What was to be written about an object is no longer wanted, if it has not been sent."""
         self._put_off.pop((about, word), None)
         lane = self._lanes.get(about)
+        if lane is not None and lane.busy:
+            lane.unwanted.add(word)
         kept = [each for each in lane.waiting if each.word != word] if lane is not None else []
         if lane is not None and len(kept) < len(lane.waiting):
             self._waiting -= len(lane.waiting) - len(kept)
@@ -184,6 +188,7 @@ class Writer:
     def _done(self, about: str) -> None:
         lane = self._lanes[about]
         lane.busy = False
+        lane.unwanted.clear()
         self._go_on(lane, about)
 
     def _go_on(self, lane: _Lane, about: str) -> None:
@@ -202,7 +207,7 @@ class Writer:
             await write.run()
         except (ApiError, UnreachableError) as error:
             result = "refused"
-            if isinstance(error, UnreachableError) or error.code == _MANY or error.code >= 500:
+            if _passes(error):
                 result = "put off"
                 if era == self._era:
                     self._try_again(write, error)
@@ -222,7 +227,8 @@ class Writer:
         write.tries += 1
         key = (write.about, write.word)
         lane = self._lanes.get(write.about)
-        if lane is not None and any(each.word == write.word for each in lane.waiting):
+        newer = {each.word for each in lane.waiting} | lane.unwanted if lane is not None else set()
+        if write.word in newer:
             return
         self._put_off[key] = write
 
@@ -231,3 +237,10 @@ class Writer:
                 self.add(write)
 
         self._calls.after(max(pause(write.tries - 1), asked or 0.0), again)
+
+
+def _passes(error: ApiError | UnreachableError) -> bool:
+    """May the same write be met with another answer, later?"""
+    return (
+        isinstance(error, UnreachableError) or error.code in (_CONFLICT, _MANY) or error.code >= 500
+    )

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 
 import msgspec
@@ -87,9 +87,9 @@ async def lines(store: Store, watch: Watch) -> AsyncIterator[bytes]:
         await _news(window.news(), min(end, marked + _BOOKMARK_SECONDS) - now)
 
 
-async def _news(news: object, seconds: float) -> None:
+async def _news(news: Coroutine[None, None, object], seconds: float) -> None:
     try:
-        await asyncio.wait_for(news, max(seconds, 0.01))  # type: ignore[arg-type]
+        await asyncio.wait_for(news, max(seconds, 0.01))
     except TimeoutError:
         return
 

@@ -6,6 +6,7 @@ too slow falls out of the window, is told so, and lists anew; nobody's slowness 
 
 import asyncio
 from bisect import bisect_right
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -80,9 +81,9 @@ class Window:
             return None
         return self._changes[bisect_right(self._versions, version) :]
 
-    async def news(self) -> None:
-        """Wait until something is appended."""
-        await self._news.wait()
+    def news(self) -> Coroutine[None, None, object]:
+        """Something to wait for: more than there is now, even if it comes before anybody waits."""
+        return self._news.wait()
 
     def _forget(self, count: int) -> None:
         self.floor = self._versions[count - 1]

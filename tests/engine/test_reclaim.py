@@ -6,7 +6,15 @@ from typing import Any
 from aliquot.engine.config import EvictionKnobs, Knobs
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict, Nominate
-from aliquot.engine.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.events import (
+    Event,
+    EvictFailed,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaSet,
+)
 from aliquot.engine.objects import Node, Pod, Quota, Shape
 from tests.engine.gangs import gang
 
@@ -325,3 +333,27 @@ def test_whoever_leaves_first_makes_room_for_either_of_those_who_wait() -> None:
     engine.apply(PodGone(f"a-{held['b-1']}"))
     last = engine.cycle()
     assert (bound(last), evicted(last)) == ({"b-2": held["b-1"]}, [])
+
+
+def test_who_counted_on_somebody_that_stays_looks_for_somebody_else() -> None:
+    """The first claim starts with what was freed for the second, before its own victim has gone.
+
+    That one is then left alone, although now the second needs it to go.
+    """
+    engine = build(node("n1", 4), node("n2", 4), quota("a", 2), quota("b", 4))
+    borrowers = [pod(f"a-{n}", 1, "a", node=f"n{1 + n % 2}") for n in range(6)]
+    for each in (*borrowers, pod("b-0", 3, "b"), pod("b-1", 1, "b")):
+        engine.apply(PodSet(each))
+    victims = {d.pod.name: d for d in engine.cycle() if isinstance(d, Evict)}
+    assert len(victims) == 4
+    home = {d.pod.name: d.pod.node for d in victims.values()}
+    far = [name for name, d in victims.items() if d.claimant and d.claimant.name == "b-0"]
+    late = next(name for name in far if [home[each] for each in far].count(home[name]) == 1)
+    for name in victims.keys() - {late}:
+        engine.apply(PodGone(name))
+    assert set(bound(engine.cycle(1))) == {"b-0"}
+    engine.apply(EvictFailed(late))
+    engine.apply(PodSet(victims[late].pod))
+    assert evicted(engine.cycle(2)) == [late]
+    engine.apply(PodGone(late))
+    assert set(bound(engine.cycle(3))) == {"b-1"}

@@ -118,6 +118,24 @@ def test_what_is_withdrawn_is_not_written() -> None:
     assert play(story).written == ["bind"]
 
 
+def test_what_is_withdrawn_while_it_is_put_off_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writing, "pause", lambda tries: 0.001)
+
+    async def story(desk: Desk) -> None:
+        async def overtaken() -> None:
+            desk.add("pod", "bind")
+            desk.writer.withdraw("pod", "condition")
+            raise ApiError(503, "", "busy")
+
+        desk.add("pod", "condition", first=overtaken)
+        await desk.through()
+        await asyncio.sleep(0.02)
+
+    assert play(story).written == ["bind"]
+
+
 def test_nobody_writes_who_does_not_lead() -> None:
     async def story(desk: Desk) -> None:
         async def lose() -> None:
@@ -131,7 +149,13 @@ def test_nobody_writes_who_does_not_lead() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [UnreachableError("cut", sent=True), ApiError(503, "", "busy"), ApiError(429, "", "")]
+    "error",
+    [
+        UnreachableError("cut", sent=True),
+        ApiError(503, "", "busy"),
+        ApiError(429, "", ""),
+        ApiError(409, "Conflict", ""),
+    ],
 )
 def test_what_is_put_off_is_tried_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "pause", lambda tries: 0.001)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from aliquot.server.running import Settings
+from aliquot.server.window import Window
 from tests.server.client import MAPS, Client, config, served
 
 
@@ -121,3 +122,14 @@ def _tell(story: Any) -> None:
             await story(client)
 
     asyncio.run(run())
+
+
+def test_a_change_that_comes_before_anybody_waits_is_not_slept_through() -> None:
+    async def look() -> None:
+        window = Window(0)
+        news = window.news()
+        window.wake()
+        async with asyncio.timeout(1):
+            await news
+
+    asyncio.run(look())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import urllib3
 import yaml
@@ -40,10 +41,14 @@ class Server:
 
 @contextmanager
 def embedded(folder: Path) -> Iterator[Server]:
-    """`aliquot up` with neither nodes nor a scheduler: the API server alone."""
+    """`aliquot up` with neither nodes nor a scheduler: the API server alone.
+
+    Started again in the same folder, it is where it was before.
+    """
     kubeconfig = folder / "kubeconfig"
+    port = _port_before(kubeconfig) or 0
     kubeconfig.unlink(missing_ok=True)
-    options = ["--no-scheduler", "--nodes", "0", "--port", "0"]
+    options = ["--no-scheduler", "--nodes", "0", "--port", str(port)]
     files = ["--kubeconfig", str(kubeconfig), "--data-dir", str(folder / "data")]
     with _running([sys.executable, "-m", "aliquot", "up", *options, *files], folder) as process:
         _wait(lambda: kubeconfig.exists() and _ready(kubeconfig), process, folder)
@@ -69,10 +74,11 @@ def real(folder: Path, store: str, authorization: str = "AlwaysAllow") -> Iterat
 
     What others may do is a matter of `authorization`: with `RBAC`, what roles say.
     Two plugins of admission are off because they count on controllers: one makes pods wait for
-    service accounts, the other taints new nodes until the node controller has seen them.
+    service accounts, the other taints new nodes until the node controller has seen them. Started
+    again in the same folder, it is where it was before.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (port,) = _free_ports(1)
+    port = _port_before(folder / "kubeconfig") or _free_ports(1)[0]
     key, tokens = folder / "service-accounts.pem", folder / "tokens.csv"
     key.write_bytes(_private_key())
     tokens.write_text(f"{_TOKEN},suite,suite,system:masters\n")
@@ -151,6 +157,15 @@ def _answers(url: str) -> bool:
         return urllib3.request("GET", url, retries=False, timeout=2).status == 200
     except urllib3.exceptions.HTTPError:
         return False
+
+
+def _port_before(kubeconfig: Path) -> int | None:
+    """The port of the server that was last started with this file, if any was."""
+    if not kubeconfig.exists():
+        return None
+    (cluster,) = yaml.safe_load(kubeconfig.read_text())["clusters"]
+    where: str = cluster["cluster"]["server"]
+    return urlsplit(where).port
 
 
 def _free_ports(count: int) -> list[int]:

@@ -130,6 +130,13 @@ class Cluster:
         where = _path(resource(kind), name) + (f"/{part}" if part else "")
         return self.wire.patch(where, change).done()
 
+    def bind(self, name: str, node: str) -> None:
+        """Another scheduler binds a pod."""
+        bare = name.partition("/")[2]
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        about = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": bare}}
+        self.wire.post(f"{_path(PODS, name)}/binding", {**about, "target": target}).done(201)
+
     def finish(self, *names: str, phase: str = "Succeeded") -> None:
         """Pods come to their end."""
         for name in names:
@@ -144,6 +151,18 @@ class Cluster:
     def all(self, kind: str) -> list[Body]:
         """All objects of a kind."""
         found: list[Body] = self.wire.get(resource(kind).path()).done()["items"]
+        return found
+
+    def versions(self) -> dict[str, str]:
+        """The version of everything there is, whatever its kind."""
+        found = {}
+        for each in _RESOURCES:
+            for body in self.wire.get(each.path()).done()["items"]:
+                about = body["metadata"]
+                if each != LEASES or about["namespace"] not in _KEPT_LEASES:
+                    found[f"{each.full_name} {about.get('namespace')}/{about['name']}"] = about[
+                        "resourceVersion"
+                    ]
         return found
 
     def running(self, *names: str, on: str | None = None) -> None:
@@ -228,8 +247,12 @@ class Cluster:
             and each["involvedObject"].get("namespace", "") == namespace
         ]
 
-    def evictions(self) -> list[str]:
-        """Whom anybody was evicted for want of room or right, as the events tell."""
+    def evictions(self, at_least: int = 0) -> list[str]:
+        """Who was evicted, as events tell; they come last, so wait for so many of them."""
+        self.until(lambda: len(self._evicted()) < at_least and f"evicted: {self._evicted()}")
+        return self._evicted()
+
+    def _evicted(self) -> list[str]:
         return sorted(
             f"{each['involvedObject']['namespace']}/{each['involvedObject']['name']}"
             for each in self.all("Event")

@@ -16,7 +16,7 @@ from tests.cluster.plane import accounts
 from tests.cluster.plane.cluster import Cluster
 from tests.cluster.plane.kubelet import Kubelet
 
-_MOST_SHOWN = 20_000
+_MOST_SHOWN = 10_000
 
 
 @pytest.fixture(scope="session")
@@ -64,11 +64,13 @@ def on(server: Server, folder: Path) -> Iterator[Cluster]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Show what the schedulers of a story logged if it fails."""
+    """Show what the schedulers of a story logged if it fails, and what the server said last."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
     cluster = getattr(item, "funcargs", {}).get("cluster")
     if report.when == "call" and report.failed and isinstance(cluster, Cluster):
-        for number, running in enumerate(cluster.started, 1):
-            said = running.log.read_text(errors="replace")[-_MOST_SHOWN:]
-            report.sections.append((f"scheduler {number}", said))
+        logs = {"server": cluster.server.kubeconfig.parent / "log"}
+        logs |= {f"scheduler {n}": each.log for n, each in enumerate(cluster.started, 1)}
+        for name, log in logs.items():
+            said = log.read_text(errors="replace")[-_MOST_SHOWN:]
+            report.sections.append((name, said))

@@ -37,7 +37,8 @@ class Kubelet:
             yield self
         finally:
             self._over.set()
-            self._end_watch()
+            with suppress(ValueError):  # it has ended by itself
+                self._end_watch()
             self._thread.join(5)
 
     @contextmanager

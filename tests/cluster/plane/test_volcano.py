@@ -89,7 +89,7 @@ def test_a_queue_takes_back_what_it_deserves(cluster: Cluster) -> None:
         shares(cluster, {"a": 4})
         cluster.apply(*(member(f"b/b{n}", "q2", 1) for n in (1, 2, 3)))
         shares(cluster, {"a": 2, "b": 2})
-        victims = cluster.evictions()
+        victims = cluster.evictions(2)
         assert len(victims) == 2
         cluster.told("Pod", victims[0], "Preempted", "QueueReclaimed")
         cluster.shows("Queue", "q1", {"status": {"allocated": {GPU: "2"}}})

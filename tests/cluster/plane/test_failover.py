@@ -1,0 +1,106 @@
+"""Replicas that are killed and stopped while pods come: one takes over, and never do two decide.
+
+An independent watcher adds up what is held at every change; every pod is bound once, and a replica
+that slept through the end of its Lease writes nothing when it wakes.
+"""
+
+import asyncio
+import math
+import random
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+from tests.cluster.plane.books import Body
+from tests.cluster.plane.cluster import Cluster
+from tests.cluster.plane.ground import Ground, ground
+from tests.cluster.plane.leader import TIMING
+from tests.cluster.plane.replicas import replicas
+from tests.cluster.plane.worlds import node, pod, quota
+
+_KILLS = 3
+_PATIENCE = 30.0
+_LIVES = 0.2
+_PACE = 0.1
+
+
+def test_leaders_that_are_killed_while_pods_come(cluster: Cluster, tmp_path: Path) -> None:
+    async def story() -> None:
+        dice = random.Random(9)
+        with replicas(cluster.server.kubeconfig, tmp_path) as made:
+            made.start()
+            leader = await made.leader()
+            async with _busy(cluster):
+                for _ in range(_KILLS):
+                    made.start()
+                    await asyncio.sleep(dice.uniform(0.7, 1.5))
+                    made.kill(leader)
+                    killed = time.time()
+                    leader = await made.leader()
+                    print(f"taken over after {leader.told('leads')[-1] - killed:.2f} s")
+
+    asyncio.run(story())
+
+
+def test_a_leader_that_sleeps_beyond_its_lease_writes_nothing_when_it_wakes(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        with replicas(cluster.server.kubeconfig, tmp_path) as made:
+            made.start()
+            leader = await made.leader()
+            made.start()
+            async with _busy(cluster):
+                await asyncio.sleep(1.0)
+                leader.send(signal.SIGSTOP)
+                other = await made.leader(but=leader)
+                woken = time.time()
+                leader.send(signal.SIGCONT)
+                await asyncio.sleep(TIMING.duration)
+            again = min(leader.told("leads", since=woken), default=math.inf)
+            assert [each for each in leader.told("writes", since=woken) if each < again] == []
+            assert other.told("writes", since=woken)
+
+    asyncio.run(story())
+
+
+@asynccontextmanager
+async def _busy(cluster: Cluster) -> AsyncIterator[Ground]:
+    """Pods come all the time, run for a moment, and go; in the end all have run."""
+    async with ground(cluster.server.kubeconfig) as made:
+        await made.lay((node("n-1", cpu=4), node("n-2", cpu=4), quota("team", 4, 6)))
+        over = asyncio.Event()
+        traffic = asyncio.create_task(_traffic(made, over))
+        try:
+            yield made
+            over.set()
+            done, _ = await asyncio.wait((traffic,), timeout=_PATIENCE)
+            assert done, made.waiting()
+            await traffic
+        finally:
+            traffic.cancel()
+        assert made.books.wrong == []
+        await made.clear()
+
+
+async def _traffic(made: Ground, over: asyncio.Event) -> None:
+    """Send pods until it is over, and wait until all of them have had their turn."""
+    dice = random.Random(8)
+    async with asyncio.TaskGroup() as group:
+        for number in count():
+            body = await made.make(pod(f"team/p-{number}", cpu=dice.choice((1, 1, 2))))
+            group.create_task(_run(made, body))
+            await asyncio.sleep(_PACE)
+            if over.is_set():
+                return
+
+
+async def _run(made: Ground, body: Body) -> None:
+    """Let a pod run for a moment once it is bound."""
+    while body["metadata"]["uid"] not in made.books.nodes:
+        await asyncio.sleep(_PACE)
+    await asyncio.sleep(_LIVES)
+    await made.end(body)
