@@ -302,6 +302,19 @@ def test_profiles_that_do_not_agree_are_refused() -> None:
         one_policy(Configuration(profiles=torn))
 
 
+def test_what_is_known_of_gangs_goes_with_their_pods() -> None:
+    watched = Watched()
+    for number in range(3):
+        about = {"scheduling.k8s.io/group-name": f"gang-{number}"}
+        watched.pod(f"p-{number}", node="n", annotations=about)
+        watched.pod(f"p-{number}", node="n", annotations=about, phase="Succeeded")
+    endings, dependents = watched.mirror.gangs._endings, watched.mirror._dependents
+    assert endings.done(("PodGroup", "team-a", "gang-0")) == (("", 1),)
+    for number in range(3):
+        watched.gone(f"p-{number}")
+    assert (endings._count, dependents._tied) == ({}, {})
+
+
 def gpu(free: str, **status: Any) -> Body:
     """A GPU of 40 GiB on a node, with so much left."""
     amounts = {"capacity": {"vram": "40Gi"}, "available": {"vram": free}}
