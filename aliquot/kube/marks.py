@@ -17,8 +17,8 @@ from aliquot.kube.resource import PODS
 from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
 
 _HELPED_BY_NODES = {Reason.NO_NODE_FITS}
-_NO_LONGER_THERE = (404, 409, 422)
-"""The pod is gone, is another one, or has ended: there is nobody to write it on."""
+_NO_LONGER_THERE = (404, 422)
+"""The pod is gone, or is another one: there is nobody to write it on."""
 
 
 def public_reason(reason: Reason) -> str:

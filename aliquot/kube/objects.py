@@ -106,6 +106,7 @@ class Objects:
         objects = self._mirror.store.objects
         found = {each for each in objects if each[0] in ("Node", "GPU")}
         mirror = self._mirror
+        mirror.devices.look_anew()
         mirror.devices.restate(found, mirror.records.values(), mirror.gpu_quotas.defaults)
 
     def _stand(self, key: Key) -> None:

@@ -40,8 +40,10 @@ _PART_OF_TIME = 20
 """After a look around, it rests for so many times as long."""
 _ON_ITS_WAY = 5.0
 """For how many seconds a write that does not show yet is not repeated."""
+_MADE_WITHIN = 30.0
+"""The same for an object that is to be made."""
 _CONFLICT = 409
-_NO_LONGER_THERE = (404, 409, 422)
+_NO_LONGER_THERE = (404, 422)
 
 
 class Operator:
@@ -93,6 +95,12 @@ class Operator:
         self._make_missing()
         self._tell_crossings()
         self._label(engine)
+        self._forget_what_has_come()
+
+    def _forget_what_has_come(self) -> None:
+        """What was sent long ago is shown by now, or is to be sent again."""
+        longest = time.monotonic() - _MADE_WITHIN
+        self._sent = {key: sent for key, sent in self._sent.items() if sent[1] > longest}
 
     def _begin(self, engine: Engine, objects: Iterable[Manifest]) -> None:
         """Go on from what the objects say of before."""
@@ -113,8 +121,9 @@ class Operator:
         resource, body = _RESOURCES[manifest.group, manifest.kind], manifest.body
         about = body.get("metadata") or {}
         status = difference(body.get("status") or {}, wanted.get("status") or {})
-        if status:
-            self._patch(resource, about, "status", {"status": status})
+        ours = {key: value for key, value in status.items() if value is not None}
+        if ours:
+            self._patch(resource, about, "status", {"status": ours})
         annotations = difference(
             about.get("annotations") or {}, wanted["metadata"].get("annotations") or {}
         )
@@ -150,7 +159,7 @@ class Operator:
 
     def _make(self, manifest: Manifest) -> None:
         where, sent = manifest.title, self._sent.get((manifest.title, "made"))
-        if sent is not None and time.monotonic() - sent[1] < _ON_ITS_WAY * 6:
+        if sent is not None and time.monotonic() - sent[1] < _MADE_WITHIN:
             return
         self._sent[where, "made"] = ({}, time.monotonic())
         groups = KEP9_GROUPS if manifest.group in KEP9_GROUPS else (manifest.group,)

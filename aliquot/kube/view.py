@@ -109,7 +109,7 @@ class View:
     def _build(self) -> None:
         """Begin anew, on the terms that hold, with all that is known but pods."""
         special = special_quotas(self.terms.policy)
-        self.mirror = Mirror(self._tell, self.terms.cards, special)
+        self.mirror = Mirror(self._tell, self.terms.cards, special, written_here=True)
         self.objects = Objects(self.mirror)
         self.pods = Pods(self.mirror, self.names, self._unreadable)
         for (resource, _, _), found in self._found.items():

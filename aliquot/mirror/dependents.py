@@ -1,10 +1,13 @@
 """The pods that must be looked at again when something else changes: by what they depend on."""
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from aliquot.dialects.manifest import Key
 from aliquot.mirror.belonging import group_key
 from aliquot.mirror.record import PodRecord
+
+_Key = TypeVar("_Key")
 
 
 class Dependents:
@@ -30,12 +33,20 @@ class Dependents:
         """A pod is no longer known."""
         uid, namespace = record.pod.uid, record.pod.namespace
         if record.asks_for is not None:
-            self.asking.get(record.asks_for, {}).pop(uid, None)
+            _drop(self.asking, record.asks_for, uid)
         for each in (group_key(record.ties, namespace), ("Namespace", "", namespace)):
             if each is not None:
-                self._tied.get(each, {}).pop(uid, None)
+                _drop(self._tied, each, uid)
 
     def of(self, objects: Iterable[Key]) -> Iterator[str]:
         """The pods that depend on any of these objects."""
         found = (uid for each in objects for uid in self._tied.get(each, ()))
         return iter(dict.fromkeys(found))
+
+
+def _drop(known: dict[_Key, dict[str, None]], key: _Key, uid: str) -> None:
+    """Forget a pod, and what nobody depends on any more: gangs come and go for ever."""
+    uids = known.get(key, {})
+    uids.pop(uid, None)
+    if not uids:
+        known.pop(key, None)

@@ -28,8 +28,12 @@ _BEAR_ON_DEVICES = {gpus.KIND, "Node"}
 class Devices:
     """Devices by name."""
 
-    def __init__(self, store: Store, tell: Callable[[Event], None], cards: Cards) -> None:
+    def __init__(
+        self, store: Store, tell: Callable[[Event], None], cards: Cards, written_here: bool
+    ) -> None:
+        """`written_here`: what a GPU has left is our own word coming back, once we know it."""
         self.told: dict[str, Device] = {}
+        self._written_here = written_here
         self._store = store
         self._tell = tell
         self._cards = cards
@@ -49,8 +53,11 @@ class Devices:
         """
         if not self._cards.shared or not {kind for kind, _, _ in touched} & _BEAR_ON_DEVICES:
             return
+        for kind, _, name in touched - self._store.objects.keys():
+            if kind == gpus.KIND:
+                self._outside.pop(name, None)
         came = [self._store.objects[each] for each in sorted(touched & self._store.objects.keys())]
-        given = [each for each in came if each.kind == gpus.KIND]
+        given = [each for each in came if each.kind == gpus.KIND and self._is_news(each)]
         if given:
             asks = asks_by_device(records)
             for manifest in came:
@@ -64,6 +71,13 @@ class Devices:
         for name in before:
             if name not in self.told:
                 self._tell(DeviceGone(name))
+
+    def look_anew(self) -> None:
+        """Forget what others have: the next time, it is whatever pods do not."""
+        self._outside.clear()
+
+    def _is_news(self, manifest: Manifest) -> bool:
+        return not (self._written_here and manifest.name in self._outside)
 
     def _add(self, manifest: Manifest, by_default: Defaults, asks: Asks) -> None:
         """What a pod asks for that came as one that runs."""

@@ -29,10 +29,17 @@ class Endings:
             self._last[path] = after
         if before == after:
             return set()
-        for ending, step in ((before, -1), (after, 1)):
-            if ending is not None:
-                self._count.setdefault(ending[0], Counter())[ending[1:]] += step
+        if after is not None:
+            self._count.setdefault(after[0], Counter())[after[1:]] += 1
+        if before is not None:
+            self._uncount(*before)
         return {ending[0] for ending in (before, after) if ending is not None}
+
+    def _uncount(self, group: Key, task: str, phase: Phase) -> None:
+        count = self._count[group]
+        count[task, phase] -= 1
+        if not any(count.values()):
+            del self._count[group]
 
     def done(self, group: Key) -> tuple[tuple[str, int], ...]:
         """How many pods of each task have ended well."""

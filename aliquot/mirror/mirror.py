@@ -43,7 +43,14 @@ _BEAR_ON_QUOTAS = {*quotas.KINDS, queues.KIND, "Namespace"}
 class Mirror:
     """Objects and pods. What changes is told to `tell`."""
 
-    def __init__(self, tell: Callable[[Event], None], cards: Cards, special: Special = "") -> None:
+    def __init__(
+        self,
+        tell: Callable[[Event], None],
+        cards: Cards,
+        special: Special = "",
+        written_here: bool = False,
+    ) -> None:
+        """`written_here`: statuses are our own word coming back."""
         self.store = Store()
         self.forest = Forest()
         """The quotas as they were last told, with what they mean to each other."""
@@ -51,7 +58,7 @@ class Mirror:
         """Every pod that is known, by uid."""
         self.cards = cards
         self.gangs = Gangs(self.store, tell)
-        self.devices = Devices(self.store, tell, cards)
+        self.devices = Devices(self.store, tell, cards, written_here)
         self.gpu_quotas = GpuQuotas(tell)
         self._weights = Weights(tell)
         self._dependents = Dependents()

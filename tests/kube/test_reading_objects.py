@@ -28,6 +28,7 @@ from aliquot.kube.resource import CUSTOM, NODES, PRIORITY_CLASSES
 from aliquot.kube.terms import Pleas, one_policy, terms
 from aliquot.mirror.mirror import Mirror
 
+GPUS = CUSTOM["gpus.tensor-fusion.ai"]
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 OLDER = CUSTOM["elasticquotas.scheduling.sigs.k8s.io"]
 NOS = CUSTOM["elasticquotas.nos.nebuly.com"]
@@ -42,7 +43,7 @@ class Watched:
     def __init__(self, cards: Cards | None = None) -> None:
         self.heard: list[Event] = []
         self.problems: list[str] = []
-        self.mirror = Mirror(self.heard.append, cards or Cards())
+        self.mirror = Mirror(self.heard.append, cards or Cards(), written_here=True)
         self.objects = Objects(self.mirror)
         self.pods = Pods(
             self.mirror, {"aliquot"}, lambda _, error: self.problems.append(error.problem)
@@ -325,3 +326,46 @@ def test_profiles_that_do_not_agree_are_refused() -> None:
     torn = [Profile("aliquot", "auto"), Profile("volcano", "queues")]
     with pytest.raises(InputError, match="volcano: queues"):
         one_policy(Configuration(profiles=torn))
+
+
+def test_what_is_known_of_gangs_goes_with_their_pods() -> None:
+    watched = Watched()
+    for number in range(3):
+        about = {"scheduling.k8s.io/group-name": f"gang-{number}"}
+        watched.pod(f"p-{number}", node="n", annotations=about)
+        watched.pod(f"p-{number}", node="n", annotations=about, phase="Succeeded")
+    endings, dependents = watched.mirror.gangs._endings, watched.mirror._dependents
+    assert endings.done(("PodGroup", "team-a", "gang-0")) == (("", 1),)
+    for number in range(3):
+        watched.gone(f"p-{number}")
+    assert (endings._count, dependents._tied) == ({}, {})
+
+
+def gpu(free: str, **status: Any) -> Body:
+    """A GPU of 40 GiB on a node, with so much left."""
+    amounts = {"capacity": {"vram": "40Gi"}, "available": {"vram": free}}
+    where = {"nodeSelector": {"kubernetes.io/hostname": "n"}, "phase": "Running"}
+    return {"metadata": {"name": "g"}, "status": {**amounts, **where, **status}}
+
+
+def test_what_a_pod_has_left_of_a_gpu_is_nobody_elses_until_we_have_said_so() -> None:
+    """The pod ends, and the node says so in the GPU before we write what is available."""
+    watched = Watched(Cards(shared=True))
+    watched.put(NODES, node("n"))
+    asks = {"tensor-fusion.ai/vram-request": "20Gi", "tensor-fusion.ai/gpu-ids": "g"}
+    watched.pod("p", node="n", annotations=asks)
+    watched.put(GPUS, gpu("20Gi"))
+    watched.objects.look_at_devices()
+    assert watched.mirror.devices.told["g"].outside.vram == 0
+    watched.pod("p", node="n", phase="Succeeded", annotations=asks)
+    watched.put(GPUS, gpu("20Gi", runningApps=[]))
+    assert watched.mirror.devices.told["g"].outside.vram == 0
+
+
+def test_a_gpu_that_goes_and_comes_back_is_looked_at_anew() -> None:
+    watched = Watched(Cards(shared=True))
+    watched.put(NODES, node("n"))
+    watched.put(GPUS, gpu("40Gi"))
+    watched.drop(GPUS, "", "g")
+    watched.put(GPUS, gpu("30Gi"))
+    assert watched.mirror.devices.told["g"].outside.vram == 10 * 2**30

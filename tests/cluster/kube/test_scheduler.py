@@ -9,7 +9,8 @@ from aliquot.dialects.documents import Body
 from aliquot.kube import access, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.metrics import Metrics
-from aliquot.kube.resource import PODS
+from aliquot.kube.operator import Operator
+from aliquot.kube.resource import CUSTOM, PODS
 from aliquot.kube.scheduler import Scheduler
 from aliquot.kube.writer import Writer
 from aliquot.server import simulated
@@ -19,16 +20,19 @@ SETTINGS = scheduler.Settings(Configuration(profiles=[Profile("aliquot")]))
 
 
 @asynccontextmanager
-async def scheduling(fence: Callable[[], bool]) -> AsyncIterator[tuple[Client, Scheduler]]:
-    """A scheduler that always leads, with a writer that asks this fence."""
+async def scheduling(
+    fence: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[tuple[Client, Scheduler]]:
+    """A scheduler that always leads, and its operator, with a writer that asks this fence."""
     nodes = tuple(simulated.nodes("1x8", simulated.MODEL))
     async with (
         running(Settings(nodes=nodes)) as server,
         Client(access.find(server.kubeconfig, None)) as client,
     ):
-        writer = Writer(fence)
-        made = Scheduler(client, SETTINGS, lambda: True, writer, Metrics(), lambda: None)
-        tasks = [asyncio.create_task(each.run()) for each in (made.view, writer, made)]
+        writer, metrics = Writer(fence), Metrics()
+        made = Scheduler(client, SETTINGS, lambda: True, writer, metrics, lambda: None)
+        operator = Operator(client, writer, made, metrics)
+        tasks = [asyncio.create_task(each.run()) for each in (made.view, writer, made, operator)]
         try:
             yield client, made
         finally:
@@ -43,15 +47,13 @@ def pod(name: str) -> Body:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-async def bound(client: Client, name: str) -> None:
-    """Wait until a pod has a node."""
-
-    async def found() -> Body:
-        body: Body = await client.get(PODS.path("default", name))
-        return body
-
-    async with asyncio.timeout(5):
-        while "nodeName" not in (await found())["spec"]:
+async def shows(client: Client, path: str, wanted: Callable[[Body], bool]) -> Body:
+    """An object, as soon as it is as wanted."""
+    async with asyncio.timeout(10):
+        while True:
+            found: Body = await client.get(path)
+            if wanted(found):
+                return found
             await asyncio.sleep(0.02)
 
 
@@ -65,6 +67,26 @@ def test_what_was_not_written_in_a_moment_without_the_lease_is_decided_again() -
     async def story() -> None:
         async with scheduling(lapses_once) as (client, _):
             await client.post(PODS.path("default"), pod("p"))
-            await bound(client, "p")
+            await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
+
+    asyncio.run(story())
+
+
+def test_what_others_say_of_a_gpu_is_left_as_it_is() -> None:
+    where = CUSTOM["gpus.tensor-fusion.ai"]
+    status = {
+        "capacity": {"tflops": "100", "vram": "40Gi"},
+        "nodeSelector": {"kubernetes.io/hostname": "node-0"},
+        "runningApps": [{"name": "app", "count": 1}],
+    }
+
+    async def story() -> None:
+        async with scheduling() as (client, _):
+            about = {"apiVersion": where.api_version, "kind": "GPU", "metadata": {"name": "g"}}
+            await client.post(where.path(), about)
+            await client.patch(where.path(None, "g", "status"), {"status": status})
+            path = where.path(None, "g")
+            found = await shows(client, path, lambda gpu: "available" in gpu.get("status", {}))
+            assert found["status"]["runningApps"] == status["runningApps"]
 
     asyncio.run(story())
