@@ -37,7 +37,7 @@ _TOGETHER = 0.003
 """How long to wait for more news before deciding, in seconds."""
 _SOON = 0.01
 """How long to wait at least."""
-_SHOWN_EVERY = 30.0
+_SHOWN_EVERY = 10.0
 _BEAT = 1.0
 """How often to look around even if nothing happens."""
 
