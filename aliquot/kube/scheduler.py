@@ -83,6 +83,7 @@ class Scheduler:
         self._hands: Hands | None = None
         self._marks = Marks(client, writer)
         self._failures = 0
+        self._quiet_since: float | None = None
         self._heard = False
         self._shown_by = 0.0
         """When statuses are looked at again, even if nothing happens."""
@@ -102,6 +103,7 @@ class Scheduler:
             await self._wait()
             self._beat()
             self._heard = self.view.settle() or self._heard
+            self._look_who_writes()
             if not self.view.ready or not self._leads():
                 self._resign()
             elif self.engine is None:
@@ -123,16 +125,24 @@ class Scheduler:
                 await asyncio.sleep(_TOGETHER)
         self._news.clear()
 
+    def _look_who_writes(self) -> None:
+        """Note since when nothing can be under way, neither another's nor ours."""
+        if not self._leads() or self.engine is not None:
+            self._quiet_since = None
+        elif self._quiet_since is None and self._writer.idle:
+            self._quiet_since = time.monotonic()
+
     async def _take_over(self) -> None:
         """Make an engine from what the cluster holds, now that nobody else writes.
 
         What the last holder wrote, or we did before, must be among that: so nothing of ours is
-        under way, and pods are read anew.
+        under way, and pods are read anew, unless they have been since.
         """
         self._writer.drop_all()
         await self._writer.drained()
         began = time.perf_counter()
-        await self.view.refresh()
+        if self._quiet_since is None or self.view.read_since < self._quiet_since:
+            await self.view.refresh()
         if not self._leads() or not self.view.ready:
             return
         engine = Engine(self.view.terms.policy, knobs(self._settings.configuration))

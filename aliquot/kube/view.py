@@ -7,6 +7,7 @@ mirror takes the place of the old one, and pods are listed anew. What comes is k
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -89,6 +90,8 @@ class View:
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
         """Has everything been read, on the terms that hold?"""
+        self.read_since = 0.0
+        """When pods were last begun to be read: whatever was written before is known."""
         self._client = client
         self._configuration = configuration
         self._policy = policy
@@ -141,6 +144,7 @@ class View:
         self._complete[PODS].clear()
         self._pod_news = deque()
         self._build()
+        self.read_since = time.monotonic()
         self._watching = self._group.create_task(self._reflect(PODS, PodWire).run())
         await self._complete[PODS].wait()
         self.settle()
@@ -157,6 +161,7 @@ class View:
         lists = reflector.lists
         self._watching.cancel()
         reflector.list_again()
+        self.read_since = time.monotonic()
         self._watching = self._group.create_task(reflector.run())
         while not self.ready or (reflector is self.reflectors[PODS] and reflector.lists == lists):
             await asyncio.sleep(_SOON)
