@@ -83,6 +83,8 @@ class Scheduler:
         self._hands: Hands | None = None
         self._marks = Marks(client, writer)
         self._failures = 0
+        self._broken = False
+        """Has the engine failed?"""
         self._heard = False
         self._shown_by = 0.0
         """When statuses are looked at again, even if nothing happens."""
@@ -106,6 +108,8 @@ class Scheduler:
                 self._resign()
             elif self.engine is None:
                 await self._take_over()
+            elif self._broken:
+                await self._begin_anew()
             elif self._writer.lapsed:
                 self._resign()  # it led no longer for a moment, and what was to be written is lost
                 self.wake()
@@ -129,10 +133,15 @@ class Scheduler:
         What the last holder wrote, or we did before, must be among that: so nothing of ours is
         under way, and pods are read anew.
         """
-        self._writer.drop_all()
-        await self._writer.drained()
         began = time.perf_counter()
-        await self.view.refresh()
+        async with asyncio.TaskGroup() as group:
+            beating = group.create_task(self._go_on_beating())
+            self._writer.drop_all()
+            while not self._writer.idle:
+                self._writer.drop_all()
+                await asyncio.sleep(_SOON)
+            await self.view.refresh()
+            beating.cancel()
         if not self._leads() or not self.view.ready:
             return
         engine = Engine(self.view.terms.policy, knobs(self._settings.configuration))
@@ -151,7 +160,14 @@ class Scheduler:
         )
         await self._decide(engine)
 
+    async def _go_on_beating(self) -> None:
+        """It may take long until everything is read, but nothing hangs."""
+        while True:
+            self._beat()
+            await asyncio.sleep(_BEAT)
+
     def _resign(self) -> None:
+        self._broken = False
         if self.engine is not None:
             _log.info("decides no longer")
             self.engine = None
@@ -168,10 +184,7 @@ class Scheduler:
             decisions = engine.cycle(self._now())
         except Exception:
             _log.exception("the engine failed, and is made anew")
-            self._resign()
-            self._failures += 1
-            await asyncio.sleep(pause(self._failures))
-            self.wake()
+            await self._begin_anew()
             return
         self._failures = 0
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
@@ -185,10 +198,22 @@ class Scheduler:
             self._heard, self._shown_by = False, time.monotonic() + _SHOWN_EVERY
             self.decided.set()
 
+    async def _begin_anew(self) -> None:
+        """The engine has failed: make another, but not at once."""
+        self._resign()
+        self._failures += 1
+        await asyncio.sleep(pause(self._failures))
+        self.wake()
+
     def _hear(self, event: Event) -> None:
-        if self._hands is not None:
-            self._heard = True
+        if self._hands is None or self._broken:
+            return
+        self._heard = True
+        try:
             self._hands.hear(event)
+        except Exception:
+            _log.exception("the engine failed, and is made anew")
+            self._broken = True
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:
         """A pod makes no sense: say so, and let it wait.
