@@ -145,9 +145,13 @@ class Holds:
     def _exchange(self, uid: str, claim: Claim, left: list[str]) -> bool:
         """Hold room for a lesser pod where it was held for this claim, if that will do."""
         state = self._state
-        if state.waiting.claim(uid).uids() != (uid,):
+        waiting = state.waiting.claim(uid)
+        if waiting.uids() != (uid,):
             return False
+        may_run = state.placement.open_nodes(waiting.asks[0])
         for node in left:
+            if not may_run[state.nodes.slots[node]]:
+                continue
             pod = state.pods[uid]
             state.ledger.hold(uid, state.terms.booking(pod, state.tree.home(pod), node))
             entry = state.ledger.entries[uid]

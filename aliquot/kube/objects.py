@@ -35,7 +35,8 @@ from aliquot.mirror.mirror import Mirror
 _PLACE = "cluster"
 _OURS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
 """The kinds whose status nobody but us writes, so that nothing follows from it."""
-_BEAR_ON_TERMS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
+BEAR_ON_TERMS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
+"""The kinds that decide on what terms the cluster is shared."""
 _RANKS = {group: rank for rank, group in enumerate((VOLCANO_GROUP, *KEP9_GROUPS, *NOS_GROUPS))}
 _log = structlog.get_logger()
 
@@ -128,7 +129,7 @@ class Objects:
 
     def _change(self, key: Key) -> None:
         self._changed.append(key)
-        self.stirred = self.stirred or key[0] in _BEAR_ON_TERMS
+        self.stirred = self.stirred or key[0] in BEAR_ON_TERMS
 
     def _read(self, resource: Resource, found: Any) -> Manifest | None:
         try:

@@ -94,6 +94,7 @@ async def control_plane(reach: Callable[[], Access], settings: Settings) -> Asyn
             try:
                 yield plane
             finally:
+                await plane.writer.stop()  # whoever leads next must see all that was written
                 for task in tasks:
                     task.cancel()
 

@@ -84,6 +84,8 @@ class Scheduler:
         self._marks = Marks(client, writer)
         self._failures = 0
         self._quiet_since: float | None = None
+        self._broken = False
+        """Has the engine failed?"""
         self._heard = False
         self._shown_by = 0.0
         """When statuses are looked at again, even if nothing happens."""
@@ -108,6 +110,8 @@ class Scheduler:
                 self._resign()
             elif self.engine is None:
                 await self._take_over()
+            elif self._broken:
+                await self._begin_anew()
             elif self._writer.lapsed:
                 self._resign()  # it led no longer for a moment, and what was to be written is lost
                 self.wake()
@@ -138,11 +142,16 @@ class Scheduler:
         What the last holder wrote, or we did before, must be among that: so nothing of ours is
         under way, and pods are read anew, unless they have been since.
         """
-        self._writer.drop_all()
-        await self._writer.drained()
         began = time.perf_counter()
-        if self._quiet_since is None or self.view.read_since < self._quiet_since:
-            await self.view.refresh()
+        async with asyncio.TaskGroup() as group:
+            beating = group.create_task(self._go_on_beating())
+            self._writer.drop_all()
+            while not self._writer.idle:
+                self._writer.drop_all()
+                await asyncio.sleep(_SOON)
+            if self._quiet_since is None or self.view.read_since < self._quiet_since:
+                await self.view.refresh()
+            beating.cancel()
         if not self._leads() or not self.view.ready:
             return
         engine = Engine(self.view.terms.policy, knobs(self._settings.configuration))
@@ -161,7 +170,14 @@ class Scheduler:
         )
         await self._decide(engine)
 
+    async def _go_on_beating(self) -> None:
+        """It may take long until everything is read, but nothing hangs."""
+        while True:
+            self._beat()
+            await asyncio.sleep(_BEAT)
+
     def _resign(self) -> None:
+        self._broken = False
         if self.engine is not None:
             _log.info("decides no longer")
             self.engine = None
@@ -178,10 +194,7 @@ class Scheduler:
             decisions = engine.cycle(self._now())
         except Exception:
             _log.exception("the engine failed, and is made anew")
-            self._resign()
-            self._failures += 1
-            await asyncio.sleep(pause(self._failures))
-            self.wake()
+            await self._begin_anew()
             return
         self._failures = 0
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
@@ -195,9 +208,21 @@ class Scheduler:
             self._heard, self._shown_by = False, time.monotonic() + _SHOWN_EVERY
             self.decided.set()
 
+    async def _begin_anew(self) -> None:
+        """The engine has failed: make another, but not at once."""
+        self._resign()
+        self._failures += 1
+        await asyncio.sleep(pause(self._failures))
+        self.wake()
+
     def _hear(self, event: Event) -> None:
-        if self._hands is not None:
+        if self._hands is None or self._broken:
+            return
+        try:
             self._hands.hear(event)
+        except Exception:
+            _log.exception("the engine failed, and is made anew")
+            self._broken = True
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:
         """A pod makes no sense: say so, and let it wait.

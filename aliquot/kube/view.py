@@ -23,7 +23,7 @@ from aliquot.engine.events import Event
 from aliquot.errors import InputError
 from aliquot.kube.client import Client
 from aliquot.kube.known import Name
-from aliquot.kube.objects import Objects, manifest_of, name_of, shape_of
+from aliquot.kube.objects import BEAR_ON_TERMS, Objects, manifest_of, name_of, shape_of
 from aliquot.kube.pods import Pods, Unreadable
 from aliquot.kube.reflector import Reflector
 from aliquot.kube.resource import (
@@ -220,6 +220,8 @@ class View:
 
     def _manifests(self) -> Iterable[Manifest]:
         for (resource, _, _), found in self._found.items():
+            if resource.kind not in BEAR_ON_TERMS:
+                continue
             try:
                 manifest = manifest_of(resource, found)
             except InputError:

@@ -11,6 +11,7 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -146,6 +147,15 @@ class Writer:
             for _ in range(self._at_once):
                 group.create_task(self._work())
 
+    async def stop(self) -> None:
+        """Begin nothing more, and wait for what is under way, as long as a decision may take."""
+        self._fence = _never
+        self.drop_all()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SECONDS):
+                while self._under_way:
+                    await asyncio.sleep(0.005)
+
     async def drained(self) -> None:
         """Wait until everything is written."""
         while not self.idle:
@@ -237,6 +247,10 @@ class Writer:
                 self.add(write)
 
         self._calls.after(max(pause(write.tries - 1), asked or 0.0), again)
+
+
+def _never() -> bool:
+    return False
 
 
 def _passes(error: ApiError | UnreachableError) -> bool:

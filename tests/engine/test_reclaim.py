@@ -15,7 +15,7 @@ from aliquot.engine.events import (
     PodSet,
     QuotaSet,
 )
-from aliquot.engine.objects import Node, Pod, Quota, Shape
+from aliquot.engine.objects import Node, Pod, Quota, Shape, Where
 from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"
@@ -357,3 +357,20 @@ def test_who_counted_on_somebody_that_stays_looks_for_somebody_else() -> None:
     assert evicted(engine.cycle(2)) == [late]
     engine.apply(PodGone(late))
     assert set(bound(engine.cycle(3))) == {"b-1"}
+
+
+def test_no_room_is_held_for_a_pod_where_it_may_not_run() -> None:
+    """What its victim left, another took; what was held for that one is of no use to it."""
+    engine = build(quota("a", 0), quota("b", 4))
+    for name in ("n1", "n2"):
+        labels = (("name", name),)
+        engine.apply(NodeSet(Node(name, ((GPU, 2), ("pods", 100)), labels=labels)))
+        engine.apply(PodSet(pod(f"a-{name}", 2, "a", node=name)))
+    engine.apply(PodSet(pod("anywhere", 2, "b", created=5)))
+    picky = pod("picky", 2, "b", created=6)
+    here = replace(picky.shape, where=Where(selector=(("name", "n2"),)))
+    engine.apply(PodSet(replace(picky, shape=here)))
+    assert evicted(engine.cycle()) == ["a-n1", "a-n2"]
+    engine.apply(PodGone("a-n2"))
+    assert bound(engine.cycle()) == {"anywhere": "n2"}
+    assert engine.state.ledger.entries["picky"].booking.node != "n1"

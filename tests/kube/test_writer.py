@@ -265,3 +265,21 @@ def test_it_is_remembered_that_something_was_not_allowed() -> None:
         assert not desk.writer.lapsed
 
     assert play(story).written == []
+
+
+def test_whoever_stops_waits_for_what_is_under_way_and_begins_nothing() -> None:
+    async def story(desk: Desk) -> None:
+        async def slow() -> None:
+            desk.add("other", "late", Urgency.DECISION)
+            await asyncio.sleep(0.05)
+
+        desk.add("pod", "bind", Urgency.DECISION, first=slow)
+        task = asyncio.create_task(desk.writer.run())
+        await asyncio.sleep(0.01)
+        await desk.writer.stop()
+        assert desk.written == ["bind"]
+        desk.add("pod", "event", Urgency.EVENT)
+        await asyncio.sleep(0.01)
+        task.cancel()
+
+    assert play(story).written == ["bind"]

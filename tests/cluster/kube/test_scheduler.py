@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.documents import Body
+from aliquot.engine.events import Event
 from aliquot.kube import access, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.metrics import Metrics
@@ -66,6 +67,21 @@ def test_what_was_not_written_in_a_moment_without_the_lease_is_decided_again() -
 
     async def story() -> None:
         async with scheduling(lapses_once) as (client, _):
+            await client.post(PODS.path("default"), pod("p"))
+            await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
+
+    asyncio.run(story())
+
+
+def test_an_engine_that_cannot_take_note_of_something_is_made_anew() -> None:
+    def fail(event: Event) -> None:
+        raise RuntimeError("a defect")
+
+    async def story() -> None:
+        async with scheduling() as (client, made):
+            while made.engine is None:
+                await asyncio.sleep(0.01)
+            made.engine.state.apply = fail  # type: ignore[method-assign]
             await client.post(PODS.path("default"), pod("p"))
             await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
 
