@@ -23,8 +23,9 @@ types: .venv/ready-dev
 layers: .venv/ready-dev
 	$(BIN)/lint-imports
 
+# One more than there are cores: many tests wait for servers.
 unit: .venv/ready-dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 bench: .venv/ready
 	$(BIN)/aliquot bench all

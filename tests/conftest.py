@@ -16,7 +16,11 @@ settings.register_profile("repeatable", derandomize=True)
 if not os.environ.get("ALIQUOT_RANDOM"):
     settings.load_profile("repeatable")
 
-_SUITES = {"API suite": "tests/cluster/api/", "Stories": "tests/cluster/plane/"}
+_SUITES = {
+    "API suite": "tests/cluster/api/",
+    "Client and webhook": "tests/cluster/kube/",
+    "Control plane": "tests/cluster/plane/",
+}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
