@@ -112,6 +112,10 @@ class UnreachableError(AliquotError):
         super().__init__(_short(message))
 
 
+class ProcessError(AliquotError):
+    """A process that we started did not come up, or ended while it was needed."""
+
+
 def _short(text: str) -> str:
     """A message quotes the input, which may go on for megabytes."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

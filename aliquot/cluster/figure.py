@@ -13,6 +13,8 @@ class Figure:
     unit: str
     budget: str = ""
     """A bound, such as `>= 20,000`; empty if there is none."""
+    on: str = ""
+    """What it was measured on, where one run has several such things."""
 
     @property
     def met(self) -> bool | None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from aliquot.dialects import jobs
 from aliquot.dialects.documents import Body
+from aliquot.dialects.gang_pods import in_group, in_job, templates
 from aliquot.dialects.manifest import Manifest, owner_reference
 from aliquot.dialects.pods import Manners
-from aliquot.dialects.volcano import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
 from aliquot.dialects.wire import GangJobWire, WorkloadSpec, WorkloadWire
 
 
@@ -72,12 +72,12 @@ class Workload:
 
     def differs(self, manifest: Manifest) -> bool:
         """Would pods of this manifest look different?"""
-        before, after = _templates(self.manifest), _templates(manifest)
+        before, after = templates(self.manifest), templates(manifest)
         return any(before[task] != after[task] for task in before if task in after)
 
     def node_name(self, task: str) -> str | None:
         """The node that a template pins its pods to, if it does."""
-        spec = _templates(self.manifest)[task].get("spec") or {}
+        spec = templates(self.manifest)[task].get("spec") or {}
         return spec.get("nodeName") or None
 
     def new_name(self) -> str:
@@ -87,7 +87,7 @@ class Workload:
 
     def pod_body(self, name: str, task: str) -> Body:
         """The next pod of a task, as an object."""
-        template = _templates(self.manifest)[task]
+        template = templates(self.manifest)[task]
         metadata = {
             **(template.get("metadata") or {}),
             "name": name,
@@ -95,33 +95,8 @@ class Workload:
             "ownerReferences": [owner_reference(self.manifest)],
         }
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-        return self._in_its_gang(body, task) if self.group else body
-
-    def _in_its_gang(self, body: Body, task: str) -> Body:
-        """The same, with what Volcano adds to pods of a group, and more of it in its Jobs."""
-        metadata = body["metadata"]
-        if not isinstance(self.manifest.content, GangJobWire):
-            written = metadata.get("annotations") or {}
-            metadata["annotations"] = {GROUP_ANNOTATIONS[0]: self.group, **written}
+        if not self.group:
             return body
-        job, queue = self.manifest.name, jobs.queue(self.manifest)
-        annotations = {GROUP_ANNOTATIONS[0]: self.group, QUEUE: queue, TASK: task, JOB: job}
-        for word, ours in (
-            ("annotations", annotations),
-            ("labels", {JOB: job, JOB_QUEUE: queue, TASK: task}),
-        ):
-            metadata[word] = {**(metadata.get(word) or {}), **ours}
-        named = jobs.spec(self.manifest).priority_class_name
-        spec = body["spec"]
-        if named and not spec.get("priorityClassName") and spec.get("priority") is None:
-            body["spec"] = {**spec, "priorityClassName": named}
-        return body
-
-
-def _templates(manifest: Manifest) -> dict[str, Body]:
-    """The templates of an owner, as they are written, by task."""
-    spec = manifest.body["spec"]
-    if not isinstance(manifest.content, GangJobWire):
-        return {"": spec["template"]}
-    named = zip(jobs.tasks(manifest), spec["tasks"], strict=True)
-    return {task.name: written["template"] for task, written in named}
+        if isinstance(self.manifest.content, GangJobWire):
+            return in_job(body, self.manifest, task, self.group)
+        return in_group(body, self.group)

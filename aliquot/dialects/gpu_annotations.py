@@ -68,7 +68,7 @@ class Wish:
 def asks(metadata: Metadata) -> bool:
     """Does a pod ask for GPUs by annotation?"""
     written = metadata.annotations or {}
-    return any(PREFIX + key in written for key in _ASKING)
+    return bool(written) and any(PREFIX + key in written for key in _ASKING)
 
 
 def asks_for_compute(metadata: Metadata) -> bool:

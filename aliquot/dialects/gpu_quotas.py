@@ -48,6 +48,18 @@ def quota(manifest: Manifest) -> GpuQuota:
     )
 
 
+def is_written(manifest: Manifest) -> bool:
+    """Does it say anything?"""
+    read = manifest.content
+    return isinstance(read, GpuQuotaWire) and read.spec is not None
+
+
+def nothing(manifest: Manifest, problem: str) -> GpuQuota:
+    """A quota that lets nobody have anything, because nobody can tell what it should be."""
+    none = Bound(0, 0)
+    return GpuQuota(manifest.namespace, manifest.name, none, none, workers=0, problem=problem)
+
+
 def defaults(manifest: Manifest) -> Defaults:
     """What its pods ask for where they do not say."""
     each = single(manifest)

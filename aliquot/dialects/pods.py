@@ -40,11 +40,12 @@ def pod(
     cards: Cards,
     defaults: Defaults = NO_DEFAULTS,
     known: Shape | None = None,
+    started: int = 0,
 ) -> Pod:
     """A pod by itself; its quota and its gang, other objects decide.
 
     `defaults` is what it asks for of GPUs where it does not say. Who has read the same words before
-    passes the shape that is `known` for them.
+    passes the shape that is `known` for them. No room is held for one that has its node.
     """
     said, doing = spec(manifest), status(manifest)
     metadata = manifest.metadata
@@ -58,11 +59,12 @@ def pod(
         priority=priority,
         created=created,
         node=said.node_name or None,
-        nominated=doing.nominated_node_name or None,
+        nominated=(not said.node_name and doing.nominated_node_name) or None,
         gated=bool(said.scheduling_gates),
         terminating=metadata.deletion_timestamp is not None,
         preempts=preempts,
         preemptible=koordinator.is_preemptible(labels) and volcano.is_preemptable(metadata),
+        started=started,
         labels=tuple(sorted(labels.items())),
         task=volcano.ties(metadata, manifest).task,
         devices=devices(manifest, cards),

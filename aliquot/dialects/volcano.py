@@ -23,6 +23,8 @@ PREEMPTABLE = "volcano.sh/preemptable"
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 MIN_RESOURCES = "scheduling.volcano.sh/group-min-resources"
 
+_TYING_ANNOTATIONS = {*GROUP_ANNOTATIONS, QUEUE, TASK}
+_TYING_LABELS = {*GROUP_LABELS, JOB_QUEUE}
 _YES = {"1", "t", "T", "TRUE", "true", "True"}
 
 
@@ -43,7 +45,10 @@ NO_TIES = Ties()
 
 def ties(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Ties:
     """What the metadata of a pod say; two words that differ are refused."""
-    if not metadata.annotations and not metadata.labels:
+    # Most pods have none of these keys, and are read again with every change.
+    if _TYING_ANNOTATIONS.isdisjoint(metadata.annotations or ()) and _TYING_LABELS.isdisjoint(
+        metadata.labels or ()
+    ):
         return NO_TIES
     gang, gang_field = word(
         [
@@ -61,6 +66,8 @@ def queue_named(
     metadata: Metadata, manifest: Manifest, field: str = "metadata"
 ) -> tuple[str | None, str]:
     """The queue that metadata name, if they do, and where."""
+    if QUEUE not in (metadata.annotations or ()) and JOB_QUEUE not in (metadata.labels or ()):
+        return None, ""
     places = [
         (metadata.annotations, f"{field}.annotations", QUEUE),
         (metadata.labels, f"{field}.labels", JOB_QUEUE),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import structlog
 
-from aliquot.engine.columns import Columns, Vector
+from aliquot.engine.columns import Columns
 from aliquot.engine.cycle import Engine
 from aliquot.engine.ledger import Stage
 from aliquot.engine.quantity import LIMIT
@@ -27,6 +27,8 @@ _log = structlog.get_logger()
 _PERIOD = 30.0
 _PART_OF_TIME = 100
 _MOST_TOLD = 20
+_AT_ONCE = 2000
+"""How many pods are looked at without a pause."""
 _WORDS = ("wanted", "held", "used", "taken")
 
 
@@ -43,44 +45,61 @@ class Audit:
         while True:
             await asyncio.sleep(period)
             engine = self._scheduler.engine
-            if engine is None:
-                continue
-            began = time.perf_counter()
-            found = list(violations(engine, self._scheduler.view.mirror))
-            for each in found[:_MOST_TOLD]:
-                _log.error("the ledger is not what the cluster says", violation=each)
-            self._metrics.invariant_violations.set(len(found))
-            self._health.invariants(*found)
-            await asyncio.sleep(_PART_OF_TIME * (time.perf_counter() - began))
+            if engine is not None:
+                began = time.perf_counter()
+                await self._look(engine)
+                await asyncio.sleep(_PART_OF_TIME * (time.perf_counter() - began))
+
+    async def _look(self, engine: Engine) -> None:
+        """Look at everything, with pauses in which others go on."""
+        found: list[str] = []
+        for number, violation in enumerate(violations(engine, self._scheduler.view.mirror)):
+            if violation:
+                found.append(violation)
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+                if engine is not self._scheduler.engine:
+                    return
+        for each in found[:_MOST_TOLD]:
+            _log.error("the ledger is not what the cluster says", violation=each)
+        self._metrics.invariant_violations.set(len(found))
+        self._health.invariants(*found)
 
 
 def violations(engine: Engine, mirror: Mirror) -> Iterator[str]:
-    """What is wrong, a sentence each."""
-    fresh = Engine(engine.policy, engine.state.knobs)
-    mirror.replay(fresh.apply)
-    ours, theirs = _bound(engine.state), _bound(fresh.state)
-    for uid in ours.keys() | theirs.keys():
-        if ours.get(uid) != theirs.get(uid):
-            path = mirror.records[uid].pod.path if uid in mirror.records else uid
-            yield f"pod {path} is booked with {ours.get(uid)}, the cluster says {theirs.get(uid)}"
-    ledger = engine.state.ledger
+    """What is wrong, a sentence each; an empty one for each pod that is as it should be.
+
+    What is looked at in one step is of one moment, so whoever asks may pause between two.
+    """
+    state = engine.state
+    for uid in list(mirror.records.keys() | state.ledger.entries.keys()):
+        yield _of_pod(uid, state, mirror)
+    ledger = state.ledger
     columns = (ledger.wanted, ledger.held, ledger.used, ledger.taken)
-    for word, column, sums in zip(_WORDS, columns, ledger.fold(), strict=True):
-        yield from _compare(engine.state, word, column, sums)
+    yield from [
+        each
+        for word, column, sums in zip(_WORDS, columns, ledger.fold(), strict=True)
+        for each in _compare(state, word, column, sums)
+    ]
 
 
-def _bound(state: State) -> dict[str, object]:
-    """Every pod that the cluster shows as bound: its node and quota, and what it takes there."""
-    names = state.resources.names
-
-    def named(vector: Vector) -> dict[str, int]:
-        return {names[row]: amount for row, amount in vector}
-
-    return {
-        uid: (each.booking.node, each.booking.quota, named(each.booking.room))
-        for uid, each in state.ledger.entries.items()
-        if each.stage is Stage.COMMITTED
-    }
+def _of_pod(uid: str, state: State, mirror: Mirror) -> str:
+    """Is a pod booked where the cluster shows it, as it asks, in the quota it belongs to?"""
+    record, entry = mirror.records.get(uid), state.ledger.entries.get(uid)
+    committed = entry is not None and entry.stage is Stage.COMMITTED
+    bound = record is not None and record.alive and record.pod.node is not None
+    if not bound:
+        return f"pod {uid} is booked, and does not run" if committed else ""
+    assert record is not None
+    pod, ask = record.pod, state.placement.ask(record.pod.shape)
+    if entry is None or not committed:
+        return f"pod {pod.path} runs on {pod.node}, and is not booked"
+    node = state.nodes.known.get(pod.node or "")
+    charge = ask.charge(node.node_class if node is not None else None)
+    should = (state.tree.home(pod), charge, pod.node, ask.room)
+    if entry.booking[:4] != should:
+        return f"pod {pod.path} is booked as {entry.booking[:4]}, and should be as {should}"
+    return ""
 
 
 def _compare(

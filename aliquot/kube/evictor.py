@@ -58,7 +58,7 @@ class Evictor:
             if error.code == _MANY or error.code >= 500:
                 raise
             if error.code == _CONFLICT and await self._is_there(decision):
-                raise  # it was changed just then
+                raise  # somebody else was writing at the same moment
             if error.code not in (_GONE, _CONFLICT):
                 self._failed(decision, error.message)
                 return

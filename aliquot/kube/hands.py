@@ -2,8 +2,7 @@
 
 Binding and evicting are asked for at once. Room is only said to be held for a pod when all who make
 way for it have been asked to go: should we end in between, whoever takes over finds either a pod
-that waits as before, or one whose room is on its way. A pod whose binding is refused rests for a
-while, longer each time, so that it cannot keep others from starting.
+that waits as before, or one whose room is on its way.
 """
 
 import time
@@ -17,18 +16,17 @@ from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
 from aliquot.engine.events import BindFailed, Event, EvictFailed, NodeSet, PodGone, PodSet
 from aliquot.engine.objects import Pod
 from aliquot.engine.reasons import Reason
-from aliquot.kube.backoff import Calls, pause
 from aliquot.kube.binder import Binder
 from aliquot.kube.client import Client
 from aliquot.kube.events import Events, of_pod
 from aliquot.kube.evictor import Evictor
 from aliquot.kube.marks import Marks, refusal_of
 from aliquot.kube.metrics import Metrics
+from aliquot.kube.resting import Resting
 from aliquot.kube.view import View
 from aliquot.kube.writer import Writer
 
 BINDING_FAILED = "BindingFailed"
-_FIRST_REST, _LONGEST_REST = 1.0, 300.0
 _NO_EVENT = {Reason.SCHEDULING_GATED, Reason.WAITING_FOR_VICTIMS}
 """Reasons that are no failure: somebody wants it so, or it is about to start."""
 _log = structlog.get_logger()
@@ -64,7 +62,6 @@ class Hands:
         self._events = events
         self._metrics = metrics
         self._wake = wake
-        self._calls = Calls()
         self._marks = Marks(client, writer)
         self._binder = Binder(client, writer, self._bound, self._not_bound)
         self._evictor = Evictor(
@@ -73,9 +70,7 @@ class Hands:
         )
         self._errands: dict[str, _Errand] = {}
         """What is being prepared, by the uids of those who are asked to go."""
-        self._failures: dict[str, int] = {}
-        """How often the binding of a pod has been refused in a row."""
-        self._resting: set[str] = set()
+        self._resting = Resting(self._rested)
         self._nominated: dict[str, str] = {}
         """The pods of which the cluster says, or is about to, that room is held for them; where."""
         self._lost: dict[str, str] = {}
@@ -87,12 +82,13 @@ class Hands:
         Where room is held is the engine's own knowledge; the cluster only repeats it.
         """
         if isinstance(event, PodSet):
-            if event.pod.node is None and event.pod.uid in self._resting:
+            record = self._view.mirror.records.get(event.pod.uid)
+            if self._resting.keeps(event.pod, record.ties.gang if record is not None else None):
                 return
             if event.pod.nominated is not None:
                 event = PodSet(replace(event.pod, nominated=None))
         if isinstance(event, PodGone):
-            self._failures.pop(event.uid, None)
+            self._resting.gone(event.uid)
             self._lost.pop(event.uid, None)
         self._engine.apply(event)
         if isinstance(event, NodeSet) and self._lost:
@@ -124,7 +120,7 @@ class Hands:
 
     def stop(self) -> None:
         """Leave everything as it is."""
-        self._calls.stop()
+        self._resting.stop()
 
     def _evict(self, decision: Evict, errand: _Errand) -> None:
         if decision.reason is Reason.NODE_LOST:
@@ -190,7 +186,7 @@ class Hands:
 
     def _bound(self, decision: Bind) -> None:
         pod = decision.pod
-        self._failures.pop(pod.uid, None)
+        self._resting.bound(pod.uid)
         said = self._view.pods.said.get(pod.uid)
         if said is not None:
             self._metrics.pod_wait.observe(max(time.time() - said.created / 1e9, 0.0))
@@ -200,21 +196,21 @@ class Hands:
         self._events.tell(of_pod(pod), "Normal", "Scheduled", what)
 
     def _not_bound(self, pod: Pod, problem: str) -> None:
-        """A clear no: the pod waits again, but not at once; unless it is bound already, or gone."""
+        """A clear no: the pod waits again, but not at once.
+
+        Unless it is gone, or has been bound by somebody else: whatever the engine has heard of it
+        meanwhile is newer than our wish.
+        """
         self._engine.apply(BindFailed(pod.uid))
+        _log.warning("not bound", pod=pod.path, problem=problem)
         record = self._view.mirror.records.get(pod.uid)
-        if record is None or not record.alive or record.pod.node is not None:
-            _log.info("not bound, nor waiting any longer", pod=pod.path, problem=problem)
-            return
-        self._let_rest(pod, problem)
+        if record is not None and record.alive and record.pod.node is None:
+            self._let_rest(pod, problem)
         self._wake()
 
     def _let_rest(self, pod: Pod, problem: str) -> None:
-        tries = self._failures.get(pod.uid, 0)
-        self._failures[pod.uid] = tries + 1
-        self._resting.add(pod.uid)
         self._engine.apply(PodGone(pod.uid))
-        seconds = pause(tries, _FIRST_REST, _LONGEST_REST)
+        seconds = self._resting.refuse(pod.uid)
         message = f"binding was refused: {problem}; tried again in {seconds:.0f} s"
         self._events.tell(of_pod(pod), "Warning", "FailedScheduling", message)
         said = self._view.pods.said.get(pod.uid)
@@ -222,10 +218,8 @@ class Hands:
             self._marks.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
         if said is not None and said.nominated is not None:
             self._marks.nominate(pod, None)
-        self._calls.after(seconds, lambda: self._rested(pod.uid))
 
     def _rested(self, uid: str) -> None:
-        self._resting.discard(uid)
         record = self._view.mirror.records.get(uid)
         if record is not None and record.alive and record.pod.node is None:
             self.hear(PodSet(record.pod))

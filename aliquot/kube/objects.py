@@ -6,6 +6,7 @@ object that makes no sense leaves the last good one in force. Two groups can hav
 kind and name; one of them stands, the other waits for it to go.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -13,6 +14,8 @@ import structlog
 from aliquot.dialects import budgets
 from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.gangs import KIND as POD_GROUP
+from aliquot.dialects.gpu_quotas import KIND as GPU_QUOTA
+from aliquot.dialects.gpu_wire import GpuQuotaWire
 from aliquot.dialects.manifest import (
     KEP9_GROUPS,
     NOS_GROUPS,
@@ -24,15 +27,15 @@ from aliquot.dialects.manifest import (
 from aliquot.dialects.quota_status import FIGURES
 from aliquot.dialects.quotas import KINDS as QUOTA_KINDS
 from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import NodeWire
+from aliquot.dialects.wire import Metadata, NodeWire
 from aliquot.errors import InputError
 from aliquot.kube.resource import NODES, Resource
 from aliquot.mirror.mirror import Mirror
 
 _PLACE = "cluster"
-_OURS = {*QUOTA_KINDS, POD_GROUP, "GPUResourceQuota"}
+_OURS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
 """The kinds whose status nobody but us writes, so that nothing follows from it."""
-BEAR_ON_TERMS = {*QUOTA_KINDS, "Queue", "Node", "GPU", "GPUResourceQuota"}
+BEAR_ON_TERMS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
 """The kinds that decide on what terms the cluster is shared."""
 _RANKS = {group: rank for rank, group in enumerate((VOLCANO_GROUP, *KEP9_GROUPS, *NOS_GROUPS))}
 _log = structlog.get_logger()
@@ -136,6 +139,7 @@ class Objects:
         except InputError as error:
             where = (resource.group, (resource.kind, *name_of(found)))
             self._unread[where] = (resource, found)
+            self._leave_in_force(resource, found, error)
             if self.broken.get(where) != str(error):
                 self.broken[where] = str(error)
                 _log.warning("left as it was, because it makes no sense", problem=str(error))
@@ -144,7 +148,31 @@ class Objects:
             self._forget(manifest.group, manifest.key)
         return manifest
 
+    def _leave_in_force(self, resource: Resource, found: Any, error: InputError) -> None:
+        """Keep the last good object; what the cluster shows of it is what is written now.
+
+        A quota on GPUs that never made sense lets nobody have any: it is not to be got around by
+        writing nonsense into it.
+        """
+        key = (resource.kind, *name_of(found))
+        good = self._rivals.get(key, {}).get(resource.group)
+        if good is None and resource.kind == GPU_QUOTA:
+            content = GpuQuotaWire(metadata=Metadata(name=key[2], namespace=key[1]))
+            good = Manifest(resource.kind, resource.group, key[1], key[2], _PLACE, content, {})
+        if good is None or isinstance(found, NodeWire):
+            return
+        kept = replace(good, body=_body(resource, found))
+        self._rivals.setdefault(key, {})[resource.group] = kept
+        if resource.kind == GPU_QUOTA:
+            self._mirror.gpu_quotas.problems[key[1:]] = f"{error.field}: {error.problem}"
+            self._change(key)
+        standing = self._mirror.store.objects.get(key)
+        if standing is None or standing.group == resource.group:
+            self._mirror.store.put(kept)
+
     def _forget(self, group: str, key: Key) -> None:
+        if key[0] == GPU_QUOTA:
+            self._mirror.gpu_quotas.problems.pop(key[1:], None)
         self.broken.pop((group, key), None)
         self._unread.pop((group, key), None)
 
@@ -166,8 +194,12 @@ def manifest_of(resource: Resource, found: Any) -> Manifest | None:
     """An object as it is read; None if it has no part here."""
     if isinstance(found, NodeWire):
         return Manifest("Node", "", "", found.metadata.name, _PLACE, found, {})
-    body = {**found, "kind": resource.kind, "apiVersion": resource.api_version}
-    return read(Document(_PLACE, body))
+    return read(Document(_PLACE, _body(resource, found)))
+
+
+def _body(resource: Resource, found: Body) -> Body:
+    """An object as it would be alone; in a list it does not say what it is."""
+    return {**found, "kind": resource.kind, "apiVersion": resource.api_version}
 
 
 def _matter(manifest: Manifest) -> object:

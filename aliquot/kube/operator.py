@@ -24,6 +24,7 @@ from aliquot.kube.events import About, Kind
 from aliquot.kube.marks import Marks
 from aliquot.kube.metrics import Metrics
 from aliquot.kube.patches import difference
+from aliquot.kube.reasons import Reasons
 from aliquot.kube.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.kube.scheduler import Scheduler
 from aliquot.kube.standing import Standing
@@ -57,6 +58,7 @@ class Operator:
         self._scheduler = scheduler
         self._metrics = metrics
         self._marks = Marks(client, writer)
+        self._reasons = Reasons(self._marks)
         self._conditions = Conditions()
         self._engine: Engine | None = None
         self._sent: dict[tuple[str, str], tuple[Body, float]] = {}
@@ -95,6 +97,7 @@ class Operator:
         self._make_missing()
         self._tell_crossings()
         self._label(engine)
+        self._reasons.look(engine, self._scheduler.view)
         self._forget_what_has_come()
 
     def _forget_what_has_come(self) -> None:

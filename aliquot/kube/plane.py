@@ -64,11 +64,9 @@ class Plane:
         return self.election is None or self.election.holds()
 
     async def follow(self) -> None:
-        """Keep health and metrics up to date."""
+        """Keep the metrics up to date."""
         view, restarts = self.scheduler.view, dict[str, int]()
         while True:
-            if view.ready:
-                self.health.met(_CAUGHT_UP)
             self.metrics.leader.set(self.leads())
             self.metrics.writes_waiting.set(self.writer.waiting)
             for resource, reflector in view.reflectors.items():
@@ -146,7 +144,7 @@ def _work(
     """What the main loop does."""
     made = plane.scheduler
     yield side.failed()
-    yield _filled(made)
+    yield _filled(plane)
     yield made.view.run()
     yield plane.writer.run()
     yield made.run()
@@ -156,11 +154,12 @@ def _work(
     yield Audit(made, plane.metrics, plane.health).run(settings.audit_seconds)
 
 
-async def _filled(made: Scheduler) -> None:
-    """Keep the garbage collector out until everything has been read."""
+async def _filled(plane: Plane) -> None:
+    """Keep the garbage collector out until everything has been read; then say that it has."""
     with filling():
-        while not made.view.ready:
+        while not plane.scheduler.view.ready:
             await asyncio.sleep(0.05)
+    plane.health.met(_CAUGHT_UP)
 
 
 def _always() -> bool:

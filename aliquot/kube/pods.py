@@ -6,7 +6,7 @@ found again by their words. Nothing here decides or writes.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -136,13 +136,15 @@ class Pods:
         old = mirror.records.get(uid)
         defaults = old.defaults if old else mirror.gpu_quotas.defaults(manifest.namespace)
         shape = None if mirror.cards.shared else self._shape(spec, status, manifest)
-        pod = pods.pod(manifest, uid, manners, created, mirror.cards, defaults, shape)
-        if pod.node is not None:
+        started = 0
+        if spec.node_name:
             started = timestamp(status.start_time, _PLACE, "startTime") or created
-            pod = replace(pod, started=started, nominated=None)
+        asked = (mirror.cards, defaults, shape, started)
+        pod = pods.pod(manifest, uid, manners, created, *asked)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)
-        record.asks_for = koordinator.quota_named(manifest)
+        if uid in self.koordinator:
+            record.asks_for = koordinator.quota_named(manifest)
         record.ties, record.priority = volcano.ties(wire.metadata, manifest), pod.priority
         self.said[uid] = _said(wire, created)
         return record

@@ -37,7 +37,7 @@ _TOGETHER = 0.003
 """How long to wait for more news before deciding, in seconds."""
 _SOON = 0.01
 """How long to wait at least."""
-_SHOWN_EVERY = 30.0
+_SHOWN_EVERY = 10.0
 _BEAT = 1.0
 """How often to look around even if nothing happens."""
 
@@ -83,6 +83,7 @@ class Scheduler:
         self._hands: Hands | None = None
         self._marks = Marks(client, writer)
         self._failures = 0
+        self._quiet_since: float | None = None
         self._broken = False
         """Has the engine failed?"""
         self._heard = False
@@ -103,7 +104,8 @@ class Scheduler:
         while True:
             await self._wait()
             self._beat()
-            self.view.settle()
+            self._heard = self.view.settle() or self._heard
+            self._look_who_writes()
             if not self.view.ready or not self._leads():
                 self._resign()
             elif self.engine is None:
@@ -127,11 +129,18 @@ class Scheduler:
                 await asyncio.sleep(_TOGETHER)
         self._news.clear()
 
+    def _look_who_writes(self) -> None:
+        """Note since when nothing can be under way, neither another's nor ours."""
+        if not self._leads() or self.engine is not None:
+            self._quiet_since = None
+        elif self._quiet_since is None and self._writer.idle:
+            self._quiet_since = time.monotonic()
+
     async def _take_over(self) -> None:
         """Make an engine from what the cluster holds, now that nobody else writes.
 
         What the last holder wrote, or we did before, must be among that: so nothing of ours is
-        under way, and pods are read anew.
+        under way, and pods are read anew, unless they have been since.
         """
         began = time.perf_counter()
         async with asyncio.TaskGroup() as group:
@@ -140,7 +149,8 @@ class Scheduler:
             while not self._writer.idle:
                 self._writer.drop_all()
                 await asyncio.sleep(_SOON)
-            await self.view.refresh()
+            if self._quiet_since is None or self.view.read_since < self._quiet_since:
+                await self.view.refresh()
             beating.cancel()
         if not self._leads() or not self.view.ready:
             return
@@ -208,7 +218,6 @@ class Scheduler:
     def _hear(self, event: Event) -> None:
         if self._hands is None or self._broken:
             return
-        self._heard = True
         try:
             self._hands.hear(event)
         except Exception:

@@ -7,6 +7,7 @@ mirror takes the place of the old one, and pods are listed anew. What comes is k
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -89,6 +90,8 @@ class View:
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
         """Has everything been read, on the terms that hold?"""
+        self.read_since = 0.0
+        """When pods were last begun to be read: whatever was written before is known."""
         self._client = client
         self._configuration = configuration
         self._policy = policy
@@ -141,6 +144,7 @@ class View:
         self._complete[PODS].clear()
         self._pod_news = deque()
         self._build()
+        self.read_since = time.monotonic()
         self._watching = self._group.create_task(self._reflect(PODS, PodWire).run())
         await self._complete[PODS].wait()
         self.settle()
@@ -157,16 +161,18 @@ class View:
         lists = reflector.lists
         self._watching.cancel()
         reflector.list_again()
+        self.read_since = time.monotonic()
         self._watching = self._group.create_task(reflector.run())
         while not self.ready or (reflector is self.reflectors[PODS] and reflector.lists == lists):
             await asyncio.sleep(_SOON)
         self.settle()
 
-    def settle(self) -> None:
-        """Take note of all that has come and gone, and tell what follows.
+    def settle(self) -> bool:
+        """Take note of all that has come and gone, and tell what follows; was there anything?
 
         Objects come first, because pods are read in their light.
         """
+        news = bool(self._news or self._pod_news)
         while self._news:
             self._keep(*self._news.popleft())
         self.objects.settle()
@@ -177,6 +183,7 @@ class View:
             else:
                 self.pods.put(found)
         self._reconsider()
+        return news
 
     def _keep(self, resource: Resource, found: Any) -> None:
         if isinstance(found, Name):

@@ -121,6 +121,8 @@ class Mirror:
         quota = self.forest.asked_for(record.asks_for, pod.namespace, record.priority, queue)
         gang = self.gangs.told.get(f"{pod.namespace}/{record.ties.gang}")
         if gang is None:
+            if (pod.quota, pod.gang, pod.priority) == (quota, None, record.priority):
+                return pod  # as most are: a copy of each would be a tenth of reading it
             return replace(pod, quota=quota, gang=None, priority=record.priority)
         whole = record.priority if gang.priority is None else gang.priority
         return replace(pod, quota=quota, gang=gang.name, priority=max(record.priority, whole))

@@ -46,21 +46,32 @@ def group(manifest: Manifest, gang: Gang, summary: GangSummary) -> Body:
 
 def job(manifest: Manifest, phases: Mapping[str, int]) -> Body:
     """A Job says how many of its pods are in which phase, and what that makes of it."""
-    pending, running, succeeded = (
-        phases.get(phase, 0) for phase in ("Pending", "Running", "Succeeded")
-    )
-    fewest = jobs.fewest(manifest)
-    phase = "Running" if running > 0 and fewest <= running + succeeded else "Pending"
-    if succeeded >= sum(task.replicas for task in jobs.tasks(manifest)):
-        phase = "Completed"
+    words = ("Pending", "Running", "Succeeded", "Failed")
+    pending, running, succeeded, failed = (phases.get(word, 0) for word in words)
     status = {
-        "state": {"phase": phase},
-        "minAvailable": fewest,
+        "state": {"phase": _phase(manifest, pending, running, succeeded, failed)},
+        "minAvailable": jobs.fewest(manifest),
         "pending": pending,
         "running": running,
         "succeeded": succeeded,
     }
+    if failed or "failed" in (manifest.body.get("status") or {}):
+        status["failed"] = failed
     return _with_status(manifest, status)
+
+
+def _phase(manifest: Manifest, pending: int, running: int, succeeded: int, failed: int) -> str:
+    """How far a Job is. One whose pods have all ended has failed if too few did so well.
+
+    One that wants no pods yet is not done: it may be scaled up.
+    """
+    fewest = jobs.fewest(manifest)
+    total = sum(task.replicas for task in jobs.tasks(manifest))
+    if total and succeeded >= total:
+        return "Completed"
+    if total and not pending and not running and succeeded + failed >= total:
+        return "Completed" if succeeded >= fewest else "Failed"
+    return "Running" if running and running + succeeded >= fewest else "Pending"
 
 
 def _conditions(summary: GangSummary) -> list[Body]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+from aliquot.dialects.documents import Body
 from aliquot.server.credentials import Credentials, write_private
 
 _NAME = "aliquot"
@@ -13,14 +14,17 @@ _NAME = "aliquot"
 def write(file: Path, url: str, credentials: Credentials) -> None:
     """Write a kubeconfig with one cluster, one user and one context."""
     authority = base64.b64encode(credentials.authority.read_bytes()).decode()
-    body = {
+    said = body({"server": url, "certificate-authority-data": authority}, credentials.token)
+    write_private(file, yaml.safe_dump(said, sort_keys=False).encode())
+
+
+def body(cluster: Body, token: str) -> Body:
+    """What it says of one cluster and one user, who has a token."""
+    return {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [
-            {"name": _NAME, "cluster": {"server": url, "certificate-authority-data": authority}}
-        ],
-        "users": [{"name": _NAME, "user": {"token": credentials.token}}],
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": {"token": token}}],
         "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
         "current-context": _NAME,
     }
-    write_private(file, yaml.safe_dump(body, sort_keys=False).encode())

@@ -98,3 +98,19 @@ def test_phases_of_a_job() -> None:
     }
     assert status_of_job(job, Running=1, Succeeded=1, Pending=1)["state"] == {"phase": "Running"}
     assert status_of_job(job, Succeeded=3)["state"] == {"phase": "Completed"}
+
+
+def test_a_job_has_failed_when_all_have_ended_and_too_few_of_them_well() -> None:
+    job = gang_job("a/j", task("master", 1), task("worker", 2), minAvailable=2)
+    enough = status_of_job(job, Succeeded=2, Failed=1)
+    assert (enough["state"], enough["failed"]) == ({"phase": "Completed"}, 1)
+    assert status_of_job(job, Succeeded=1, Failed=2)["state"] == {"phase": "Failed"}
+    for phase in ("Pending", "Running"):
+        found = status_of_job(job, Succeeded=1, Failed=2, **{phase: 1})
+        assert found["state"]["phase"] == phase
+    told = {**job, "status": {"failed": 2}}
+    assert status_of_job(told, Succeeded=1)["failed"] == 0
+
+
+def test_a_job_without_pods_is_not_done() -> None:
+    assert status_of_job(gang_job("a/j", task("x", 0)))["state"] == {"phase": "Pending"}

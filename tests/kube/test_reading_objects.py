@@ -11,6 +11,8 @@ from aliquot.dialects.wire import NodeWire, PodWire
 from aliquot.engine.events import (
     Event,
     GangSet,
+    GpuQuotaGone,
+    GpuQuotaSet,
     NodeGone,
     NodeSet,
     PodGone,
@@ -18,6 +20,7 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
+from aliquot.engine.gpu_objects import Bound
 from aliquot.errors import InputError
 from aliquot.kube.objects import Objects
 from aliquot.kube.pods import Pods
@@ -29,6 +32,7 @@ GPUS = CUSTOM["gpus.tensor-fusion.ai"]
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 OLDER = CUSTOM["elasticquotas.scheduling.sigs.k8s.io"]
 NOS = CUSTOM["elasticquotas.nos.nebuly.com"]
+GPU_QUOTAS = CUSTOM["gpuresourcequotas.tensor-fusion.ai"]
 GROUPS = CUSTOM["podgroups.scheduling.volcano.sh"]
 Body = dict[str, Any]
 
@@ -218,9 +222,31 @@ def test_an_object_that_makes_no_sense_leaves_the_last_good_one() -> None:
     bad["spec"]["min"] = {"cpu": "four"}
     assert watched.put(QUOTAS, bad) == []
     assert "cpu" in next(iter(watched.objects.broken.values()))
+    kept = watched.mirror.store.objects["ElasticQuota", "team-a", "quota"]
+    assert kept.body["spec"] == bad["spec"], "as the cluster shows it, for statuses to be compared"
     assert len(watched.put(QUOTAS, quota(6))) == 1
     assert watched.objects.broken == {}
     assert len(watched.drop(QUOTAS, "team-a", "quota")) == 1
+
+
+def test_a_gpu_quota_that_never_made_sense_lets_nobody_have_any() -> None:
+    watched = Watched()
+    bad = {"metadata": {"name": "q", "namespace": "team-a"}}
+    nonsense = {**bad, "spec": {"total": {"requests": {"tflops": "many"}}}}
+    (told,) = watched.put(GPU_QUOTAS, nonsense)
+    assert isinstance(told, GpuQuotaSet)
+    assert (told.quota.workers, told.quota.requests) == (0, Bound(0, 0))
+    assert "tflops" in told.quota.problem
+    assert watched.put(GPU_QUOTAS, {**nonsense, "status": {"used": {}}}) == []
+    (told,) = watched.put(GPU_QUOTAS, {**bad, "spec": {"total": {"requests": {"tflops": "9"}}}})
+    assert isinstance(told, GpuQuotaSet)
+    assert (told.quota.requests.tflops, told.quota.problem) == (9000, "")
+    (told,) = watched.put(GPU_QUOTAS, nonsense)
+    assert isinstance(told, GpuQuotaSet)
+    assert told.quota.requests.tflops == 9000, "the last good one"
+    assert told.quota.problem
+    assert watched.drop(GPU_QUOTAS, "team-a", "q") == [GpuQuotaGone("team-a")]
+    assert watched.mirror.gpu_quotas.problems == {}
 
 
 def test_of_two_of_one_name_one_stands_and_the_other_follows() -> None:

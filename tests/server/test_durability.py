@@ -2,19 +2,15 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
-import time
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import aiohttp
-import pytest
-import yaml
 
-from tests.server.client import MAPS, Client, config, speaking
+from tests.server.client import MAPS, Client, config
+from tests.server.process import reaching, started
 
 _ROUNDS = 3
+_BARE = ("--no-scheduler", "--nodes", "0")
 
 
 def test_acknowledged_writes_survive_being_killed(tmp_path: Path) -> None:
@@ -22,7 +18,7 @@ def test_acknowledged_writes_survive_being_killed(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_is_a_clean_end(tmp_path: Path) -> None:
-    server = _start(tmp_path)
+    server = started(tmp_path, *_BARE)
     server.send_signal(signal.SIGINT)
     assert server.wait(timeout=10) == 0
     assert (tmp_path / "kubeconfig").stat().st_mode & 0o777 == 0o600
@@ -33,9 +29,9 @@ async def _story(folder: Path) -> None:
     gone: set[str] = set()
     highest = 0
     for round_ in range(_ROUNDS):
-        server = _start(folder)
+        server = started(folder, *_BARE)
         try:
-            async with _client(folder) as client:
+            async with reaching(folder) as client:
                 _, found = await client.get(MAPS)
                 there = {
                     each["metadata"]["name"]: int(each["metadata"]["resourceVersion"])
@@ -73,23 +69,3 @@ async def _write(client: Client, prefix: str, kept: dict[str, int], gone: set[st
                 gone.add(name)
         except (aiohttp.ClientError, OSError):
             return
-
-
-def _start(folder: Path) -> subprocess.Popen[bytes]:
-    (folder / "kubeconfig").unlink(missing_ok=True)
-    command = [sys.executable, "-m", "aliquot", "up", "--no-scheduler", "--nodes", "0"]
-    server = subprocess.Popen(
-        [*command, "--data-dir", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    for _ in range(200):
-        if (folder / "kubeconfig").exists():
-            return server
-        time.sleep(0.05)
-    server.kill()
-    pytest.fail("the server does not start")
-
-
-def _client(folder: Path) -> AbstractAsyncContextManager[Client]:
-    written = yaml.safe_load((folder / "kubeconfig").read_text())
-    url = written["clusters"][0]["cluster"]["server"]
-    return speaking(url, folder / "ca.crt", written["users"][0]["user"]["token"])

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Iterable
 
 from aliquot.dialects.documents import Body
+from aliquot.dialects.gang_pods import in_group
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
+from aliquot.server.controllers.pod_groups import PodGroups
 from aliquot.server.controllers.pods import worth
 from aliquot.server.options import DeleteOptions
 
@@ -18,12 +20,25 @@ AFTER_REFUSAL = 2.0
 class Flock:
     """Makes and deletes pods."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, api: Api, groups: PodGroups) -> None:
+        self._api, self._groups = api, groups
         self._pod = api.kind("Pod")
 
-    async def make(self, namespace: str, pods: Iterable[Body]) -> RefusalError | None:
-        """Make pods, all at once; what the first refusal says, if there is any."""
+    async def make(self, owner: Body, pods: Iterable[Body]) -> RefusalError | None:
+        """Make pods of an owner, all at once; what the first refusal says, if there is any.
+
+        If the owner asks for a group, they are in it, and it is there before them.
+        """
+        pods = list(pods)
+        if not pods:
+            return None
+        try:
+            group = await self._groups.of(owner)
+        except RefusalError as refusal:
+            return refusal
+        if group:
+            pods = [in_group(pod, group) for pod in pods]
+        namespace = owner["metadata"]["namespace"]
         made = [self._api.create(self._pod, namespace, pod) for pod in pods]
         for each in await asyncio.gather(*made, return_exceptions=True):
             if isinstance(each, RefusalError):

@@ -1,17 +1,16 @@
 """Jobs: pods until so many have succeeded, or too many have failed."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from aliquot.dialects.documents import Body
 from aliquot.server.api import Api
 from aliquot.server.budgets import phase, ready
+from aliquot.server.controllers.expiry import expire
 from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
 from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.entry import Key
 from aliquot.server.metadata import timestamp
-from aliquot.server.options import DeleteOptions
 from aliquot.server.owned import Owned
 from aliquot.server.window import Change
 
@@ -23,10 +22,10 @@ _BACKOFF = 6
 class Jobs:
     """Looks at Jobs, by key."""
 
-    def __init__(self, api: Api, owned: Owned) -> None:
-        self._api, self._owned = api, owned
+    def __init__(self, api: Api, owned: Owned, flock: Flock) -> None:
+        self._api, self._owned, self._flock = api, owned, flock
         self.worker = Worker(self._look)
-        self._kind, self._flock = api.kind("Job"), Flock(api)
+        self._kind = api.kind("Job")
         self._ended: dict[str, dict[str, dict[str, str]]] = {}
         """By uid of the job and phase, the pods that ended, with their index."""
         api.store.listeners.append(self._note)
@@ -51,7 +50,7 @@ class Jobs:
         body = found.read()
         before = body.get("status") or {}
         if _finished(before):
-            return await self._expire(key, body)
+            return await expire(self._api, self._kind, body, _ended_at(before))
         pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
         succeeded, failed = self._count(found.uid, before, pods)
         there = [pod for pod in pods if active(pod)]
@@ -61,7 +60,7 @@ class Jobs:
             wanted = 0 if verdict else _wanted(body, len(succeeded))
             await self._flock.drop(there, len(there) - wanted)
             missing = self._pods(body, wanted - len(there), there, succeeded)
-            refused = await self._flock.make(body["metadata"]["namespace"], missing)
+            refused = await self._flock.make(body, missing)
         else:
             verdict = ""
         pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
@@ -102,23 +101,6 @@ class Jobs:
                 about["generateName"] = f"{body['metadata']['name']}-{index}-"
             yield pod
 
-    async def _expire(self, key: Key, body: Body) -> float | None:
-        """A job that is done goes after a while, if it says so."""
-        after = body["spec"].get("ttlSecondsAfterFinished")
-        if after is None or "deletionTimestamp" in body["metadata"]:
-            return None
-        since = max(
-            each["lastTransitionTime"]
-            for each in body["status"]["conditions"]
-            if each["type"] in ("Complete", "Failed")
-        )
-        left: float = after - (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
-        if left > 0:
-            return left
-        options = DeleteOptions(propagation_policy="Foreground")
-        await self._api.delete(self._kind, *key, options)
-        return None
-
     async def _tell(
         self, key: Key, body: Body, there: list[Body], ended: tuple[int, int], verdict: str
     ) -> None:
@@ -150,6 +132,11 @@ def _finished(status: Body) -> bool:
         each["type"] in ("Complete", "Failed") and each["status"] == "True"
         for each in status.get("conditions") or ()
     )
+
+
+def _ended_at(status: Body) -> str:
+    ends = [each for each in status["conditions"] if each["type"] in ("Complete", "Failed")]
+    return max(str(each["lastTransitionTime"]) for each in ends)
 
 
 def _verdict(body: Body, succeeded: int, failed: int) -> str:

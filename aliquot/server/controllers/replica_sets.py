@@ -18,10 +18,10 @@ _SETS = "replicasets.apps"
 class ReplicaSets:
     """Looks at ReplicaSets, by key."""
 
-    def __init__(self, api: Api, owned: Owned) -> None:
-        self._api, self._owned = api, owned
+    def __init__(self, api: Api, owned: Owned, flock: Flock) -> None:
+        self._api, self._owned, self._flock = api, owned, flock
         self.worker = Worker(self._look)
-        self._kind, self._flock = api.kind("ReplicaSet"), Flock(api)
+        self._kind = api.kind("ReplicaSet")
         api.store.listeners.append(self._note)
         for entry in api.store.all(_SETS):
             self.worker.add(entry.key)
@@ -47,7 +47,7 @@ class ReplicaSets:
         if not found.deleting:
             template, missing = body["spec"]["template"], wanted - len(there)
             pods = [from_template(body, template) for _ in range(min(missing, AT_ONCE))]
-            refused = await self._flock.make(body["metadata"]["namespace"], pods)
+            refused = await self._flock.make(body, pods)
             await self._flock.drop(there, -missing)
         pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
         await self._tell(key, body, [pod for pod in pods if active(pod)], refused)

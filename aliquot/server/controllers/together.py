@@ -8,12 +8,15 @@ from aliquot.server.api import Api
 from aliquot.server.controllers.budgets import Budgets
 from aliquot.server.controllers.definitions import Definitions
 from aliquot.server.controllers.deployments import Deployments
+from aliquot.server.controllers.flock import Flock
 from aliquot.server.controllers.garbage import Garbage
 from aliquot.server.controllers.jobs import Jobs
 from aliquot.server.controllers.kubelets import Kubelets
 from aliquot.server.controllers.namespaces import Namespaces
+from aliquot.server.controllers.pod_groups import PodGroups
 from aliquot.server.controllers.quotas import Quotas
 from aliquot.server.controllers.replica_sets import ReplicaSets
+from aliquot.server.controllers.volcano_jobs import VolcanoJobs
 from aliquot.server.owned import Owned
 
 
@@ -22,13 +25,17 @@ async def controllers(api: Api) -> AsyncIterator[None]:
     """Let all of them work for as long as the block lasts."""
     owned = Owned(api.store)
     kubelets = Kubelets(api)
+    groups = PodGroups(api, owned)
+    flock = Flock(api, groups)
     workers = [
         Garbage(api, owned).worker.run(),
         Definitions(api).worker.run(),
         Namespaces(api).worker.run(),
-        ReplicaSets(api, owned).worker.run(),
+        groups.worker.run(),
+        ReplicaSets(api, owned, flock).worker.run(),
         Deployments(api, owned).worker.run(),
-        Jobs(api, owned).worker.run(),
+        Jobs(api, owned, flock).worker.run(),
+        VolcanoJobs(api, owned, flock).worker.run(),
         Budgets(api, owned).worker.run(),
         Quotas(api, api.admission.books).worker.run(),
         kubelets.worker.run(),

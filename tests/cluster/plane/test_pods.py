@@ -167,3 +167,17 @@ def test_a_pod_that_makes_no_sense_waits_and_says_so(cluster: Cluster) -> None:
         mended = {"metadata": {"annotations": {f"{PREFIX}vram-request": None}}}
         cluster.patch("Pod", "team/odd", mended)
         cluster.running("team/odd")
+
+
+def test_the_numbers_of_a_reason_are_those_of_now(cluster: Cluster) -> None:
+    cluster.nodes(1, gpu=4)
+    cluster.apply(
+        quota("team-a", {"gpu": 1}, {"gpu": 2}),
+        quota("team-b", {"gpu": 3}, {"gpu": 4}),
+        *(pod(f"team-a/a{number}", 1) for number in (1, 2, 3)),
+    )
+    with cluster.scheduler():
+        cluster.running("team-a/a1", "team-a/a2")
+        cluster.pending("team-a/a3", "QuotaMaxExceeded", "max 2")
+        cluster.patch("ElasticQuota", "team-a/quota", {"spec": {"max": {GPU: 1}}})
+        cluster.pending("team-a/a3", "QuotaMaxExceeded", "max 1")

@@ -3,36 +3,13 @@
 These servers are the story's own: nobody else's may be ended.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
-import pytest
-
 from tests.cli.manifests import quota
-from tests.cluster.api import servers
-from tests.cluster.api.servers import Server
-from tests.cluster.conftest import SERVERS
+from tests.cluster.conftest import Start
 from tests.cluster.plane.cluster import Cluster
 from tests.cluster.plane.conftest import on
 from tests.cluster.plane.manifests import GPU, pod
-
-Start = Callable[[], AbstractContextManager[Server]]
-
-
-@pytest.fixture(params=SERVERS)
-def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
-    """Starts a server over the same state each time; the real one's store forgets in between."""
-    if request.param == "embedded":
-        yield lambda: servers.embedded(tmp_path / "embedded")
-        return
-    with servers.etcd(tmp_path / "etcd") as store:
-
-        def again() -> AbstractContextManager[Server]:
-            servers.compact(store)
-            return servers.real(tmp_path / "real", store)
-
-        yield again
 
 
 def test_a_server_that_begins_again_is_taken_up_where_it_was(start: Start, tmp_path: Path) -> None:

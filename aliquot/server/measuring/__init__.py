@@ -1,0 +1,1 @@
+"""A whole cluster, measured: an API server, schedulers beside it, and a load that we make."""

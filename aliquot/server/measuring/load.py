@@ -1,0 +1,90 @@
+"""What a cluster under measurement holds: nodes, quotas of a few teams, and pods of mixed sizes.
+
+Sizes are chosen so that twenty pods for each node always fit, however they are spread: a scheduler
+is measured by how fast it binds, and must not be helped or hindered by pods that cannot start.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from aliquot.dialects.documents import Body
+from aliquot.server import simulated
+
+MOST_FOR_A_NODE = 20
+"""Pods that fit for each node."""
+TEAMS = 4
+_GPU = "nvidia.com/gpu"
+_SIZES = (
+    *(("2", "8Gi", 0), ("1", "2Gi", 0), ("4", "16Gi", 1), ("2", "4Gi", 0), ("500m", "1Gi", 0)),
+    *(("8", "32Gi", 2), ("1", "4Gi", 0), ("4", "8Gi", 0), ("2", "2Gi", 0), ("3", "6Gi", 0)),
+)
+"""cpu, memory and GPUs; each as often as the others."""
+
+
+def nodes(count: int) -> list[Body]:
+    """Nodes of 96 cpu and 8 GPUs; of no kind that the embedded server plays the kubelet of."""
+    return simulated.nodes(f"{count}x8", simulated.MODEL)
+
+
+def teams() -> list[str]:
+    """The namespaces that pods are in."""
+    return [f"team-{number}" for number in range(TEAMS)]
+
+
+def namespace(name: str) -> Body:
+    """A namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def quota(team: str, count: int) -> Body:
+    """A team's quota on so many nodes: its part of them for sure, at most all of them."""
+    low = {"cpu": str(96 * count // TEAMS), _GPU: str(8 * count // TEAMS)}
+    high = {"cpu": str(96 * count), _GPU: str(8 * count)}
+    return {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "ElasticQuota",
+        "metadata": {"name": "quota", "namespace": team},
+        "spec": {"min": low, "max": high},
+    }
+
+
+def pods(count: int, scheduler_name: str, first: int = 0) -> Iterator[Body]:
+    """So many pods, for this scheduler, numbered from the first on."""
+    for number in range(first, first + count):
+        yield _pod(number, scheduler_name)
+
+
+def running(pod: Body, node: str) -> tuple[Body, Body]:
+    """The same pod as one that is bound, and what its kubelet writes of it."""
+    bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
+    status = simulated.started({**bound, "status": {"conditions": [scheduled]}}, now, "10.0.0.1")
+    return bound, {"status": status}
+
+
+def _pod(number: int, scheduler_name: str) -> Body:
+    cpu, memory, gpus = _SIZES[number % len(_SIZES)]
+    asks: Body = {"cpu": cpu, "memory": memory, **({_GPU: str(gpus)} if gpus else {})}
+    team = f"team-{number // len(_SIZES) % TEAMS}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"pod-{number}",
+            "namespace": team,
+            "labels": {"app": f"app-{number % 100}", "team": team},
+        },
+        "spec": {
+            "schedulerName": scheduler_name,
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "registry.example/train:1",
+                    "command": ["python", "-m", "train"],
+                    "env": [{"name": "STEPS", "value": "1000"}],
+                    "resources": {"requests": asks, "limits": dict(asks)},
+                }
+            ],
+        },
+    }

@@ -1,0 +1,169 @@
+"""All that is measured of a whole cluster, one after the other, each on a fresh server.
+
+The real server is used where it is found, else the embedded one; every figure says which. Figures
+of schedulers are only ever compared with each other within one run, on one machine.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+from aliquot.cluster.figure import Figure
+from aliquot.errors import InputError
+from aliquot.server import envtest
+from aliquot.server.measuring import load
+from aliquot.server.measuring.binding import Backlog, Stream, backlog, stream
+from aliquot.server.measuring.cluster import Cluster, cluster, fresh_server
+from aliquot.server.measuring.contender import Contender, alone, kube_schedulers
+from aliquot.server.measuring.starting import start
+from aliquot.server.measuring.taking_over import take_over
+
+Part = Literal["binding", "start", "takeover"]
+PARTS: tuple[Part, ...] = get_args(Part)
+Progress = Callable[[str], None]
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to measure."""
+
+    nodes: tuple[int, ...] = (500, 5_000)
+    pods: int = 10_000
+    listed: int = 50_000
+    """Pods that run already when a scheduler starts."""
+    kube_scheduler: Path | None = None
+    """Its binary; without it, the one beside kube-apiserver, if there is one."""
+    parts: tuple[Part, ...] = PARTS
+
+
+def measure(settings: Settings, progress: Progress) -> list[Figure]:
+    """Measure it all. Whatever ends it early, also ends all that it started."""
+    _check(settings)
+    server = envtest.version() or "the embedded server"
+
+    def say(words: str) -> None:
+        progress(f"{words}, on {server}")
+
+    with _ended_by_signals():
+        figures = [*_parts(settings, say)]
+    return [replace(each, on=f"{each.on}, on {server}") for each in figures]
+
+
+def _parts(settings: Settings, say: Progress) -> Iterator[Figure]:
+    if "binding" in settings.parts:
+        for nodes in settings.nodes:
+            yield from _bind(settings, nodes, say)
+    if "start" in settings.parts:
+        nodes = max(settings.nodes)
+        say(f"a start with {nodes:,} nodes, {settings.listed:,} pods that run")
+        yield from _run(nodes, lambda made: start(made, settings.listed))
+    if "takeover" in settings.parts:
+        nodes = min(settings.nodes)
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            say(f"two schedulers, {how.name} to the one that leads")
+            yield _run(nodes, partial(take_over, how=how))
+
+
+def _bind(settings: Settings, nodes: int, say: Progress) -> Iterator[Figure]:
+    """All contenders on so many nodes, and how we do beside the others."""
+    ours, *others = [_contest(each, settings.pods, nodes, say) for each in _contenders(settings)]
+    yield from ours.figures()
+    for each in others:
+        yield from each.figures()
+        yield from each.beside(ours)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """How one contender did."""
+
+    on: str
+    title: str
+    backlog: Backlog
+    stream: Stream | None
+
+    def figures(self) -> Iterator[Figure]:
+        if self.stream is not None:
+            yield from self.stream.figures(self.on)
+        yield from self.backlog.figures(self.on)
+
+    def beside(self, ours: "_Contest") -> Iterator[Figure]:
+        """What we bind in the time in which this one binds one."""
+        on = f"aliquot beside it, {self.on}"
+        ratio = ours.backlog.bound / self.backlog.bound
+        yield Figure("bound, created before", ratio, "x", ">= 1", on)
+        if self.stream is not None and ours.stream is not None:
+            theirs, own = self.stream, ours.stream
+            yield Figure("bound as they come", own.bound / theirs.bound, "x", ">= 1", on)
+            spent = (own.cpu + own.server_cpu) / (theirs.cpu + theirs.server_cpu)
+            yield Figure("CPU for a pod, API server included", spent, "x", on=on)
+
+
+def _contest(contender: Contender, pods: int, nodes: int, say: Progress) -> _Contest:
+    on = f"{nodes:,} nodes, {contender.title}"
+    flowing = None
+    if not contender.slow:
+        say(f"{on}: {pods:,} pods as they come")
+        flowing = _run(nodes, lambda made: stream(made, contender, pods))
+    say(f"{on}: {pods:,} pods that are there before")
+    standing = _run(nodes, lambda made: backlog(made, contender, pods))
+    return _Contest(on, contender.title, standing, flowing)
+
+
+def _contenders(settings: Settings) -> list[Contender]:
+    """We come first. kube-scheduler needs kinds that the embedded server does not serve."""
+    folder = envtest.assets()
+    if folder is None:
+        return [alone()]
+    binary = settings.kube_scheduler or folder / "kube-scheduler"
+    return [alone(), *(kube_schedulers(binary) if binary.exists() else [])]
+
+
+def _check(settings: Settings) -> None:
+    """Refuse what cannot be measured, before anything is started."""
+    if "binding" in settings.parts:
+        _fit(min(settings.nodes), "--pods", settings.pods)
+    if "start" in settings.parts:
+        _fit(max(settings.nodes), "--pods-listed", settings.listed)
+    file = settings.kube_scheduler
+    if file is None:
+        return
+    if not file.is_file():
+        raise InputError("bench cluster", "--kube-scheduler", f"{file}: no such file")
+    if envtest.assets() is None:
+        problem = f"needs the real API server: {envtest.MISSING}"
+        raise InputError("bench cluster", "--kube-scheduler", problem)
+
+
+def _fit(nodes: int, option: str, pods: int) -> None:
+    most = load.MOST_FOR_A_NODE * nodes
+    if pods > most:
+        problem = f"{pods} do not fit {nodes} nodes: at most {most}"
+        raise InputError("bench cluster", option, problem)
+
+
+def _run(nodes: int, work: Callable[[Cluster], Coroutine[Any, Any, Found]]) -> Found:
+    """Do this on a cluster of its own."""
+
+    async def run() -> Found:
+        async with cluster(server, folder, nodes) as made:
+            return await work(made)
+
+    with fresh_server() as (server, folder):
+        return asyncio.run(run())
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Be ended by SIGTERM as by Ctrl-C: in good order, so that no process is left behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,99 @@
+"""`aliquot bench cluster` on a cluster so small that it only shows that everything is measured."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+_TINY = ("--nodes", "10", "--pods", "50", "--pods-listed", "20")
+
+
+def test_every_figure_of_a_cluster_is_measured(aliquot: Run, tmp_path: Path) -> None:
+    parts = ("--part", "binding", "--part", "start")
+    ran = aliquot("bench", "cluster", *_TINY, *parts, "-o", "json", KUBEBUILDER_ASSETS="/nowhere")
+    assert ran.code == 0, ran.err
+    figures = json.loads(ran.out)["cluster"]
+    assert [(each["on"], each["what"], each["unit"]) for each in figures] == [
+        *(
+            ("10 nodes, aliquot, on the embedded server", what, unit)
+            for what, unit in (
+                ("created meanwhile", "pods/s"),
+                ("bound as they come", "pods/s"),
+                ("from created to bound, median", "ms"),
+                ("from created to bound, p99", "ms"),
+                ("CPU of the scheduler, a pod", "ms"),
+                ("CPU of API server and store, a pod", "ms"),
+                ("most memory of the scheduler", "MiB"),
+                ("bound, created before", "pods/s"),
+                ("cores busy with the scheduler", ""),
+                ("cores busy with API server and store", ""),
+                ("cores busy with anything else", ""),
+            )
+        ),
+        *(
+            ("10 nodes, 20 pods that run, aliquot, on the embedded server", what, unit)
+            for what, unit in (
+                ("from its start to ready", "s"),
+                ("CPU until ready", "s"),
+                ("memory when ready", "MiB"),
+                ("from its start to the first pod bound", "s"),
+                ("CPU until the first pod is bound", "s"),
+                ("most memory until then", "MiB"),
+            )
+        ),
+    ]
+    measured = {each["what"]: each["value"] for each in figures}
+    assert min(measured["bound, created before"], measured["bound as they come"]) > 1
+    assert measured["from its start to ready"] > 0.1
+    assert measured["memory when ready"] > 20
+    assert all(each["budget"] == "" for each in figures), "budgets are about full sizes"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_behind_when_it_is_stopped(tmp_path: Path, number: int) -> None:
+    environment = {**os.environ, "KUBEBUILDER_ASSETS": "/nowhere", "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "aliquot", "bench", "cluster", *_TINY]
+    bench = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    end = time.monotonic() + 40
+    while len(_children(bench.pid)) < 2:
+        assert bench.poll() is None
+        assert time.monotonic() < end, "server and scheduler did not come up"
+        time.sleep(0.02)
+    started = _children(bench.pid)
+    bench.send_signal(number)
+    assert bench.wait(timeout=30) == 130
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("cluster", "--nodes", "ten"), "'ten' is not like 500,5000"),
+        (("cluster", "--nodes", "2", "--pods", "41"), "41 do not fit 2 nodes: at most 40"),
+        (("cluster", "--nodes", "9", "--part", "start"), "--pods-listed: 50000 do not fit 9 nodes"),
+        (("cluster", "--kube-scheduler", "/nowhere/it"), "/nowhere/it: no such file"),
+        (("decisions", "--pods", "5"), "--pods: only for `bench cluster`"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_at_once(
+    aliquot: Run, words: tuple[str, ...], problem: str
+) -> None:
+    ran = aliquot("bench", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert problem in ran.err
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started and that are there."""
+    words = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(word) for word in words]

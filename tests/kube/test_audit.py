@@ -1,0 +1,74 @@
+"""The check of the ledger finds what is wrong, and nothing where all is well."""
+
+from collections.abc import Callable
+
+import pytest
+
+from aliquot.dialects.cards import Cards
+from aliquot.engine.cycle import Engine
+from aliquot.engine.ledger import Ledger, Stage
+from aliquot.kube.audit import violations
+from aliquot.kube.objects import Objects
+from aliquot.kube.pods import Pods
+from aliquot.kube.resource import NODES
+from aliquot.mirror.mirror import Mirror
+from tests.kube.test_reading_objects import QUOTAS, node, quota, wire
+
+
+class Books:
+    """A node, a quota, a pod that runs, one that was told to start, and one that waits."""
+
+    def __init__(self) -> None:
+        self.engine = Engine()
+        self.mirror = Mirror(self.engine.apply, Cards())
+        objects, pods = Objects(self.mirror), Pods(self.mirror, {"aliquot"})
+        objects.put(NODES, node("n", "3"))
+        objects.put(QUOTAS, quota(4))
+        objects.settle()
+        pods.put(wire("runs", node="n"))
+        pods.put(wire("starts"))
+        self.engine.cycle()
+        pods.put(wire("waits", cpu="9"))
+        self.engine.cycle()
+        assert self.ledger.entries["uid-starts"].stage is Stage.RESERVED
+        assert list(self.wrong) == []
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.engine.state.ledger
+
+    @property
+    def wrong(self) -> list[str]:
+        return [each for each in violations(self.engine, self.mirror) if each]
+
+
+def forget(books: Books) -> None:
+    books.engine.state.ledger.release("uid-runs")
+
+
+def move(books: Books) -> None:
+    entry = books.engine.state.ledger.entries["uid-runs"]
+    entry.booking = entry.booking._replace(node="elsewhere")
+
+
+def keep(books: Books) -> None:
+    books.mirror.records.pop("uid-runs")
+
+
+def spill(books: Books) -> None:
+    books.engine.state.ledger.used.data[0, 0] += 1
+
+
+@pytest.mark.parametrize(
+    ("tamper", "words"),
+    [
+        (forget, "team-a/runs runs on n, and is not booked"),
+        (move, "team-a/runs is booked as"),
+        (keep, "uid-runs is booked, and does not run"),
+        (spill, "add up to"),
+    ],
+)
+def test_what_is_wrong_is_found(tamper: Callable[[Books], None], words: str) -> None:
+    books = Books()
+    tamper(books)
+    assert any(words in each for each in books.wrong), books.wrong
