@@ -51,6 +51,8 @@ class Pods:
         """The pods with keys that are written for Koordinator."""
         self.sharing: dict[str, bool] = {}
         """The pods that ask for parts of GPUs; does it matter to them what those can compute?"""
+        self.unread: dict[str, tuple[PodWire, InputError]] = {}
+        """The pods that wait and make no sense, and why not."""
         self._mirror = mirror
         self._names = names
         self._unreadable = unreadable
@@ -63,6 +65,7 @@ class Pods:
         if not spec.node_name and (spec.scheduler_name or DEFAULT_SCHEDULER) not in self._names:
             self.gone(uid)
             return
+        self.unread.pop(uid, None)
         self._note_keys(uid, wire)
         if pods.finished(wire.status):
             self._finished(uid, wire)
@@ -77,6 +80,7 @@ class Pods:
         """A pod is no longer there, or does not count."""
         self.koordinator.pop(uid, None)
         self.sharing.pop(uid, None)
+        self.unread.pop(uid, None)
         self._leave_out(uid)
 
     def _leave_out(self, uid: str) -> None:
@@ -118,9 +122,12 @@ class Pods:
         try:
             return self._record(wire)
         except InputError as error:
+            waits = not (wire.spec or PodSpec()).node_name
+            if waits and not pods.finished(wire.status):
+                self.unread[wire.metadata.uid or ""] = (wire, error)
             if self._unreadable is not None:
                 self._unreadable(wire, error)
-        if not (wire.spec or PodSpec()).node_name:
+        if waits:
             return None
         bare = msgspec.structs.replace(wire.metadata, labels=None, annotations=None)
         try:

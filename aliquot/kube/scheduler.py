@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import structlog
 
 from aliquot.dialects.configuration import Configuration, knobs
-from aliquot.dialects.wire import PodSpec, PodWire
+from aliquot.dialects.wire import PodWire
 from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Decision, Hold
 from aliquot.engine.events import Event
@@ -162,6 +162,8 @@ class Scheduler:
         )
         self._hands.adopt()
         self.engine, self._now = engine, _steady_clock()
+        for each in self.view.pods.unread.values():
+            self._say_why_it_waits(*each)
         _log.info(
             "leading",
             policy=self.view.terms.policy,
@@ -225,14 +227,15 @@ class Scheduler:
             self._broken = True
 
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:
-        """A pod makes no sense: say so, and let it wait.
-
-        Whoever comes to lead reads all pods anew, so that none is forgotten.
-        """
-        about, spec = wire.metadata, wire.spec or PodSpec()
+        """A pod makes no sense: say so, and let it wait; whoever takes over says it of all."""
         _log.warning("a pod makes no sense", problem=str(error))
-        if spec.node_name or not self._leads() or self._settings.dry_run:
+        if self.engine is not None and (wire.metadata.uid or "") in self.view.pods.unread:
+            self._say_why_it_waits(wire, error)
+
+    def _say_why_it_waits(self, wire: PodWire, error: InputError) -> None:
+        if self._settings.dry_run:
             return
+        about = wire.metadata
         pod = Pod(about.uid or "", about.namespace or "", about.name, Shape(()))
         conditions = wire.status.conditions if wire.status is not None else None
         said = (INVALID_POD, f"{error.field}: {error.problem}")

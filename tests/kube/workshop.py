@@ -81,6 +81,7 @@ class Workshop:
             *(self.engine, self.view, client, self.writer, events, Metrics(), lambda: None)
         )
         self.now = 0
+        self.view.mirror.replay(self.engine.apply)
         self._open = True
 
     def heard(self, event: Event) -> None:

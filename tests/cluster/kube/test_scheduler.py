@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.documents import Body
 from aliquot.engine.events import Event
-from aliquot.kube import access, scheduler
+from aliquot.kube import access, plane, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.metrics import Metrics
 from aliquot.kube.operator import Operator
+from aliquot.kube.plane import control_plane
 from aliquot.kube.resource import CUSTOM, PODS
 from aliquot.kube.scheduler import Scheduler
 from aliquot.kube.writer import Writer
@@ -84,6 +86,29 @@ def test_an_engine_that_cannot_take_note_of_something_is_made_anew() -> None:
             made.engine.state.apply = fail  # type: ignore[method-assign]
             await client.post(PODS.path("default"), pod("p"))
             await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
+
+    asyncio.run(story())
+
+
+def test_every_pod_that_made_no_sense_before_is_told_so() -> None:
+    """There are more of them than are written to at once."""
+
+    def says_so(found: Body) -> bool:
+        said = found["status"].get("conditions") or ()
+        return any(each.get("reason") == "InvalidPod" for each in said)
+
+    async def story() -> None:
+        async with running(Settings()) as server:
+            reach = partial(access.find, server.kubeconfig, None)
+            async with Client(reach()) as client:
+                names = [f"p{number}" for number in range(100)]
+                for name in names:
+                    body = pod(name)
+                    body["metadata"]["annotations"] = {"tensor-fusion.ai/vram-request": "many"}
+                    await client.post(PODS.path("default"), body)
+                async with control_plane(reach, plane.Settings(SETTINGS, lease=None)):
+                    for name in names:
+                        await shows(client, PODS.path("default", name), says_so)
 
     asyncio.run(story())
 
