@@ -95,7 +95,8 @@ def _of_pod(uid: str, state: State, mirror: Mirror) -> str:
     if entry is None or not committed:
         return f"pod {pod.path} runs on {pod.node}, and is not booked"
     node = state.nodes.known.get(pod.node or "")
-    charge = ask.charge(node.node_class if node is not None else None)
+    # Once its node is gone, nobody knows any more by what class a pod was charged.
+    charge = ask.charge(node.node_class) if node is not None else entry.booking.charge
     should = (state.tree.home(pod), charge, pod.node, ask.room)
     if entry.booking[:4] != should:
         return f"pod {pod.path} is booked as {entry.booking[:4]}, and should be as {should}"

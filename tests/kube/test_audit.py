@@ -6,12 +6,15 @@ import pytest
 
 from aliquot.dialects.cards import Cards
 from aliquot.engine.cycle import Engine
+from aliquot.engine.events import NodeGone, NodeSet, PodSet
 from aliquot.engine.ledger import Ledger, Stage
+from aliquot.engine.objects import Node, Pod, Shape
 from aliquot.kube.audit import violations
 from aliquot.kube.objects import Objects
 from aliquot.kube.pods import Pods
 from aliquot.kube.resource import NODES
 from aliquot.mirror.mirror import Mirror
+from aliquot.mirror.record import PodRecord
 from tests.kube.test_reading_objects import QUOTAS, node, quota, wire
 
 
@@ -72,3 +75,17 @@ def test_what_is_wrong_is_found(tamper: Callable[[Books], None], words: str) -> 
     books = Books()
     tamper(books)
     assert any(words in each for each in books.wrong), books.wrong
+
+
+def test_a_pod_whose_node_is_gone_is_charged_as_before() -> None:
+    """By the class of the node that it had, which nobody knows any longer."""
+    card = (("gpu", 1), ("pods", 1))
+    by_class = (("", (*card, ("memory", 32))), ("80GB", (*card, ("memory", 80))))
+    pod = Pod("p", "a", "p", Shape(card, charges=by_class), node="n")
+    mirror, engine = Mirror(lambda event: None, Cards()), Engine()
+    mirror.keep(PodRecord(pod, {}, "Running"))
+    engine.apply(NodeSet(Node("n", (("gpu", 2), ("pods", 9)), node_class="80GB")))
+    engine.apply(PodSet(pod))
+    engine.apply(NodeGone("n"))
+    engine.cycle(1)
+    assert not any(violations(engine, mirror))
