@@ -102,14 +102,6 @@ class Objects:
             if not budgets.has_status(store.objects[key]):
                 self._mirror.state_budget(store.objects[key])
 
-    def look_at_devices(self) -> None:
-        """Pods are known now: what others have of GPUs is what these do not."""
-        objects = self._mirror.store.objects
-        found = {each for each in objects if each[0] in ("Node", "GPU")}
-        mirror = self._mirror
-        mirror.devices.look_anew()
-        mirror.devices.restate(found, mirror.records.values(), mirror.gpu_quotas.defaults)
-
     def _stand(self, key: Key) -> None:
         """Let the one of this name stand that comes first by its group."""
         store = self._mirror.store

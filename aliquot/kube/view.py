@@ -149,7 +149,6 @@ class View:
         await self._complete[PODS].wait()
         self.settle()
         if not self._stale.is_set():
-            self.objects.look_at_devices()
             self.ready = True
             self._wake()
             await self._stale.wait()

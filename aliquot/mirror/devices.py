@@ -23,6 +23,7 @@ Asks = dict[str, dict[str, GpuAsk]]
 """What pods ask for, by the device that they are on, and their path."""
 
 _BEAR_ON_DEVICES = {gpus.KIND, "Node"}
+_NOTHING = GpuAmount(0, 0)
 
 
 class Devices:
@@ -31,7 +32,7 @@ class Devices:
     def __init__(
         self, store: Store, tell: Callable[[Event], None], cards: Cards, written_here: bool
     ) -> None:
-        """`written_here`: what a GPU has left is our own word coming back, once we know it."""
+        """`written_here`: what a GPU has left is our own word coming back, and tells nothing."""
         self.told: dict[str, Device] = {}
         self._written_here = written_here
         self._store = store
@@ -53,12 +54,9 @@ class Devices:
         """
         if not self._cards.shared or not {kind for kind, _, _ in touched} & _BEAR_ON_DEVICES:
             return
-        for kind, _, name in touched - self._store.objects.keys():
-            if kind == gpus.KIND:
-                self._outside.pop(name, None)
         came = [self._store.objects[each] for each in sorted(touched & self._store.objects.keys())]
-        given = [each for each in came if each.kind == gpus.KIND and self._is_news(each)]
-        if given:
+        given = [each for each in came if each.kind == gpus.KIND]
+        if given and not self._written_here:
             asks = asks_by_device(records)
             for manifest in came:
                 if isinstance(manifest.content, PodWire):
@@ -71,13 +69,6 @@ class Devices:
         for name in before:
             if name not in self.told:
                 self._tell(DeviceGone(name))
-
-    def look_anew(self) -> None:
-        """Forget what others have: the next time, it is whatever pods do not."""
-        self._outside.clear()
-
-    def _is_news(self, manifest: Manifest) -> bool:
-        return not (self._written_here and manifest.name in self._outside)
 
     def _add(self, manifest: Manifest, by_default: Defaults, asks: Asks) -> None:
         """What a pod asks for that came as one that runs."""
@@ -103,7 +94,7 @@ class Devices:
             if device.node:
                 node = by_host.get(device.node, device.node)
                 spoken_of.add(node)
-                yield replace(device, node=node, outside=self._outside[device.name])
+                yield replace(device, node=node, outside=self._outside.get(device.name, _NOTHING))
         yield from self._derived(node for node in found if node.name not in spoken_of)
 
     def _derived(self, found: Iterable[Node]) -> Iterator[Device]:

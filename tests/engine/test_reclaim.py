@@ -374,3 +374,16 @@ def test_no_room_is_held_for_a_pod_where_it_may_not_run() -> None:
     engine.apply(PodGone("a-n2"))
     assert bound(engine.cycle()) == {"anywhere": "n2"}
     assert engine.state.ledger.entries["picky"].booking.node != "n1"
+
+
+def test_who_will_not_go_does_not_shield_the_others_of_its_quota() -> None:
+    engine = build(quota("a", 2), quota("b", 2), node("n1", 2), node("n2", 2))
+    for number in (1, 2):
+        engine.apply(PodSet(pod(f"b-{number}", 2, "b", node=f"n{number}")))
+    engine.apply(PodSet(pod("a-1", 2, "a")))
+    (refused,) = evicted(engine.cycle())
+    engine.apply(EvictFailed(refused))
+    (other,) = evicted(engine.cycle())
+    assert {refused, other} == {"b-1", "b-2"}
+    engine.apply(EvictFailed(other))
+    assert evicted(engine.cycle()) == [], "neither goes: there is nobody left to ask"

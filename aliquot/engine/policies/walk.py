@@ -21,6 +21,8 @@ class Walk:
 
     ranked: list[str]
     low: tuple[int, ...]
+    staying: tuple[int, ...]
+    """What those hold who were asked to go and do not: the walk begins with that."""
     floor: dict[int, int]
     """What the pods before that point hold: the in-quota ones."""
     over: NDArray[np.int64]
@@ -38,21 +40,51 @@ def managed_rows(state: State) -> Rows:
 def walk(state: State, slot: int, rows: Rows) -> Walk:
     """The walk over the pods of a quota, in these resources."""
     low = tuple(state.tree.min.get(row, slot) for row in rows)
+    held = _staying(state, slot)
+    staying = tuple(held.get(row, 0) for row in rows)
     ranked = state.running.ranked(slot)
     kept = state.walks.get((slot, rows))
-    if isinstance(kept, Walk) and kept.ranked is ranked and kept.low == low:
+    begun = (low, staying)
+    if isinstance(kept, Walk) and kept.ranked is ranked and (kept.low, kept.staying) == begun:
         return kept
-    state.walks[slot, rows] = fresh = _walk(state, slot, ranked, rows, low)
+    state.walks[slot, rows] = fresh = _walk(state, slot, ranked, rows, low, staying)
     return fresh
 
 
-def _walk(state: State, slot: int, ranked: list[str], rows: Rows, low: tuple[int, ...]) -> Walk:
+def _staying(state: State, slot: int) -> dict[int, int]:
+    """What pods of a quota hold that were asked to go and do not: it has that of its min already.
+
+    They are not among those who can be asked, and must not keep the others from it.
+    """
+    held: dict[int, int] = {}
+    for uid in state.leaving.overdue:
+        entry = state.ledger.entries[uid]
+        if entry.path[0] == slot:
+            for row, amount in entry.booking.charge:
+                held[row] = held.get(row, 0) + amount
+    return held
+
+
+def _walk(
+    state: State,
+    slot: int,
+    ranked: list[str],
+    rows: Rows,
+    low: tuple[int, ...],
+    staying: tuple[int, ...],
+) -> Walk:
     """Add up in Python's own integers: no sum of amounts is too large for them."""
     slots = np.array([state.running.slots[uid] for uid in ranked], dtype=np.int64)
-    sums = [np.cumsum(state.running.charge.data[row][slots].astype(object)) for row in rows]
+    sums = [
+        np.cumsum(state.running.charge.data[row][slots].astype(object)) + begin
+        for row, begin in zip(rows, staying, strict=True)
+    ]
     passed = [total > bound for total, bound in zip(sums, low, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.running.unit_start(slot, first)
-    floor = {row: int(s[first - 1]) if first else 0 for row, s in zip(rows, sums, strict=True)}
-    total = {row: int(s[-1]) if len(s) else 0 for row, s in zip(rows, sums, strict=True)}
-    return Walk(ranked, low, floor, slots[first:], total)
+    begun = zip(rows, sums, staying, strict=True)
+    floor, total = {}, {}
+    for row, sum_so_far, begin in begun:
+        floor[row] = int(sum_so_far[first - 1]) if first else begin
+        total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
+    return Walk(ranked, low, staying, floor, slots[first:], total)
