@@ -8,11 +8,11 @@ no redirects and no cookies, and nothing is read from the environment.
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -34,11 +34,13 @@ _FORMS = {
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
 }
+_UNKNOWN = 401
 _CONNECT_SECONDS = 10.0
 _OPEN_SECONDS = 30.0
 _BUFFER = 2**20
 _PROBES = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 
+Got = TypeVar("Got")
 Form = Literal["merge", "strategic", "json"]
 Query = Mapping[str, str | int] | None
 _encode = msgspec.json.Encoder().encode
@@ -89,19 +91,23 @@ class Client:
     ) -> bytes:
         """Send a request, and return what the server says to it if it says yes.
 
-        The time includes that of waiting for a connection. `ApiError` is a no, `UnreachableError`
-        no answer at all.
+        The time includes that of waiting for a credential and for a connection. `ApiError` is a no,
+        `UnreachableError` no answer at all.
         """
         data = body if body is None or isinstance(body, bytes) else _encode(body)
         url = self._url(path, query)
-        used = await self._access.proof.credential()
+        clock = asyncio.get_running_loop().time
+        end = clock() + timeout
+        used = await _in_time(self._access.proof.credential(), timeout)
         try:
-            return await self._once(used, method, url, data, content, timeout)
+            return await self._once(used, method, url, data, content, _left(end, clock()))
         except ApiError as error:
-            other = await self._access.proof.renew(used) if error.code == 401 else None
+            if error.code != _UNKNOWN:
+                raise
+            other = await _in_time(self._access.proof.renew(used), _left(end, clock()))
             if other is None:
                 raise
-        return await self._once(other, method, url, data, content, timeout)
+        return await self._once(other, method, url, data, content, _left(end, clock()))
 
     async def get(self, path: str, query: Query = None, *, timeout: float = 30.0) -> Any:
         """Read an object, or a list of them."""
@@ -225,6 +231,20 @@ class Client:
         if query:
             return URL(f"{self._access.url}{path}?{urlencode(query)}", encoded=True)
         return self._server.with_path(f"{self._server.raw_path.rstrip('/')}{path}", encoded=True)
+
+
+async def _in_time(awaited: Awaitable[Got], seconds: float) -> Got:
+    """What is awaited, unless it takes too long: a request must not be sent after its time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await awaited
+    except TimeoutError:
+        raise UnreachableError("there is no credential in time", sent=False) from None
+
+
+def _left(end: float, now: float) -> float:
+    """How many seconds are left; in steps, so that they come again and again."""
+    return max(round(end - now, 1), 0.1)
 
 
 async def _not_twice(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
