@@ -12,7 +12,7 @@ from itertools import count
 
 import pytest
 
-from aliquot.kube import operator
+from aliquot.kube import operator, writer
 from aliquot.server.running import running
 from tests.cluster.api import binaries
 from tests.cluster.plane.between import standing
@@ -24,8 +24,9 @@ from tests.cluster.plane.worlds import WORLDS, World
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statuses are written as soon as there is something to say."""
+    """Statuses are written as soon as there is anything to say; nobody waits for the dead."""
     monkeypatch.setattr(operator, "_PAUSE", 0.02)
+    monkeypatch.setattr(writer, "SECONDS", 0.02)
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=str)
