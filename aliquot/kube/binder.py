@@ -16,9 +16,9 @@ from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.lookup import look_up
 from aliquot.kube.resource import PODS
-from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
+from aliquot.kube.writer import SECONDS, Urgency, Write, Writer, passes
 
-_CONFLICT, _MANY = 409, 429
+_CONFLICT = 409
 
 
 class Binder:
@@ -50,7 +50,7 @@ class Binder:
         try:
             await self._client.post(where, _binding(decision), timeout=SECONDS)
         except ApiError as error:
-            if error.code == _MANY or error.code >= 500:
+            if error.code != _CONFLICT and passes(error):
                 raise
             if error.code != _CONFLICT or not await self._is_there(decision):
                 self._failed(pod, error.message)

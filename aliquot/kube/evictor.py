@@ -14,9 +14,9 @@ from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.lookup import look_up
 from aliquot.kube.resource import PODS
-from aliquot.kube.writer import SECONDS, Urgency, Write, Writer
+from aliquot.kube.writer import SECONDS, Urgency, Write, Writer, passes
 
-_GONE, _CONFLICT, _MANY = 404, 409, 429
+_GONE, _CONFLICT = 404, 409
 
 
 class Evictor:
@@ -55,7 +55,7 @@ class Evictor:
         try:
             await (self._delete(decision) if late else self._ask(decision))
         except ApiError as error:
-            if error.code == _MANY or error.code >= 500:
+            if error.code != _CONFLICT and passes(error):
                 raise
             if error.code == _CONFLICT and await self._is_there(decision):
                 raise  # somebody else was writing at the same moment

@@ -156,11 +156,6 @@ class Writer:
                 while self._under_way:
                     await asyncio.sleep(0.005)
 
-    async def drained(self) -> None:
-        """Wait until everything is written."""
-        while not self.idle:
-            await asyncio.sleep(0.005)
-
     def _line_up(self, lane: _Lane, about: str) -> None:
         """Whoever is first in a lane is as urgent as the most urgent behind."""
         self._count += 1
@@ -217,7 +212,7 @@ class Writer:
             await write.run()
         except (ApiError, UnreachableError) as error:
             result = "refused"
-            if _passes(error):
+            if passes(error):
                 result = "put off"
                 if era == self._era:
                     self._try_again(write, error)
@@ -253,7 +248,7 @@ def _never() -> bool:
     return False
 
 
-def _passes(error: ApiError | UnreachableError) -> bool:
+def passes(error: ApiError | UnreachableError) -> bool:
     """May the same write be met with another answer, later?"""
     return (
         isinstance(error, UnreachableError) or error.code in (_CONFLICT, _MANY) or error.code >= 500

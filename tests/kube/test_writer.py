@@ -39,7 +39,8 @@ class Desk:
     async def through(self) -> None:
         task = asyncio.create_task(self.writer.run())
         async with asyncio.timeout(5):
-            await self.writer.drained()
+            while not self.writer.idle:
+                await asyncio.sleep(0.005)
         task.cancel()
 
 
