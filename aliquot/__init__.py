@@ -3,10 +3,9 @@
 The engine, for notebooks and other programs: build a cluster, feed events, read decisions.
 """
 
-from aliquot.engine.config import Knobs
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Decision, Evict, Hold
-from aliquot.engine.events import (
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.model.events import (
     BindFailed,
     Event,
     NodeGone,
@@ -16,8 +15,9 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.objects import Node, Pod, Quota, Shape, Where
-from aliquot.engine.summary import QuotaSummary
+from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.objects import Node, Pod, Quota, Shape, Where
+from aliquot.engine.report.summary import QuotaSummary
 from aliquot.errors import AliquotError
 
 __version__ = "0.1.0"

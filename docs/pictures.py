@@ -16,7 +16,7 @@ from aliquot.cluster import inputs
 from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects.configuration import Configuration
-from aliquot.engine.config import SECOND
+from aliquot.engine.model.knobs import SECOND
 from aliquot.kube import access, plane, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.plane import control_plane

@@ -8,7 +8,7 @@ from rich.text import Text
 from aliquot.cli.bar import Part, bar, legend, room
 from aliquot.cli.grid import indented, table
 from aliquot.cluster.outcome import Result
-from aliquot.engine.quantity import amount, text
+from aliquot.engine.model.quantity import amount, text
 
 _PARTS: tuple[Part, ...] = (
     ("█", "green", "used within min"),

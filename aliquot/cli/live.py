@@ -12,7 +12,7 @@ from rich.text import Text
 from aliquot.cli.bars import bars
 from aliquot.cli.grid import indented, table
 from aliquot.cluster.outcome import quota
-from aliquot.engine.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.kube.plane import Plane
 
 _EVERY = 0.5

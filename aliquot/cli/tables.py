@@ -18,7 +18,7 @@ from aliquot.cluster.outcome import Result, outcome
 from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects.findings import few
 from aliquot.dialects.times import seconds
-from aliquot.engine.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, Evict
 
 _PIPE_WIDTH = 160
 

@@ -18,9 +18,9 @@ from aliquot.cluster.memory import calm_collector
 from aliquot.cluster.queue_benchmark import queues
 from aliquot.cluster.share_benchmark import share
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Decision, Evict
-from aliquot.engine.events import Event, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.objects import Node, Pod, Quota, Shape
 
 GPU = "nvidia.com/gpu"
 _GIB = 2**30

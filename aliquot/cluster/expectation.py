@@ -5,7 +5,7 @@ from typing import Any
 
 from aliquot.cluster.outcome import Result
 from aliquot.dialects.wire import Wire
-from aliquot.engine.quantity import parse
+from aliquot.engine.model.quantity import parse
 from aliquot.errors import QuantityError
 
 

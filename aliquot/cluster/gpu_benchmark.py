@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from aliquot.cluster.figure import Figure
 from aliquot.cluster.memory import calm_collector
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind
-from aliquot.engine.events import DeviceSet, Event, GpuQuotaSet, NodeSet, PodSet
-from aliquot.engine.gpu_objects import Bound, Device, GpuAmount, GpuAsk, GpuQuota
-from aliquot.engine.objects import Node, Pod, Shape
+from aliquot.engine.model.decisions import Bind
+from aliquot.engine.model.events import DeviceSet, Event, GpuQuotaSet, NodeSet, PodSet
+from aliquot.engine.model.gpu import Bound, Device, GpuAmount, GpuAsk, GpuQuota
+from aliquot.engine.model.objects import Node, Pod, Shape
 
 _GIB = 2**30
 _CARDS = 8

@@ -5,14 +5,9 @@ from typing import Any
 from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects import amounts
 from aliquot.dialects.times import seconds
-from aliquot.engine.decisions import Bind, Evict
-from aliquot.engine.order import natural
-from aliquot.engine.summary import (
-    GangSummary,
-    GpuQuotaSummary,
-    QueueSummary,
-    QuotaSummary,
-)
+from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.importance import natural
+from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
 from aliquot.mirror import gpu_figures
 from aliquot.mirror.capacity import capacities
 

@@ -16,7 +16,7 @@ from aliquot.dialects.nodes import node
 from aliquot.dialects.quotas import KINDS
 from aliquot.dialects.templates import Face, faces
 from aliquot.dialects.wire import PodWire
-from aliquot.engine.objects import Node, Shape
+from aliquot.engine.model.objects import Node, Shape
 from aliquot.mirror.states import State
 
 _BEAR_ON_PROSPECTS = {"Node", "Namespace", *KINDS, queues.KIND, gangs.KIND}

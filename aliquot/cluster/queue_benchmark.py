@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from aliquot.cluster.figure import Figure
 from aliquot.cluster.memory import calm_collector
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind
-from aliquot.engine.events import Event, GangSet, NodeSet, PodSet, QuotaSet, WeightSet
-from aliquot.engine.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine.model.decisions import Bind
+from aliquot.engine.model.events import Event, GangSet, NodeSet, PodSet, QuotaSet, WeightSet
+from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
 
 _GIB = 2**30
 _NODES = 2_000

@@ -13,8 +13,8 @@ import numpy as np
 from aliquot.cluster.figure import Figure
 from aliquot.cluster.memory import calm_collector
 from aliquot.engine.columns import Resources, Slots
-from aliquot.engine.runtime import RuntimeTree
-from aliquot.engine.share import fill
+from aliquot.engine.sharing.runtime import RuntimeTree
+from aliquot.engine.sharing.waterfill import fill
 
 _GIB = 2**30
 _ROUNDS = 15

@@ -11,9 +11,9 @@ from aliquot.cluster.inputs import Inputs
 from aliquot.cluster.world import World
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.times import seconds, timestamp
-from aliquot.engine.config import Knobs
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.knobs import Knobs
 from aliquot.errors import EndlessError
 from aliquot.mirror.conditions import Conditions
 

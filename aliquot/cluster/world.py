@@ -22,12 +22,10 @@ from aliquot.dialects.forest import Special
 from aliquot.dialects.gpu_quotas import Defaults
 from aliquot.dialects.manifest import Key, Manifest, owner_of, read
 from aliquot.dialects.templates import MAKERS
-from aliquot.engine.events import (
-    Event,
-)
-from aliquot.engine.objects import Pod
-from aliquot.engine.order import Key as OrderKey
-from aliquot.engine.order import importance
+from aliquot.engine.model.events import Event
+from aliquot.engine.model.importance import Key as OrderKey
+from aliquot.engine.model.importance import importance
+from aliquot.engine.model.objects import Pod
 from aliquot.mirror import annotations
 from aliquot.mirror.change import Change
 from aliquot.mirror.manners import manners

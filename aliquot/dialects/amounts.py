@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from aliquot.dialects.gpu_memory import canonical
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import Quantities
-from aliquot.engine import quantity
+from aliquot.engine.model import quantity
 from aliquot.errors import QuantityError
 
 

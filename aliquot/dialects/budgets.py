@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
-from aliquot.engine.objects import Budget, Pod, Requirement
-from aliquot.engine.where import holds
+from aliquot.engine.model.objects import Budget, Pod, Requirement
+from aliquot.engine.placement.constraints import holds
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
 

@@ -15,7 +15,7 @@ from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.queues import bounds
 from aliquot.dialects.wire import CompositeQuotaWire, NodeWire, Quantities, QueueWire, QuotaWire
-from aliquot.engine.objects import GPU_MEMORY, Amounts, plus
+from aliquot.engine.model.objects import GPU_MEMORY, Amounts, plus
 
 MODEL_LABEL = "nvidia.com/gpu.product"
 MEMORY_LABEL = "nvidia.com/gpu.memory"

@@ -8,7 +8,7 @@ from aliquot.dialects.documents import Body, Document
 from aliquot.dialects.manifest import convert
 from aliquot.dialects.times import duration
 from aliquot.dialects.wire import Wire
-from aliquot.engine.config import (
+from aliquot.engine.model.knobs import (
     CapacityKnobs,
     EvictionKnobs,
     FairKnobs,

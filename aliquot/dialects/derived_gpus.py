@@ -6,9 +6,9 @@ from aliquot.dialects.cards import MODEL_LABEL, Cards
 from aliquot.dialects.gpu_memory import CARD
 from aliquot.dialects.gpu_models import tflops
 from aliquot.dialects.gpus import POOL
-from aliquot.engine.gpu_objects import Device, GpuAmount
-from aliquot.engine.objects import Node
-from aliquot.engine.quantity import amount
+from aliquot.engine.model.gpu import Device, GpuAmount
+from aliquot.engine.model.objects import Node
+from aliquot.engine.model.quantity import amount
 
 MOST = 1024
 """More cards than any node has."""

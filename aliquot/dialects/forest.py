@@ -19,8 +19,8 @@ from aliquot.dialects.documents import Document
 from aliquot.dialects.koordinator import DEFAULT, NAMESPACE, ROOT, SYSTEM
 from aliquot.dialects.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest, once, read
 from aliquot.dialects.quotas import KINDS, has_koordinator_keys, quota, quota_name
-from aliquot.engine.homes import Homes
-from aliquot.engine.objects import Quota
+from aliquot.engine.books.membership import Homes
+from aliquot.engine.model.objects import Quota
 
 Special = Literal["", "koordinator", "volcano"]
 """Whose quotas are there although nobody wrote them."""

@@ -4,7 +4,7 @@ from aliquot.dialects import amounts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.volcano import queue_named
 from aliquot.dialects.wire import PodGroupSpec, PodGroupWire
-from aliquot.engine.objects import Gang
+from aliquot.engine.model.objects import Gang
 
 KIND = "PodGroup"
 

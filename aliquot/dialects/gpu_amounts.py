@@ -3,8 +3,8 @@
 from aliquot.dialects import amounts
 from aliquot.dialects.gpu_wire import GpuFigures
 from aliquot.dialects.manifest import Manifest
-from aliquot.engine.gpu_objects import Bound, GpuAmount
-from aliquot.engine.quantity import text
+from aliquot.engine.model.gpu import Bound, GpuAmount
+from aliquot.engine.model.quantity import text
 
 FIGURES = ("tflops", "vram")
 """Compute, exact to a milli-TFLOP, and memory in bytes."""

@@ -15,8 +15,8 @@ from aliquot.dialects.gpu_quotas import KIND, defaults, quota
 from aliquot.dialects.gpu_wire import GpuFigures, GpuQuotaSpec, GpuSingle, GpuTotal
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import Wire
-from aliquot.engine.gpu_objects import Bound, GpuQuota
-from aliquot.engine.quantity import text
+from aliquot.engine.model.gpu import Bound, GpuQuota
+from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
 
 _NONE = Bound(0, 0)

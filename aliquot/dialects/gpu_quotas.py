@@ -9,7 +9,7 @@ from typing import NamedTuple
 from aliquot.dialects.gpu_amounts import bound
 from aliquot.dialects.gpu_wire import GpuQuotaSpec, GpuQuotaWire, GpuSingle, GpuTotal
 from aliquot.dialects.manifest import Manifest
-from aliquot.engine.gpu_objects import Bound, GpuQuota
+from aliquot.engine.model.gpu import Bound, GpuQuota
 
 KIND = "GPUResourceQuota"
 

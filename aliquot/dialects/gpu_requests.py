@@ -12,7 +12,7 @@ from functools import lru_cache
 from aliquot.dialects.gpu_annotations import UNSAID, Pair, Wish
 from aliquot.dialects.gpu_memory import CARD, gigabytes, peak, slice_gb
 from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
-from aliquot.engine.gpu_objects import NOTHING, WHOLE, GpuAmount, GpuAsk
+from aliquot.engine.model.gpu import NOTHING, WHOLE, GpuAmount, GpuAsk
 
 GIB = 2**30
 

@@ -18,8 +18,8 @@ from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.nodes import HOSTNAME, node
 from aliquot.dialects.templates import Face, faces
-from aliquot.engine.gpu_objects import Device
-from aliquot.engine.objects import Node
+from aliquot.engine.model.gpu import Device
+from aliquot.engine.model.objects import Node
 
 BEAR_ON_GPUS = {KIND, gpus.KIND, "Node", "Namespace"}
 """The kinds of objects that decide which GPUs there are, and who may use them."""

@@ -7,8 +7,8 @@ from aliquot.dialects.gpu_wire import GpuStatus, GpuWire
 from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.nodes import HOSTNAME
-from aliquot.engine.devices import resolve
-from aliquot.engine.gpu_objects import NOTHING, Device, GpuAmount, GpuAsk
+from aliquot.engine.gpus.devices import resolve
+from aliquot.engine.model.gpu import NOTHING, Device, GpuAmount, GpuAsk
 
 KIND = "GPU"
 POOL = f"{TENSOR_FUSION}/gpupool"

@@ -16,7 +16,7 @@ from aliquot.dialects.labels import text
 from aliquot.dialects.manifest import KOORDINATOR_PREFIX as PREFIX
 from aliquot.dialects.manifest import Manifest, check_namespace, once
 from aliquot.dialects.templates import faces
-from aliquot.engine.objects import Amounts
+from aliquot.engine.model.objects import Amounts
 from aliquot.errors import InputError
 
 NAMESPACE = "koordinator-system"

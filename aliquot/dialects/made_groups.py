@@ -22,7 +22,7 @@ from aliquot.dialects.volcano import (
     Ties,
 )
 from aliquot.dialects.wire import GangJobWire, Metadata, PodSpec, Quantities, WorkloadWire
-from aliquot.engine.objects import Amounts, plus
+from aliquot.engine.model.objects import Amounts, plus
 
 _MOST_DIGITS = 9
 

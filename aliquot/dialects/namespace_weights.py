@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import ResourceQuotaSpec, ResourceQuotaWire
-from aliquot.engine.quantity import LIMIT, parse
+from aliquot.engine.model.quantity import LIMIT, parse
 from aliquot.errors import QuantityError
 
 KEY = "volcano.sh/namespace.weight"

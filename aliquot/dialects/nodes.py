@@ -5,8 +5,8 @@ from aliquot.dialects.cards import Cards
 from aliquot.dialects.labels import texts
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.wire import NodeSpec, NodeStatus, NodeWire
-from aliquot.engine.objects import GPU_MEMORY, Effect, Node, Taint
-from aliquot.engine.quantity import LIMIT
+from aliquot.engine.model.objects import GPU_MEMORY, Effect, Node, Taint
+from aliquot.engine.model.quantity import LIMIT
 
 HOSTNAME = "kubernetes.io/hostname"
 _EFFECTS: dict[str, Effect] = {

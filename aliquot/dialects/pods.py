@@ -20,8 +20,16 @@ from aliquot.dialects.wire import (
     SelectorRequirement,
     SelectorTerm,
 )
-from aliquot.engine.objects import GPU_MEMORY, Pod, Requirement, Shape, Term, Toleration, Where
-from aliquot.engine.quantity import text
+from aliquot.engine.model.objects import (
+    GPU_MEMORY,
+    Pod,
+    Requirement,
+    Shape,
+    Term,
+    Toleration,
+    Where,
+)
+from aliquot.engine.model.quantity import text
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
 _EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}

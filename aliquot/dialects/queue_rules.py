@@ -13,8 +13,8 @@ from aliquot.dialects.forest import Forest, circle
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.queues import KIND, ROOT, SPECIAL
 from aliquot.dialects.quota_rules import gpu_memory_in_gigabytes
-from aliquot.engine.objects import Amounts, Quota
-from aliquot.engine.quantity import text
+from aliquot.engine.model.objects import Amounts, Quota
+from aliquot.engine.model.quantity import text
 
 _HIERARCHY = ("volcano.sh/hierarchy", "volcano.sh/hierarchy-weights")
 _GUARANTEE, _DESERVED, _CAPABILITY = (

@@ -7,7 +7,7 @@ from aliquot.dialects import amounts
 from aliquot.dialects.gpu_memory import as_written
 from aliquot.dialects.manifest import Manifest, once
 from aliquot.dialects.wire import Guarantee, Quantities, QueueSpec, QueueStatus, QueueWire
-from aliquot.engine.objects import Amounts, Quota
+from aliquot.engine.model.objects import Amounts, Quota
 
 KIND = "Queue"
 DEFAULT = "default"

@@ -24,8 +24,8 @@ from aliquot.dialects.quotas import (
     spec,
 )
 from aliquot.dialects.wire import Quantities
-from aliquot.engine.objects import GPU_MEMORY, Quota, plus
-from aliquot.engine.quantity import parse, text
+from aliquot.engine.model.objects import GPU_MEMORY, Quota, plus
+from aliquot.engine.model.quantity import parse, text
 
 Quotas = Sequence[tuple[Manifest, Quota]]
 """Each as it was written, and as it was read."""

@@ -10,9 +10,9 @@ from collections.abc import Container, Mapping
 
 from aliquot.dialects import amounts
 from aliquot.dialects.manifest import KOORDINATOR_PREFIX
-from aliquot.engine.ledger import Entry, Stage
+from aliquot.engine.books.ledger import Entry, Stage
+from aliquot.engine.report.summary import Figures, QuotaSummary
 from aliquot.engine.state import State
-from aliquot.engine.summary import Figures, QuotaSummary
 
 _WORDS = (
     *("runtime", "request", "child-request"),

@@ -18,8 +18,8 @@ from aliquot.dialects.wire import (
     ResourceQuotaSpec,
     ResourceQuotaWire,
 )
-from aliquot.engine.objects import Quota
-from aliquot.engine.quantity import amount
+from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quantity import amount
 
 KINDS = ("ElasticQuota", "CompositeElasticQuota")
 """The objects that become quotas."""

@@ -35,9 +35,9 @@ from aliquot.dialects.wire import (
     QuotaWire,
     ResourceQuotaWire,
 )
-from aliquot.engine.objects import Amounts, Node, Quota, Shape
-from aliquot.engine.quantity import LIMIT, text
-from aliquot.engine.where import barred
+from aliquot.engine.model.objects import Amounts, Node, Quota, Shape
+from aliquot.engine.model.quantity import LIMIT, text
+from aliquot.engine.placement.constraints import barred
 
 
 def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:

@@ -15,8 +15,8 @@ from aliquot.dialects.manifest import KEP9_GROUPS, Key, Manifest
 from aliquot.dialects.quota_rules import bound_field, pointer
 from aliquot.dialects.quotas import has_koordinator_keys, quota, quota_name, spec
 from aliquot.dialects.wire import CompositeQuotaWire, QuotaWire
-from aliquot.engine.objects import Quota
-from aliquot.engine.quantity import text
+from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
 
 Member = tuple[Manifest, Quota, Keys]

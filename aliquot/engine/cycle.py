@@ -16,33 +16,35 @@ Pure and deterministic: the same events give the same decisions. Time is only wh
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from aliquot.engine import gpu_standing, resizing
-from aliquot.engine.assumptions import Assumptions
-from aliquot.engine.claim import Claim
-from aliquot.engine.config import Knobs
-from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
-from aliquot.engine.events import Event
-from aliquot.engine.gang_standing import standing
-from aliquot.engine.holds import Holds
-from aliquot.engine.lane import Lane
-from aliquot.engine.mustering import muster_all
-from aliquot.engine.objects import Shape
-from aliquot.engine.order import importance
-from aliquot.engine.policies import POLICIES, Policy, lower
-from aliquot.engine.policies.limits import closed_gate, gpu_gate, max_gate
-from aliquot.engine.reasons import Reason, Refusal, Watch
-from aliquot.engine.reclaim import Plan
-from aliquot.engine.reservations import Reservations
-from aliquot.engine.state import State
-from aliquot.engine.summary import (
+from aliquot.engine.gang_claims import muster_all
+from aliquot.engine.holds.assumed import Assumptions
+from aliquot.engine.holds.nominations import Holds
+from aliquot.engine.holds.reservation import Reservations
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold, Nominate
+from aliquot.engine.model.events import Event
+from aliquot.engine.model.importance import importance
+from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.objects import Shape
+from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.policies import POLICIES, Policy
+from aliquot.engine.policies.gates import closed_gate, gpu_gate, max_gate
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.lane import Lane
+from aliquot.engine.reclaim import lowered_bounds
+from aliquot.engine.reclaim.search import Plan
+from aliquot.engine.report import gpu_quotas as gpu_report
+from aliquot.engine.report import resize
+from aliquot.engine.report.gangs import standing
+from aliquot.engine.report.summary import (
     GangSummary,
     GpuQuotaSummary,
     QueueSummary,
     QuotaSummary,
     summarise,
 )
+from aliquot.engine.state import State
 from aliquot.engine.trial import BEYOND, Trial
-from aliquot.engine.wakes import Wakes
+from aliquot.engine.wakeups import Wakes
 
 
 class Engine:
@@ -167,11 +169,11 @@ class Engine:
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """How every quota on GPUs stands, by namespace."""
-        return gpu_standing.summarise(self.state)
+        return gpu_report.summarise(self.state)
 
     def may_resize(self, uid: str, shape: Shape) -> Refusal | None:
         """Why a running pod could not be changed to ask for this, where it is; None if it could."""
-        return resizing.check(self.state, uid, shape)
+        return resize.check(self.state, uid, shape)
 
     def is_awaited(self, uid: str) -> bool:
         """Is room held that this pod is to leave?"""
@@ -267,9 +269,9 @@ class Engine:
         for name in sorted(lowered):
             if name not in state.tree.quotas:
                 continue
-            excess = lower.above_max(state, name) | self._policy.excess(state, name)
-            yield from self._let_go(lower.evictions(state, name, excess, self._now))
-            if lower.above_max(state, name) or self._policy.excess(state, name):
+            excess = lowered_bounds.above_max(state, name) | self._policy.excess(state, name)
+            yield from self._let_go(lowered_bounds.evictions(state, name, excess, self._now))
+            if lowered_bounds.above_max(state, name) or self._policy.excess(state, name):
                 state.lowered[name] = None
                 self._wakes.note_when_ripe(self._now)
 

@@ -8,12 +8,19 @@ its history.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from aliquot.engine.budgets import Budgets
-from aliquot.engine.circles import Circles, mark
+from aliquot.engine.books.bound_pods import Running
+from aliquot.engine.books.budgets import Budgets
+from aliquot.engine.books.gangs import Gangs
+from aliquot.engine.books.leaving import Leaving
+from aliquot.engine.books.ledger import Entry, Ledger, Stage
+from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.books.quota_tree import ROOT, Tree, is_lower, place
+from aliquot.engine.books.repeat_guard import Circles, mark
 from aliquot.engine.columns import Resources
-from aliquot.engine.config import Knobs
-from aliquot.engine.devices import Devices
-from aliquot.engine.events import (
+from aliquot.engine.gpus.accounts import GpuBooks, GpuLeaving
+from aliquot.engine.gpus.devices import Devices
+from aliquot.engine.gpus.quotas import GpuQuotas
+from aliquot.engine.model.events import (
     BindFailed,
     BudgetGone,
     BudgetSet,
@@ -33,20 +40,13 @@ from aliquot.engine.events import (
     QuotaSet,
     WeightSet,
 )
-from aliquot.engine.gangs import Gangs
-from aliquot.engine.gpu_books import GpuBooks, GpuLeaving
-from aliquot.engine.gpu_objects import Device, GpuQuota
-from aliquot.engine.gpu_quotas import GpuQuotas
-from aliquot.engine.leaving import Leaving
-from aliquot.engine.ledger import Entry, Ledger, Stage
-from aliquot.engine.nodes import Nodes
-from aliquot.engine.objects import Gang, Node, Pod, Quota
-from aliquot.engine.order import IMPORTANCE, Order
-from aliquot.engine.placement import Placement
-from aliquot.engine.running import Running
-from aliquot.engine.terms import Terms
-from aliquot.engine.tree import ROOT, Tree, is_lower, place
-from aliquot.engine.waiting import Waiting
+from aliquot.engine.model.gpu import Device, GpuQuota
+from aliquot.engine.model.importance import IMPORTANCE, Order
+from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.objects import Gang, Node, Pod, Quota
+from aliquot.engine.placement.best_node import Placement
+from aliquot.engine.queue.bookings import Terms
+from aliquot.engine.queue.waiting import Waiting
 
 
 class State:

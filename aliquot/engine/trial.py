@@ -8,18 +8,18 @@ what comes of the trial is a verdict, and carrying it out is for the cycle.
 from collections.abc import Callable
 from dataclasses import replace
 
-from aliquot.engine.claim import Claim
-from aliquot.engine.holds import Holds
-from aliquot.engine.ledger import Booking, Entry
-from aliquot.engine.mustering import stand_in, take
-from aliquot.engine.objects import Pod
-from aliquot.engine.placement import Ask
+from aliquot.engine.books.ledger import Booking, Entry
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.gang_claims import stand_in, take
+from aliquot.engine.holds.nominations import Holds
+from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
+from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
-from aliquot.engine.policies.limits import closed_gate, gpu_gate, gpu_refusal, max_gate
-from aliquot.engine.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
-from aliquot.engine.reclaim import Plan, search
+from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.reclaim.search import Plan, search
 from aliquot.engine.state import State
-from aliquot.engine.tree import OUTSIDE, ROOT
 
 Gate = Callable[[State, Claim, str | None], Refusal | None]
 """A check that a claim passes or not, on nodes of a class."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 
 import structlog
 
+from aliquot.engine.books.ledger import Stage
 from aliquot.engine.columns import Columns
 from aliquot.engine.cycle import Engine
-from aliquot.engine.ledger import Stage
-from aliquot.engine.quantity import LIMIT
+from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.state import State
 from aliquot.kube.health import Health
 from aliquot.kube.metrics import Metrics

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_annotations import GPU_IDS
-from aliquot.engine.decisions import Bind
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.decisions import Bind
+from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.lookup import look_up

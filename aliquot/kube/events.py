@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aliquot.dialects.documents import Body
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.marks import now

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from aliquot.dialects.documents import Body
-from aliquot.engine.decisions import Evict
+from aliquot.engine.model.decisions import Evict
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.lookup import look_up

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
-from aliquot.engine.events import BindFailed, Event, EvictFailed, NodeSet, PodGone, PodSet
-from aliquot.engine.objects import Pod
-from aliquot.engine.reasons import Reason
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold, Nominate
+from aliquot.engine.model.events import BindFailed, Event, EvictFailed, NodeSet, PodGone, PodSet
+from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.reasons import Reason
 from aliquot.kube.binder import Binder
 from aliquot.kube.client import Client
 from aliquot.kube.events import Events, of_pod

@@ -5,7 +5,7 @@ should come here on an ordinary day.
 """
 
 from aliquot.dialects.documents import Body
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.resource import PODS

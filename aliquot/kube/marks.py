@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aliquot.dialects.documents import Body
-from aliquot.engine.objects import Pod
-from aliquot.engine.reasons import Reason, Refusal
+from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.resource import PODS

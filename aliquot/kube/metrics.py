@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 
 import aliquot
-from aliquot.engine.decisions import Bind, Decision, Evict, Hold, Nominate
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold, Nominate
 from aliquot.kube.standing import Standing, StandingCollector
 
 _DECISIONS = {Bind: "bind", Hold: "hold", Evict: "evict", Nominate: "nominate"}

@@ -17,7 +17,7 @@ from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_quotas import KIND as GPU_QUOTA
 from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSION, Manifest
 from aliquot.engine.cycle import Engine
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.events import About, Kind

@@ -14,7 +14,7 @@ from aliquot.dialects import gpu_annotations, koordinator, pods, volcano
 from aliquot.dialects.manifest import Manifest, owner_of
 from aliquot.dialects.times import timestamp
 from aliquot.dialects.wire import PodSpec, PodStatus, PodWire
-from aliquot.engine.objects import Shape
+from aliquot.engine.model.objects import Shape
 from aliquot.errors import InputError
 from aliquot.mirror.capacity import CAPACITY_LABELS
 from aliquot.mirror.mirror import Mirror

@@ -8,7 +8,7 @@ come, and the pod is on its own.
 
 from collections.abc import Callable
 
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.objects import Pod
 from aliquot.kube.backoff import Calls, pause
 
 _FIRST, _LONGEST = 1.0, 300.0

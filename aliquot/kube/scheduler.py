@@ -17,9 +17,9 @@ import structlog
 from aliquot.dialects.configuration import Configuration, knobs
 from aliquot.dialects.wire import PodWire
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Decision, Hold
-from aliquot.engine.events import Event
-from aliquot.engine.objects import Pod, Shape
+from aliquot.engine.model.decisions import Decision, Hold
+from aliquot.engine.model.events import Event
+from aliquot.engine.model.objects import Pod, Shape
 from aliquot.errors import InputError
 from aliquot.kube.backoff import pause
 from aliquot.kube.client import Client

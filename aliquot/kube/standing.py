@@ -14,8 +14,8 @@ from fractions import Fraction
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from aliquot.engine.quantity import LIMIT, per_one
-from aliquot.engine.summary import (
+from aliquot.engine.model.quantity import LIMIT, per_one
+from aliquot.engine.report.summary import (
     Figures,
     GangSummary,
     GpuQuotaSummary,

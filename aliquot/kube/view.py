@@ -19,7 +19,7 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.wire import PodWire
-from aliquot.engine.events import Event
+from aliquot.engine.model.events import Event
 from aliquot.errors import InputError
 from aliquot.kube.client import Client
 from aliquot.kube.known import Name

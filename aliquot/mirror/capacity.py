@@ -2,8 +2,8 @@
 
 from aliquot.dialects import quotas
 from aliquot.dialects.manifest import NOS_GROUPS
+from aliquot.engine.report.summary import over_quota_pods
 from aliquot.engine.state import State
-from aliquot.engine.summary import over_quota_pods
 from aliquot.mirror.mirror import Mirror
 
 CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}

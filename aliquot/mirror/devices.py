@@ -13,9 +13,9 @@ from aliquot.dialects.gpu_quotas import Defaults
 from aliquot.dialects.manifest import Key, Manifest
 from aliquot.dialects.nodes import HOSTNAME
 from aliquot.dialects.wire import PodWire
-from aliquot.engine.events import DeviceGone, DeviceSet, Event
-from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
-from aliquot.engine.objects import Node, Pod
+from aliquot.engine.model.events import DeviceGone, DeviceSet, Event
+from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
+from aliquot.engine.model.objects import Node, Pod
 from aliquot.mirror.record import PodRecord
 from aliquot.mirror.store import Store
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from aliquot.dialects import gangs
 from aliquot.dialects.manifest import Key, Manifest, key
-from aliquot.engine.events import Event, GangGone, GangSet
-from aliquot.engine.objects import Gang
+from aliquot.engine.model.events import Event, GangGone, GangSet
+from aliquot.engine.model.objects import Gang
 from aliquot.mirror.belonging import group_key
 from aliquot.mirror.endings import Endings
 from aliquot.mirror.record import Phase, PodRecord

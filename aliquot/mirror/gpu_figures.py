@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_amounts import write
-from aliquot.engine.summary import Condition, GpuQuotaSummary
+from aliquot.engine.report.summary import Condition, GpuQuotaSummary
 
 
 def used(summary: GpuQuotaSummary) -> Body:

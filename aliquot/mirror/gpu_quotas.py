@@ -6,8 +6,8 @@ from dataclasses import replace
 from aliquot.dialects import gpu_quotas
 from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.manifest import Manifest
-from aliquot.engine.events import Event, GpuQuotaGone, GpuQuotaSet
-from aliquot.engine.gpu_objects import GpuQuota
+from aliquot.engine.model.events import Event, GpuQuotaGone, GpuQuotaSet
+from aliquot.engine.model.gpu import GpuQuota
 
 BEAR_ON_GPU_QUOTAS = {gpu_quotas.KIND, "Namespace"}
 """The kinds of objects that decide them."""

@@ -8,8 +8,8 @@ from aliquot.dialects.gpu_amounts import write
 from aliquot.dialects.gpu_quotas import KIND
 from aliquot.dialects.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.times import moment
-from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
-from aliquot.engine.summary import GpuQuotaSummary
+from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
+from aliquot.engine.report.summary import GpuQuotaSummary
 from aliquot.mirror.conditions import Conditions
 from aliquot.mirror.gpu_figures import available_percent, condition, used
 

@@ -12,7 +12,7 @@ from aliquot.dialects import budgets, nodes, queues, quotas
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.forest import Forest, Special, plant
 from aliquot.dialects.manifest import Key, Manifest
-from aliquot.engine.events import (
+from aliquot.engine.model.events import (
     BudgetGone,
     BudgetSet,
     DeviceSet,
@@ -27,7 +27,7 @@ from aliquot.engine.events import (
     QuotaSet,
     WeightSet,
 )
-from aliquot.engine.objects import Budget, Pod
+from aliquot.engine.model.objects import Budget, Pod
 from aliquot.mirror.belonging import queue_of
 from aliquot.mirror.dependents import Dependents
 from aliquot.mirror.devices import Devices

@@ -7,7 +7,7 @@ from aliquot.dialects.documents import Body
 from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.manifest import Key
 from aliquot.dialects.volcano import NO_TIES, Ties
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.objects import Pod
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
 

@@ -23,7 +23,7 @@ from aliquot.dialects.wire import (
     QuotaWire,
 )
 from aliquot.engine.cycle import Engine
-from aliquot.engine.summary import GangSummary, QuotaSummary
+from aliquot.engine.report.summary import GangSummary, QuotaSummary
 from aliquot.mirror import gpu_status, volcano_status
 from aliquot.mirror.conditions import Conditions
 from aliquot.mirror.devices import asks_by_device

@@ -41,7 +41,7 @@ from aliquot.dialects.wire import (
     WorkloadSpec,
     WorkloadWire,
 )
-from aliquot.engine.objects import Gang
+from aliquot.engine.model.objects import Gang
 from aliquot.errors import InputError
 from aliquot.mirror import annotations
 from aliquot.mirror.belonging import namespace_queue

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from aliquot.dialects import amounts, jobs
 from aliquot.dialects.documents import Body
 from aliquot.dialects.manifest import VOLCANO_GROUP, Manifest
-from aliquot.engine.objects import Gang
-from aliquot.engine.reasons import Reason, Refusal
-from aliquot.engine.summary import Figures, GangSummary
+from aliquot.engine.model.objects import Gang
+from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.report.summary import Figures, GangSummary
 
 _PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 _PLUGIN_PHASES = {"Inqueue": "Scheduling", "Completed": "Finished"}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.namespace_weights import weights
-from aliquot.engine.events import Event, WeightSet
+from aliquot.engine.model.events import Event, WeightSet
 
 BEAR_ON_WEIGHTS = {"ResourceQuota", "Namespace"}
 """The kinds of objects that decide them."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from aliquot.dialects.documents import Body
 from aliquot.dialects.schema import QUANTITY_PATTERN, Schema
-from aliquot.engine.quantity import parse
+from aliquot.engine.model.quantity import parse
 from aliquot.errors import QuantityError
 from aliquot.server.core_schemas import schema
 from aliquot.server.filling import part, set_missing

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aliquot.dialects.documents import Body
-from aliquot.engine.quantity import parse
+from aliquot.engine.model.quantity import parse
 from aliquot.errors import QuantityError
 from aliquot.server import naming
 from aliquot.server.causes import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from aliquot.dialects.documents import Body
-from aliquot.engine.objects import Requirement
-from aliquot.engine.where import holds
+from aliquot.engine.model.objects import Requirement
+from aliquot.engine.placement.constraints import holds
 from aliquot.errors import SelectorError
 from aliquot.server import naming
 from aliquot.server.selectable import not_supported, readers

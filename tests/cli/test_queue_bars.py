@@ -10,8 +10,8 @@ from rich.console import Console, RenderableType
 from aliquot.cli.gang_bars import gang_bars
 from aliquot.cli.queue_bars import queue_bars
 from aliquot.cluster.outcome import gangs, queue
-from aliquot.engine.objects import Quota
-from aliquot.engine.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.engine.model.objects import Quota
+from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
 
 TREE = {
     "idle": Quota("idle"),

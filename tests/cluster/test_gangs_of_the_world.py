@@ -4,7 +4,7 @@ from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.forest import Special
 from aliquot.dialects.manifest import Key
-from aliquot.engine.events import (
+from aliquot.engine.model.events import (
     Event,
     GangGone,
     GangSet,
@@ -13,7 +13,7 @@ from aliquot.engine.events import (
     QuotaSet,
     WeightSet,
 )
-from aliquot.engine.objects import Gang, Pod
+from aliquot.engine.model.objects import Gang, Pod
 from aliquot.mirror.change import Change
 from aliquot.mirror.record import Phase
 from tests.cli.manifests import Body, node, pod, quota, workload

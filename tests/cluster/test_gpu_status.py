@@ -9,8 +9,8 @@ import pytest
 from aliquot.cluster.expectation import Expect, compare
 from aliquot.cluster.outcome import Result, gpu_quota
 from aliquot.dialects.times import moment
-from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
-from aliquot.engine.summary import Condition, GpuQuotaSummary
+from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
+from aliquot.engine.report.summary import Condition, GpuQuotaSummary
 from aliquot.mirror import gpu_status
 from aliquot.mirror.conditions import Conditions
 from tests.cli.tensor_fusion import gpu

@@ -3,7 +3,7 @@
 from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.manifest import Key
-from aliquot.engine.events import (
+from aliquot.engine.model.events import (
     DeviceGone,
     DeviceSet,
     Event,
@@ -14,8 +14,8 @@ from aliquot.engine.events import (
     PodGone,
     PodSet,
 )
-from aliquot.engine.gpu_objects import Device, GpuAmount, GpuAsk
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
+from aliquot.engine.model.objects import Pod
 from aliquot.mirror.change import Change
 from tests.cli.manifests import Body, node, pod, workload
 from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota, model

@@ -5,7 +5,7 @@ from typing import Any
 
 from aliquot.cluster.expectation import Expect, compare
 from aliquot.cluster.outcome import Result, gangs, queue
-from aliquot.engine.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
 
 GPU = "nvidia.com/gpu"
 QUEUE = QueueSummary(

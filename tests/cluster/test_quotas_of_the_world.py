@@ -4,8 +4,8 @@ from aliquot.cluster.world import World
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.forest import Special
 from aliquot.dialects.manifest import Key, Manifest
-from aliquot.engine.config import Knobs
-from aliquot.engine.events import Event, PodSet, QuotaGone, QuotaSet
+from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
+from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.state import State
 from aliquot.mirror.change import Change
 from tests.cli.manifests import Body, labelled, pod, tree_quota

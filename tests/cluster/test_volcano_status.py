@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from aliquot.engine.objects import Gang
-from aliquot.engine.reasons import Reason, Refusal
-from aliquot.engine.summary import GangSummary
+from aliquot.engine.model.objects import Gang
+from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.report.summary import GangSummary
 from aliquot.mirror import volcano_status
 from tests.cli.manifests import Body
 from tests.cli.volcano import gang_job, pod_group, queue, task

@@ -8,7 +8,7 @@ from aliquot.dialects.documents import Document
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.pods import shape
 from aliquot.dialects.wire import PodWire
-from aliquot.engine.objects import GPU_MEMORY, Shape
+from aliquot.engine.model.objects import GPU_MEMORY, Shape
 from tests.cli.manifests import Body, pod
 
 COUNTED = Cards(counted=True)

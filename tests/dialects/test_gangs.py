@@ -9,7 +9,7 @@ from aliquot.dialects.gangs import gang
 from aliquot.dialects.jobs import Task, fewest, tasks
 from aliquot.dialects.made_groups import group_name, pod_group
 from aliquot.dialects.volcano import MIN_MEMBER, MIN_RESOURCES, is_preemptable, ties
-from aliquot.engine.objects import Gang
+from aliquot.engine.model.objects import Gang
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload
 from tests.cli.volcano import annotated, gang_job, task

@@ -8,7 +8,7 @@ from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Gpu
 from aliquot.dialects.gpu_memory import slice_gb
 from aliquot.dialects.nodes import node as read_node
-from aliquot.engine.objects import GPU_MEMORY, Node
+from aliquot.engine.model.objects import GPU_MEMORY, Node
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, node, pod, quota
 from tests.dialects.manifests import COUNTED, container, gigabytes, read, shape_of, sidecar

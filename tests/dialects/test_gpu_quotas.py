@@ -10,7 +10,7 @@ from aliquot.dialects.gpu_quota_rules import (
     one_gpu_quota_a_namespace,
 )
 from aliquot.dialects.gpu_quotas import Defaults, defaults, quota
-from aliquot.engine.gpu_objects import Bound, GpuQuota
+from aliquot.engine.model.gpu import Bound, GpuQuota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body
 from tests.cli.tensor_fusion import figures

@@ -9,7 +9,7 @@ from aliquot.dialects.gpu_annotations import devices
 from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.gpu_rules import check_asker
 from aliquot.dialects.pods import pod as read_pod
-from aliquot.engine.gpu_objects import WHOLE, Bound, GpuAmount, GpuAsk
+from aliquot.engine.model.gpu import WHOLE, Bound, GpuAmount, GpuAsk
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload
 from tests.cli.tensor_fusion import asking

@@ -11,7 +11,7 @@ from aliquot.dialects.gpu_models import tflops
 from aliquot.dialects.gpu_rules import check_gpus
 from aliquot.dialects.gpus import device, outside, taken
 from aliquot.dialects.nodes import node as read_node
-from aliquot.engine.gpu_objects import WHOLE, Device, GpuAmount, GpuAsk
+from aliquot.engine.model.gpu import WHOLE, Device, GpuAmount, GpuAsk
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, node, pod, workload
 from tests.cli.tensor_fusion import A100, asking, gpu, gpu_quota, model

@@ -10,8 +10,8 @@ from aliquot.dialects.documents import Document
 from aliquot.dialects.forest import Forest, Special, plant
 from aliquot.dialects.policy import choose
 from aliquot.dialects.quotas import quota as read_quota
-from aliquot.engine.config import HierarchyKnobs
-from aliquot.engine.objects import Quota
+from aliquot.engine.model.knobs import HierarchyKnobs
+from aliquot.engine.model.objects import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import KOORDINATOR, Body, composite, labelled, pod, quota, tree_quota
 from tests.cli.manifests import workload as workload_body

@@ -10,7 +10,7 @@ from aliquot.dialects.findings import Finding
 from aliquot.dialects.forest import Forest, Special, plant
 from aliquot.dialects.queue_rules import check_queue, check_queue_change, check_queues
 from aliquot.dialects.queues import queue as read_queue
-from aliquot.engine.objects import Quota
+from aliquot.engine.model.objects import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, labelled, pod, quota, tree_quota
 from tests.cli.volcano import annotated, queue

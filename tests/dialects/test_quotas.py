@@ -8,8 +8,8 @@ from aliquot.dialects import configuration
 from aliquot.dialects.documents import Document
 from aliquot.dialects.policy import choose
 from aliquot.dialects.quotas import quota as read_quota
-from aliquot.engine.config import FairKnobs
-from aliquot.engine.objects import GPU_MEMORY
+from aliquot.engine.model.knobs import FairKnobs
+from aliquot.engine.model.objects import GPU_MEMORY
 from aliquot.errors import InputError
 from tests.cli.manifests import composite, quota
 from tests.dialects.manifests import read

@@ -12,7 +12,7 @@ import yaml
 
 from aliquot.cluster import scenario
 from aliquot.dialects import configuration, documents
-from aliquot.engine.reasons import Reason
+from aliquot.engine.model.reasons import Reason
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -1,9 +1,9 @@
 """Lets several pods wait as one claim, until gangs have objects of their own."""
 
-from aliquot.engine.claim import Claim
 from aliquot.engine.cycle import Engine
-from aliquot.engine.events import PodSet
-from aliquot.engine.objects import Pod
+from aliquot.engine.model.events import PodSet
+from aliquot.engine.model.objects import Pod
+from aliquot.engine.queue.claim import Claim
 
 
 def gang(engine: Engine, *members: Pod) -> None:

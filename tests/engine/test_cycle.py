@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from aliquot.engine.claim import Claim
+from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Hold
-from aliquot.engine.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.ledger import Stage
-from aliquot.engine.objects import Amounts, Node, Pod, Quota, Shape, Taint
-from aliquot.engine.reasons import Refusal
+from aliquot.engine.model.decisions import Bind, Hold
+from aliquot.engine.model.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape, Taint
+from aliquot.engine.model.reasons import Refusal
+from aliquot.engine.queue.claim import Claim
 from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from aliquot.engine.config import SECOND, GpuKnobs, Knobs
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Evict
-from aliquot.engine.devices import DevicePlacement, Devices
-from aliquot.engine.events import (
+from aliquot.engine.gpus.devices import DevicePlacement, Devices
+from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.events import (
     DeviceGone,
     DeviceSet,
     Event,
@@ -18,8 +17,9 @@ from aliquot.engine.events import (
     PodGone,
     PodSet,
 )
-from aliquot.engine.gpu_objects import WHOLE, Bound, Device, GpuAmount, GpuAsk, GpuQuota
-from aliquot.engine.objects import Node, Pod, Shape
+from aliquot.engine.model.gpu import WHOLE, Bound, Device, GpuAmount, GpuAsk, GpuQuota
+from aliquot.engine.model.knobs import SECOND, GpuKnobs, Knobs
+from aliquot.engine.model.objects import Node, Pod, Shape
 
 GIB = 2**30
 ROOM = (("cpu", 64_000), ("pods", 110))

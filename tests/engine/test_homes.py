@@ -4,10 +4,10 @@ from itertools import permutations
 
 import pytest
 
-from aliquot.engine.config import Knobs
-from aliquot.engine.events import Event, PodSet, QuotaGone, QuotaSet
-from aliquot.engine.homes import Homes
-from aliquot.engine.objects import Pod, Quota, Shape
+from aliquot.engine.books.membership import Homes
+from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
+from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.objects import Pod, Quota, Shape
 from aliquot.engine.state import State
 
 

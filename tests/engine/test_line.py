@@ -4,12 +4,12 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from aliquot.engine.claim import Claim
 from aliquot.engine.columns import Resources
-from aliquot.engine.lane import Lane
-from aliquot.engine.line import Group, Turns
-from aliquot.engine.objects import Pod, Shape
-from aliquot.engine.placement import Ask
+from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.claim_queue import Group, Turns
+from aliquot.engine.queue.lane import Lane
 
 
 @dataclass

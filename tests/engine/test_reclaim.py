@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from aliquot.engine.config import EvictionKnobs, Knobs
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Evict, Nominate
-from aliquot.engine.events import (
+from aliquot.engine.model.decisions import Bind, Evict, Nominate
+from aliquot.engine.model.events import (
     Event,
     EvictFailed,
     NodeGone,
@@ -15,7 +14,8 @@ from aliquot.engine.events import (
     PodSet,
     QuotaSet,
 )
-from aliquot.engine.objects import Node, Pod, Quota, Shape, Where
+from aliquot.engine.model.knobs import EvictionKnobs, Knobs
+from aliquot.engine.model.objects import Node, Pod, Quota, Shape, Where
 from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"

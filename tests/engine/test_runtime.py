@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.quantity import LIMIT
-from aliquot.engine.runtime import RuntimeTree
+from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.errors import TreeError
 
 Row = tuple[int, ...]

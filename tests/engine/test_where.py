@@ -2,8 +2,8 @@
 
 import pytest
 
-from aliquot.engine.objects import Node, Requirement, Taint, Term, Toleration, Where
-from aliquot.engine.where import Barred, barred, disliked, preference
+from aliquot.engine.model.objects import Node, Requirement, Taint, Term, Toleration, Where
+from aliquot.engine.placement.constraints import Barred, barred, disliked, preference
 
 NODE = Node(
     "n1",

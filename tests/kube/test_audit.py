@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from aliquot.dialects.cards import Cards
+from aliquot.engine.books.ledger import Ledger, Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.events import NodeGone, NodeSet, PodSet
-from aliquot.engine.ledger import Ledger, Stage
-from aliquot.engine.objects import Node, Pod, Shape
+from aliquot.engine.model.events import NodeGone, NodeSet, PodSet
+from aliquot.engine.model.objects import Node, Pod, Shape
 from aliquot.kube.audit import violations
 from aliquot.kube.objects import Objects
 from aliquot.kube.pods import Pods

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from aliquot.engine.decisions import Bind, Evict, Nominate
+from aliquot.engine.model.decisions import Bind, Evict, Nominate
 from aliquot.errors import ApiError
 from aliquot.kube.audit import violations
 from tests.kube.workshop import Workshop, pod

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 
-from aliquot.engine.decisions import Bind, Evict, Hold
-from aliquot.engine.gpu_objects import GpuAmount
-from aliquot.engine.objects import Pod, Shape
-from aliquot.engine.quantity import LIMIT
-from aliquot.engine.reasons import Reason, Refusal
-from aliquot.engine.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
+from aliquot.engine.model.decisions import Bind, Evict, Hold
+from aliquot.engine.model.gpu import GpuAmount
+from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
 from aliquot.kube.metrics import Metrics
 from aliquot.kube.standing import Standing
 from aliquot.kube.webhook import metrics as webhook

@@ -8,7 +8,7 @@ import pytest
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.wire import NodeWire, PodWire
-from aliquot.engine.events import (
+from aliquot.engine.model.events import (
     Event,
     GangSet,
     GpuQuotaGone,
@@ -20,7 +20,7 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.gpu_objects import Bound
+from aliquot.engine.model.gpu import Bound
 from aliquot.errors import InputError
 from aliquot.kube.objects import Objects
 from aliquot.kube.pods import Pods

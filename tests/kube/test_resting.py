@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from aliquot.engine.objects import Pod, Shape
+from aliquot.engine.model.objects import Pod, Shape
 from aliquot.kube import resting
 from aliquot.kube.resting import Resting
 

@@ -9,8 +9,8 @@ import msgspec
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.wire import NodeWire, PodWire
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Decision
-from aliquot.engine.events import Event
+from aliquot.engine.model.decisions import Decision
+from aliquot.engine.model.events import Event
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.events import Events

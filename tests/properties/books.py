@@ -1,10 +1,10 @@
 """The books of an engine, added up anew."""
 
+from aliquot.engine.books.ledger import Booking, Stage
 from aliquot.engine.columns import Columns
 from aliquot.engine.cycle import Engine
-from aliquot.engine.ledger import Booking, Stage
-from aliquot.engine.quantity import LIMIT
-from aliquot.engine.tally import Tally
+from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.policies.queues.drf import Tally
 
 Sums = dict[tuple[int, int], int]
 

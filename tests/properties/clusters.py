@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from aliquot.engine.objects import (
+from aliquot.engine.model.importance import natural
+from aliquot.engine.model.objects import (
     Amounts,
     Node,
     Pod,
@@ -20,7 +21,6 @@ from aliquot.engine.objects import (
     Toleration,
     Where,
 )
-from aliquot.engine.order import natural
 
 GPU = "nvidia.com/gpu"
 TEAMS = ("team-a", "team-b")

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from aliquot.engine.objects import Node, Pod
+from aliquot.engine.model.objects import Node, Pod
 from tests.properties.victim_rules import TEAMS, Gone, Pair, Rules, asks
 
 

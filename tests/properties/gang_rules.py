@@ -9,9 +9,17 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Evict
-from aliquot.engine.events import BudgetSet, Event, GangSet, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.objects import Gang, Node, Pod
+from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.events import (
+    BudgetSet,
+    Event,
+    GangSet,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaSet,
+)
+from aliquot.engine.model.objects import Gang, Node, Pod
 from tests.properties.fair_rules import FairRules
 from tests.properties.victim_rules import TEAMS, Amounts, Case, Gone, Rules, asks, cases
 

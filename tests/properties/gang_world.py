@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from aliquot.engine.decisions import Bind, Decision, Evict
-from aliquot.engine.objects import Gang, Node, Pod, Quota, Shape
-from aliquot.engine.reasons import Reason
+from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine.model.reasons import Reason
 from tests.properties.clusters import GPU
 
 TEAMS = ("a", "b", "c")

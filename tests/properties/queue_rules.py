@@ -9,7 +9,7 @@ all shares by weight.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aliquot.engine.objects import Node, Pod, Quota
+from aliquot.engine.model.objects import Node, Pod, Quota
 from tests.properties.level_rules import by_level
 
 ENDLESS = 2**62

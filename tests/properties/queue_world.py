@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Decision, Evict
-from aliquot.engine.events import Event, NodeSet, PodGone, PodSet, QuotaSet, WeightSet
-from aliquot.engine.objects import Amounts, Node, Pod, Quota, Shape
+from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet, WeightSet
+from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape
 from tests.properties.clusters import GPU
 from tests.properties.queue_rules import Queues
 

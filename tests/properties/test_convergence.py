@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Evict
-from aliquot.engine.events import NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.events import NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.objects import Node, Pod, Quota, Shape
 from tests.properties.clusters import GPU
 
 TEAMS = ("a", "b", "c")

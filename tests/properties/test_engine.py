@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Decision, Evict, Hold
-from aliquot.engine.events import (
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.model.events import (
     BindFailed,
     Event,
     NodeGone,
@@ -26,9 +26,9 @@ from aliquot.engine.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.objects import Node, Pod, Quota, Shape
-from aliquot.engine.order import importance
-from aliquot.engine.summary import over_quota_pods
+from aliquot.engine.model.importance import importance
+from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.report.summary import over_quota_pods
 from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
 
 NODE_NAMES = ("n-1", "n-2", "n-10")

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from aliquot.engine.config import SECOND
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Decision, Evict
-from aliquot.engine.events import (
+from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.events import (
     BindFailed,
     Event,
     GangSet,
@@ -17,7 +16,8 @@ from aliquot.engine.events import (
     PodSet,
     QuotaSet,
 )
-from aliquot.engine.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine.model.knobs import SECOND
+from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
 from tests.properties.clusters import GPU
 
 ALL = pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])

@@ -11,9 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from aliquot.engine.config import SECOND
 from aliquot.engine.cycle import Engine
-from aliquot.engine.events import (
+from aliquot.engine.model.events import (
     BindFailed,
     GangGone,
     GangSet,
@@ -24,6 +23,7 @@ from aliquot.engine.events import (
     QuotaSet,
     WeightSet,
 )
+from aliquot.engine.model.knobs import SECOND
 from tests.properties.books import check_books
 from tests.properties.gang_world import (
     GANGS,

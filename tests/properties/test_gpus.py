@@ -12,10 +12,12 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Evict
-from aliquot.engine.devices import Taken, resolve
-from aliquot.engine.events import (
+from aliquot.engine.gpus.devices import Taken, resolve
+from aliquot.engine.gpus.quotas import Usage
+from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.events import (
     BindFailed,
     DeviceGone,
     DeviceSet,
@@ -26,10 +28,8 @@ from aliquot.engine.events import (
     PodGone,
     PodSet,
 )
-from aliquot.engine.gpu_objects import NOTHING, WHOLE, Bound, Device, GpuAmount, GpuAsk, GpuQuota
-from aliquot.engine.gpu_quotas import Usage
-from aliquot.engine.ledger import Stage
-from aliquot.engine.objects import Node, Pod, Shape
+from aliquot.engine.model.gpu import NOTHING, WHOLE, Bound, Device, GpuAmount, GpuAsk, GpuQuota
+from aliquot.engine.model.objects import Node, Pod, Shape
 
 NODES = ("n-0", "n-1")
 CARDS = {f"{node}-g{i}": node for node in NODES for i in range(3)}

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aliquot.engine.config import HierarchyKnobs, Knobs
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Decision, Evict
-from aliquot.engine.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.objects import Amounts, Node, Pod, Quota, Shape
+from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
+from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape
 from tests.properties.clusters import GPU
 from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
 

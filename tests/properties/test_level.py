@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.engine.share import level
+from aliquot.engine.sharing.waterfill import level
 from tests.properties.level_rules import by_level
 
 BIG = 2**62

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.engine.order import natural
+from aliquot.engine.model.importance import natural
 
 NAMES = st.lists(st.text("ab-01239", max_size=6), unique=True)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.engine import quantity
-from aliquot.engine.quantity import Quantity, parse
+from aliquot.engine.model import quantity
+from aliquot.engine.model.quantity import Quantity, parse
 from aliquot.errors import QuantityError
 
 RESOURCES = st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "pods", "tensor-fusion.ai/tflops"])

@@ -2,8 +2,8 @@
 
 from hypothesis import given, settings
 
-from aliquot.engine.decisions import Bind, Decision, Evict
-from aliquot.engine.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.objects import Node, Pod, Quota, Shape
 from tests.properties.queue_world import Play, World, amounts, worlds
 
 

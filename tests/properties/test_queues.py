@@ -6,8 +6,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aliquot.engine.decisions import Bind
-from aliquot.engine.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.decisions import Bind
+from aliquot.engine.model.objects import Node, Pod, Quota, Shape
 from tests.properties.clusters import GPU
 from tests.properties.queue_givers import could_make_way
 from tests.properties.queue_rules import asks

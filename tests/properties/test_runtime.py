@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from aliquot.engine import runtime
 from aliquot.engine.columns import Resources, Slots, Vector
-from aliquot.engine.runtime import RuntimeTree
+from aliquot.engine.sharing import runtime
+from aliquot.engine.sharing.runtime import RuntimeTree
 from tests.properties.runtime_rules import LIMIT, TOP, Amounts, Result, Team, by_the_rules
 
 RESOURCES = ("cpu", "memory", "gpu")

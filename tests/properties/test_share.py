@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.engine.share import Sharer, share, split
+from aliquot.engine.sharing.waterfill import Sharer, share, split
 
 SHARERS = st.lists(
     st.builds(

@@ -10,9 +10,9 @@ from itertools import chain, combinations
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.decisions import Bind, Evict
-from aliquot.engine.events import BudgetSet, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.objects import Budget, Node, Pod, Quota, Requirement, Shape
+from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.events import BudgetSet, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.objects import Budget, Node, Pod, Quota, Requirement, Shape
 from tests.properties.clusters import GPU
 
 TEAMS = ("a", "b", "c")

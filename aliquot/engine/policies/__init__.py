@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from aliquot.engine.config import Knobs
-from aliquot.engine.policies.base import Policy
-from aliquot.engine.policies.capacity import Capacity
-from aliquot.engine.policies.fair import Fair
-from aliquot.engine.policies.hierarchy import Hierarchy
-from aliquot.engine.policies.queues import Queues
+from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.policies.capacity.policy import Capacity
+from aliquot.engine.policies.fair.policy import Fair
+from aliquot.engine.policies.hierarchy.policy import Hierarchy
+from aliquot.engine.policies.interface import Policy
+from aliquot.engine.policies.queues.policy import Queues
 
 __all__ = ["POLICIES", "Policy"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from aliquot.dialects import queues, quotas
 from aliquot.dialects.findings import Finding
 from aliquot.dialects.manifest import Manifest
-from aliquot.engine.objects import Amounts
+from aliquot.engine.model.objects import Amounts
 from aliquot.errors import InputError
 from aliquot.kube.webhook.live import SHARES
 

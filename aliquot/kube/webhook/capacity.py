@@ -9,7 +9,7 @@ from collections import Counter
 from aliquot.dialects.cards import Cards
 from aliquot.dialects.manifest import Manifest
 from aliquot.dialects.nodes import node
-from aliquot.engine.objects import Amounts
+from aliquot.engine.model.objects import Amounts
 from aliquot.errors import InputError
 
 

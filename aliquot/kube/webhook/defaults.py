@@ -16,7 +16,7 @@ from aliquot.dialects.gpu_annotations import PREFIX, wish
 from aliquot.dialects.gpu_requests import ask
 from aliquot.dialects.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest
 from aliquot.dialects.quotas import has_koordinator_keys, spec
-from aliquot.engine.quantity import text
+from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
 from aliquot.kube.webhook.live import Live
 from aliquot.mirror.belonging import namespace_queue

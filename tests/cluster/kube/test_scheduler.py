@@ -7,7 +7,7 @@ from functools import partial
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.documents import Body
-from aliquot.engine.events import Event
+from aliquot.engine.model.events import Event
 from aliquot.kube import access, plane, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.metrics import Metrics

@@ -1,0 +1,58 @@
+"""Disruption budgets: which of them an eviction would draw on, and what is left of each.
+
+What was evicted on a budget is remembered until the cluster states the budget anew, so that two
+decisions in a row do not both spend the same allowance.
+"""
+
+from aliquot.engine.model.objects import Budget, Pod
+from aliquot.engine.placement.constraints import holds
+
+
+class Budgets:
+    """All disruption budgets."""
+
+    def __init__(self) -> None:
+        self._budgets: dict[str, dict[str, Budget]] = {}
+        self._spent: dict[str, int] = {}
+
+    def set(self, budget: Budget) -> None:
+        """Add a budget, or state it anew."""
+        self._budgets.setdefault(budget.namespace, {})[budget.path] = budget
+        self._spent.pop(budget.path, None)
+
+    def remove(self, path: str) -> None:
+        """Forget a budget."""
+        self._budgets.get(path.partition("/")[0], {}).pop(path, None)
+        self._spent.pop(path, None)
+
+    def exhausted_in(self) -> list[str]:
+        """The namespaces in which a budget allows no more evictions."""
+        return [
+            namespace
+            for namespace, budgets in self._budgets.items()
+            if any(self.left(path) == 0 for path in budgets)
+        ]
+
+    def on(self, pod: Pod) -> tuple[str, ...]:
+        """The budgets that evicting this pod would draw on."""
+        budgets = self._budgets.get(pod.namespace)
+        if not budgets or not pod.labels:
+            return ()
+        labels = dict(pod.labels)
+        return tuple(
+            path
+            for path, budget in budgets.items()
+            if pod.name not in budget.disrupted
+            and budget.selector
+            and all(holds(line, labels) for line in budget.selector)
+        )
+
+    def left(self, path: str) -> int:
+        """How many more evictions the budget allows."""
+        budget = self._budgets[path.partition("/")[0]][path]
+        return max(budget.allowed - self._spent.get(path, 0), 0)
+
+    def spend(self, pod: Pod) -> None:
+        """The pod is evicted."""
+        for path in self.on(pod):
+            self._spent[path] = self._spent.get(path, 0) + 1

@@ -1,0 +1,61 @@
+"""Bound pods on their way out: what they hold is as good as free for whoever waits.
+
+Except those who should have left by now and have not: nobody counts on their going any more.
+"""
+
+from aliquot.engine.books.ledger import Entry, Tally
+from aliquot.engine.columns import Columns, Resources, Slots, Vector
+from aliquot.engine.model.quantity import LIMIT
+
+
+class Leaving:
+    """Who leaves, and what that will free: `room` over nodes, `charge` over quotas."""
+
+    def __init__(self, resources: Resources, nodes: Slots, quotas: Slots) -> None:
+        self._entries: dict[str, Entry] = {}
+        self.room = Columns(resources, nodes)
+        self.charge = Columns(resources, quotas)
+        self.overdue: set[str] = set()
+        self.tallies: list[Tally] = []
+        """Whoever wants to know what that will free in other accounts."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._entries
+
+    def add(self, uid: str, entry: Entry) -> None:
+        """A bound pod is going."""
+        self._entries[uid] = entry
+        self._post(entry, +1)
+
+    def remove(self, uid: str) -> None:
+        """It has gone, or stays after all; nothing happens if it was not going."""
+        entry = self._entries.pop(uid, None)
+        if entry is not None:
+            self._post(entry, -1)
+
+    def give_up_on(self, uid: str) -> None:
+        """It has not left in time."""
+        self.remove(uid)
+        self.overdue.add(uid)
+
+    def _post(self, entry: Entry, sign: int) -> None:
+        room, charge = entry.booking.room, entry.booking.charge
+        for tally in self.tallies:
+            tally.post(entry.booking, sign)
+        if not self.room.add(entry.node, room, sign):
+            same = [e.booking.room for e in self._entries.values() if e.node == entry.node]
+            _refold(self.room, entry.node, room, same)
+        for slot in entry.path:
+            if not self.charge.add(slot, charge, sign):
+                same = [e.booking.charge for e in self._entries.values() if slot in e.path]
+                _refold(self.charge, slot, charge, same)
+
+
+def _refold(columns: Columns, slot: int, touched: Vector, vectors: list[Vector]) -> None:
+    """A saturated cell cannot be subtracted from: add it up anew."""
+    for row, _ in touched:
+        total = sum(amount for vector in vectors for r, amount in vector if r == row)
+        columns.data[row, slot] = min(total, LIMIT)

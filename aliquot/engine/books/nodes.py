@@ -1,0 +1,81 @@
+"""The nodes, in columns: what each has, its class, and its place in the order of names."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.model.importance import natural
+from aliquot.engine.model.objects import Node
+from aliquot.engine.model.quantity import LIMIT
+
+
+class Nodes:
+    """All nodes. A slot whose node is gone stays until nothing is booked on it."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self.slots = Slots()
+        self.known: dict[str, Node] = {}
+        self.allocatable = Columns(resources, self.slots)
+        self.version = 0
+        """Grows with every change of a node."""
+        self._changed_at: dict[int, int] = {}
+        """For each slot the version with which its node came, changed or went."""
+        self.total: dict[str, int] = {}
+        """What all nodes together have, by resource."""
+        self._rank: NDArray[np.int64] | None = None
+
+    def set(self, node: Node) -> int:
+        """Add a node, or change one; returns its slot."""
+        self._count(self.known.get(node.name), -1)
+        self._count(node, +1)
+        if node.name not in self.known:
+            self._rank = None
+        self.known[node.name] = node
+        slot = self.slots.take(node.name)
+        self.allocatable.fill(slot, self._resources.vector(node.allocatable, most=LIMIT - 1))
+        self._note(slot)
+        return slot
+
+    def remove(self, name: str) -> None:
+        """Forget a node; its slot has room for nothing."""
+        node = self.known.pop(name, None)
+        if node is not None:
+            self._count(node, -1)
+            self._rank = None
+            slot = self.slots[name]
+            self.allocatable.fill(slot, ())
+            self._note(slot)
+
+    def changed_since(self, version: int) -> list[int]:
+        """The slots whose nodes have changed since then."""
+        return [slot for slot, at in self._changed_at.items() if at > version]
+
+    def _note(self, slot: int) -> None:
+        self.version += 1
+        self._changed_at[slot] = self.version
+
+    def at(self, slot: int) -> Node | None:
+        """The node in this slot, if there is one now."""
+        name = self.slots.names[slot]
+        return None if name is None else self.known.get(name)
+
+    def of_classes(self, classes: list[str]) -> NDArray[np.bool_]:
+        """Which slots hold a node of one of these classes."""
+        mask = np.zeros(len(self.slots), dtype=bool)
+        mask[[self.slots[n.name] for n in self.known.values() if n.node_class in classes]] = True
+        return mask
+
+    @property
+    def rank(self) -> NDArray[np.int64]:
+        """The place of each slot in the order of node names: ties end the same on every run."""
+        if self._rank is None or len(self._rank) != len(self.slots):
+            rank = np.zeros(len(self.slots), dtype=np.int64)
+            for place, name in enumerate(sorted(self.slots, key=natural)):
+                rank[self.slots[name]] = place
+            self._rank = rank
+        return self._rank
+
+    def _count(self, node: Node | None, sign: int) -> None:
+        for resource, amount in node.allocatable if node is not None else ():
+            self.total[resource] = self.total.get(resource, 0) + sign * min(amount, LIMIT)

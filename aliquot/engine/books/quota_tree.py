@@ -1,0 +1,203 @@
+"""The quota tree: which quota a pod belongs to, what each may use, and what all have together.
+
+Every quota has a slot in the columns; so have two accounts that stand for many: ROOT for all
+quotas together, OUTSIDE for the pods that no quota governs; and one for each lending group, whose
+min is the sum of its quotas'. A flat list of quotas is a tree of one level.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.books.membership import Homes
+from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.model.objects import Pod, Quota, plus
+from aliquot.engine.model.quantity import LIMIT
+from aliquot.errors import TreeError
+
+ROOT = ""
+OUTSIDE = "<outside>"
+NO_GROUP = -1
+
+
+class Tree:
+    """All quotas, with min and max in columns."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self.quotas: dict[str, Quota] = {}
+        self.version = 0
+        """Grows with every change of a quota."""
+        self.groups: dict[str, int] = {}
+        """The accounts of the lending groups, by name."""
+        self.slots = Slots()
+        self.min = Columns(resources, self.slots)
+        self.max = Columns(resources, self.slots, default=LIMIT)
+        self.homes = Homes()
+        self._paths: dict[str, tuple[int, ...]] = {}
+        self._lineages: dict[str, tuple[int, ...]] = {}
+        self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
+        self._closed: set[int] = set()
+        self._sum_of_min: list[int] | None = None
+        self._leaves: NDArray[np.int64] | None = None
+        self.slots.take(ROOT)
+        self._outside = (self.slots.take(OUTSIDE),)
+
+    def set(self, quota: Quota) -> None:
+        """Add a quota, or change one."""
+        self._check_parent(quota)
+        self.remove(quota.name)
+        self.quotas[quota.name] = quota
+        slot = self.slots.take(quota.name)
+        self.min.fill(slot, self._resources.vector(quota.min))
+        self.max.fill(slot, self._resources.vector(quota.max))
+        self.homes.add(quota)
+        if quota.closed:
+            self._closed.add(slot)
+        self._account_for(quota.group)
+
+    def remove(self, name: str) -> None:
+        """Forget a quota; its slot stays taken until nothing is booked in it any more."""
+        quota = self.quotas.pop(name, None)
+        self.version += 1
+        self._sum_of_min = self._leaves = None
+        self._paths.clear()
+        self._lineages.clear()
+        self._ceilings.clear()
+        if quota is not None:
+            self._closed.discard(self.slots[name])
+            self.homes.remove(quota)
+            self._account_for(quota.group)
+
+    def _account_for(self, group: str) -> None:
+        """Make the account of a lending group agree with its quotas."""
+        if not group:
+            return
+        members = [quota for quota in self.quotas.values() if quota.group == group]
+        if members:
+            slot = self.groups[group] = self.slots.take(f"<group {group}>")
+            total = self._resources.vector(plus(*(quota.min for quota in members)))
+            self.min.fill(slot, tuple((row, min(amount, LIMIT)) for row, amount in total))
+        else:
+            self.groups.pop(group, None)
+
+    def home(self, pod: Pod) -> str | None:
+        """The quota a pod belongs to: see `homes`."""
+        return self.homes.of(pod.quota, pod.namespace)
+
+    def path(self, name: str | None) -> tuple[int, ...]:
+        """The slots that a booking of this quota counts in: itself, its ancestors, ROOT."""
+        if name is None:
+            return self._outside
+        found = self._paths.get(name)
+        if found is None:
+            group = self.groups.get(self.quotas[name].group)
+            accounts = (self.slots[ROOT],) if group is None else (group, self.slots[ROOT])
+            found = (*self.lineage(name), *accounts)
+            self._paths[name] = found
+        return found
+
+    def lineage(self, name: str) -> tuple[int, ...]:
+        """The slots of a quota and of those above it: its path without the accounts."""
+        found = self._lineages.get(name)
+        if found is None:
+            slots = tuple(self.slots[quota.name] for quota in self.ancestry(name))
+            found = self._lineages[name] = slots
+        return found
+
+    def ceilings(self, name: str) -> list[tuple[int, dict[int, int]]]:
+        """The accounts on a quota's path that have a max, with what it is, by row."""
+        found = self._ceilings.get(name)
+        if found is None:
+            found = self._ceilings[name] = []
+            for quota in self.ancestry(name):
+                limits = self._resources.vector(quota.max)
+                bounds = {row: most for row, most in limits if most < LIMIT}
+                if bounds:
+                    found.append((self.slots[quota.name], bounds))
+        return found
+
+    def closed(self, name: str) -> list[int]:
+        """The quotas on the way up, from itself on, that let nobody start."""
+        if not self._closed:
+            return []
+        return [slot for slot in self.lineage(name) if slot in self._closed]
+
+    def ancestry(self, name: str) -> Iterator[Quota]:
+        """The quota itself, then its parent, and so on to the top."""
+        quota: Quota | None = self.quotas[name]
+        while quota is not None:
+            yield quota
+            quota = self.quotas[quota.parent] if quota.parent is not None else None
+
+    def below(self, name: str) -> list[str]:
+        """All quotas under this one, at whatever distance."""
+        found, level = [], {name}
+        while level:
+            level = {each.name for each in self.quotas.values() if each.parent in level}
+            found += sorted(level)
+        return found
+
+    def leaves(self) -> Iterable[Quota]:
+        """The quotas without children, by name."""
+        parents = {quota.parent for quota in self.quotas.values()}
+        return (self.quotas[name] for name in sorted(self.quotas) if name not in parents)
+
+    @property
+    def leaf_slots(self) -> NDArray[np.int64]:
+        """The slots of the quotas without children."""
+        slots: NDArray[np.int64] = self._leaf_columns()[0]
+        return slots
+
+    @property
+    def leaf_groups(self) -> NDArray[np.int64]:
+        """The accounts of their lending groups, or NO_GROUP, in the same order."""
+        groups: NDArray[np.int64] = self._leaf_columns()[1]
+        return groups
+
+    def _leaf_columns(self) -> NDArray[np.int64]:
+        if self._leaves is None:
+            pairs = [
+                (self.slots[quota.name], self.groups.get(quota.group, NO_GROUP))
+                for quota in self.leaves()
+            ]
+            self._leaves = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return self._leaves
+
+    def guaranteed(self, row: int) -> int | None:
+        """The sum of min over all leaves in this resource; None where no quota's min names it."""
+        if self._sum_of_min is None or len(self._sum_of_min) < len(self._resources):
+            self._sum_of_min = self._add_up()
+        total = self._sum_of_min[row]
+        return None if total < 0 else total
+
+    def _add_up(self) -> list[int]:
+        sums: dict[str, int] = {}
+        for quota in self.leaves():
+            for resource, amount in quota.min:
+                sums[resource] = sums.get(resource, 0) + amount
+        return [sums.get(name, -1) for name in self._resources.names]
+
+    def _check_parent(self, quota: Quota) -> None:
+        ancestor = quota.parent
+        while ancestor is not None:
+            if ancestor == quota.name:
+                raise TreeError(f"quota {quota.name}: its parent {quota.parent} is its own child")
+            if ancestor not in self.quotas:
+                raise TreeError(f"quota {quota.name}: there is no parent quota {ancestor}")
+            ancestor = self.quotas[ancestor].parent
+
+
+def place(quota: Quota) -> tuple[object, ...]:
+    """What decides which pods belong to it, and in which accounts they count."""
+    return quota.namespaces, quota.parent, quota.group, quota.fallback
+
+
+def is_lower(quota: Quota, before: Quota) -> bool:
+    """Does any bound promise or allow less than before?"""
+    low, high = dict(quota.min), dict(quota.max)
+    return any(low.get(name, 0) < amount for name, amount in before.min) or any(
+        name not in dict(before.max) or amount < dict(before.max)[name]
+        for name, amount in high.items()
+    )

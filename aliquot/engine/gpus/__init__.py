@@ -1,0 +1,1 @@
+"""GPUs one by one: what is left of each, and what namespaces may use of them."""

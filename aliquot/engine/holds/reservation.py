@@ -1,0 +1,138 @@
+"""So that big gangs are not starved by small claims: room and right are held for one, for a while.
+
+A gang that finds no room for all of its pods lets others pass who fit. Once somebody of no higher
+priority has passed it, and it has waited for `holdFor`, what comes free is held for it, wherever
+its pods would find room soonest. That lasts for `holdFor` at most; then others may pass again, for
+as long. For one gang at a time, so that little is ever idle for its sake.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from aliquot.engine.holds.nominations import Holds
+from aliquot.engine.model.decisions import Nominate
+from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.policies import Policy
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.state import State
+
+_PASSED_BY = (
+    Reason.NO_NODE_FITS,
+    Reason.QUOTA_MAX_EXCEEDED,
+    Reason.BORROWING_EXHAUSTED,
+    Reason.RUNTIME_EXCEEDED,
+    Reason.ANCESTOR_EXCEEDED,
+    Reason.QUEUE_OVER_DESERVED,
+)
+
+
+class Reservations:
+    """Which gangs wait for room, since when, and whether others have passed them."""
+
+    def __init__(self, state: State, policy: Policy, holds: Holds, hold_for: int) -> None:
+        self._state = state
+        self._policy = policy
+        self._holds = holds
+        self._hold_for = hold_for
+        self._since: dict[str, int] = {}
+        """Since when a gang has been refused, by its name."""
+        self._unpassed: dict[int, dict[str, None]] = {}
+        """Those whom nobody has passed so far, by priority."""
+        self._passed: set[str] = set()
+        self._reserved: tuple[str, ...] = ()
+        self._due: int | None = None
+        """When the first of those who were passed will have waited long enough, or earlier."""
+
+    def refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
+        """A claim was refused."""
+        if claim.size > 1 and claim.gang is not None and refusal.reason in _PASSED_BY:
+            self._since.setdefault(claim.gang, now)
+            if claim.gang not in self._passed:
+                self._unpassed.setdefault(claim.priority, {})[claim.gang] = None
+
+    def started(self, claim: Claim) -> None:
+        """A claim has started: the gangs that wait, and are no less important, were passed."""
+        self._since.pop(claim.gang or "", None)
+        for priority in [each for each in self._unpassed if each >= claim.priority]:
+            passed = self._unpassed.pop(priority).keys() & self._since.keys()
+            moments = (self._due, self._first_due(passed))
+            self._due = min((each for each in moments if each is not None), default=None)
+            self._passed |= passed
+
+    def deadline(self) -> int | None:
+        """When a gang will have waited for long enough."""
+        return None if self._due is None or self._active() else self._due
+
+    def reserve(self, now: int) -> list[Nominate]:
+        """Hold room for the most important gang that was passed and has waited long enough."""
+        if self._due is None or self._due > now or self._active():
+            return []
+        claims = {gang: claim for gang in self._since if (claim := self._claim(gang)) is not None}
+        self._since = {gang: since for gang, since in self._since.items() if gang in claims}
+        self._passed &= claims.keys()
+        ripe = [gang for gang in self._passed if self._since[gang] + self._hold_for <= now]
+        nominated: list[Nominate] = []
+        for gang in sorted(ripe, key=lambda gang: claims[gang].key):
+            if not nominated:
+                self._passed.discard(gang)
+                self._since[gang] = now + self._hold_for
+                nominated = self._hold(claims[gang], now)
+        self._due = self._first_due(self._passed)
+        return nominated
+
+    def _first_due(self, gangs: Iterable[str]) -> int | None:
+        return min((self._since[gang] + self._hold_for for gang in gangs), default=None)
+
+    def _active(self) -> bool:
+        """Is anything held for a gang already?"""
+        return any(uid in self._state.ledger.holding for uid in self._reserved)
+
+    def _claim(self, gang: str) -> Claim | None:
+        """What a gang waits for, if its core still does."""
+        for uid in self._state.gangs.members.get(gang, ()):
+            if uid in self._state.waiting:
+                claim = self._state.waiting.claim(uid)
+                lone = claim.size == 1 or claim.missing or claim.parts
+                return None if lone else claim
+        return None
+
+    def _hold(self, claim: Claim, now: int) -> list[Nominate]:
+        state = self._state
+        nodes = self._nodes(claim) if self._policy.could_start(state, claim) else None
+        if nodes is None:
+            return []
+        for pod, node in zip(claim.pods, nodes, strict=True):
+            state.ledger.hold(pod.uid, state.terms.booking(pod, claim.quota, node))
+        self._holds.begin(claim, (), now)
+        self._reserved = claim.uids()
+        state.waiting.add(state.terms.claim(claim.pods, claim.others))
+        return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
+
+    def _nodes(self, claim: Claim) -> list[str] | None:
+        """Where its pods could run once others have ended, the least short nodes first.
+
+        Not where something is held for others: they were first.
+        """
+        state, count = self._state, len(self._state.nodes.slots)
+        rows = sorted({row for ask in claim.asks for row, _ in ask.room})
+        has = {row: state.nodes.allocatable.data[row][:count].copy() for row in rows}
+        free = {row: state.placement.free_soon(row, state.leaving.room)[:count] for row in rows}
+        kept = np.zeros(count, dtype=bool)
+        kept[[state.ledger.entries[uid].node for uid in state.ledger.holding]] = True
+        chosen = []
+        for ask in claim.asks:
+            possible = state.placement.open_nodes(ask) & ~kept
+            shortage = np.zeros(count)
+            for row, amount in ask.room:
+                possible &= has[row] >= amount
+                shortage += np.maximum(amount - free[row], 0) / amount
+            if not possible.any():
+                return None
+            found = np.flatnonzero(possible)
+            best = int(found[np.lexsort((state.nodes.rank[found], shortage[found]))[0]])
+            for row, amount in ask.room:
+                has[row][best] -= amount
+                free[row][best] -= amount
+            chosen.append(str(state.nodes.slots.names[best]))
+        return chosen

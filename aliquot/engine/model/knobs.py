@@ -1,0 +1,84 @@
+"""The knobs that the engine obeys; what each means is in docs/reference/configuration.md."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from aliquot.engine.gpus.devices import DevicePlacement
+from aliquot.engine.placement.best_node import ScoreMode
+
+Borrow = Literal["unusedMin", "freeCapacity"]
+
+SECOND = 1_000_000_000
+"""Times are whole nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityKnobs:
+    """Of the `capacity` policy."""
+
+    borrow: Borrow = "unusedMin"
+
+
+@dataclass(frozen=True, slots=True)
+class FairKnobs:
+    """Of the `fair` policy."""
+
+    borrow: Borrow = "unusedMin"
+    over_quota_order: tuple[str, ...] = ("creation", "request", "name")
+    """What makes a pod more important, the first that differs; `-` before a word reverses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyKnobs:
+    """Of the `hierarchy` policy."""
+
+    revoke_after: int = 120 * SECOND
+    recycle: Literal["demand", "always"] = "demand"
+    scale_min: bool = True
+    surplus: bool = True
+    parent_pods: Literal["refuse", "implicitChild"] = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesKnobs:
+    """Of the `queues` policy."""
+
+    priority_bands: bool = False
+    """Does priority come before fairness?"""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKnobs:
+    """Of the choice of devices."""
+
+    placement: DevicePlacement = "NodeCompactGPULowLoad"
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionKnobs:
+    """Of whatever takes back."""
+
+    min_runtime: int = 0
+    quotaless: Literal["protected", "lowest"] = "protected"
+    on_quota_lowered: Literal["keep", "evict"] = "keep"
+    hold_for: int = 300 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementKnobs:
+    """Of the choice of nodes."""
+
+    score: ScoreMode = "pack"
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """All of them, with their defaults."""
+
+    capacity: CapacityKnobs = field(default_factory=CapacityKnobs)
+    fair: FairKnobs = field(default_factory=FairKnobs)
+    hierarchy: HierarchyKnobs = field(default_factory=HierarchyKnobs)
+    queues: QueuesKnobs = field(default_factory=QueuesKnobs)
+    gpu: GpuKnobs = field(default_factory=GpuKnobs)
+    eviction: EvictionKnobs = field(default_factory=EvictionKnobs)
+    placement: PlacementKnobs = field(default_factory=PlacementKnobs)

@@ -1,0 +1,78 @@
+"""Why a pod waits and why one is evicted: every word users see, in one place.
+
+A refusal carries the numbers in its message, and what it waits for (`watch`), so that the claim is
+tried again when some of that has changed and not before.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from aliquot.engine.model.quantity import text
+
+
+class Reason(StrEnum):
+    """One word for one cause; documented in docs/reference/reasons.md."""
+
+    QUOTA_MAX_EXCEEDED = "QuotaMaxExceeded"
+    BORROWING_EXHAUSTED = "BorrowingExhausted"
+    RUNTIME_EXCEEDED = "RuntimeExceeded"
+    ANCESTOR_EXCEEDED = "AncestorExceeded"
+    NON_PREEMPTIBLE_ABOVE_MIN = "NonPreemptibleAboveMin"
+    PARENT_QUOTA = "ParentQuota"
+    QUEUE_OVER_DESERVED = "QueueOverDeserved"
+    QUEUE_CLOSED = "QueueClosed"
+    QUEUE_MISSING = "QueueMissing"
+    GPU_QUOTA_EXCEEDED = "GPUQuotaExceeded"
+    GANG_INCOMPLETE = "GangIncomplete"
+    NO_NODE_FITS = "NoNodeFits"
+    SCHEDULING_GATED = "SchedulingGated"
+    TERMINATING = "Terminating"
+    WAITING_FOR_VICTIMS = "WaitingForVictims"
+    RECLAIMED_FOR_MIN = "ReclaimedForMin"
+    FAIR_SHARE = "FairShare"
+    RECYCLED = "Recycled"
+    SURPLUS_RETURNED = "SurplusReturned"
+    PREEMPTED_IN_QUOTA = "PreemptedInQuota"
+    QUEUE_RECLAIMED = "QueueReclaimed"
+    QUEUE_PREEMPTED = "QueuePreempted"
+    PREEMPTED = "Preempted"
+    QUOTA_LOWERED = "QuotaLowered"
+    NODE_LOST = "NodeLost"
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What must change before a refused claim could start: a quota's use, or the nodes' room."""
+
+    quota: str | None = None
+    nodes: bool = False
+    borrowers: bool = False
+    gpus: str | None = None
+    """What a namespace uses of GPUs."""
+
+
+ROOM = Watch(nodes=True)
+BORROWERS = Watch(borrowers=True)
+"""Somebody has started to borrow, from whom a claim within its min could take back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A claim may not start now: which rule, which quota and resource, the numbers."""
+
+    reason: Reason
+    message: str
+    quota: str | None = None
+    resource: str | None = None
+    watch: tuple[Watch, ...] = ()
+
+
+def asked(pods: int, resource: str, amount: int) -> str:
+    """`pod asks 2`, `8 pods ask 16`: what a claim wants, as messages put it."""
+    wants = text(resource, amount)
+    return f"pod asks {wants}" if pods == 1 else f"{pods} pods ask {wants}"
+
+
+def kept(resource: str, held: int) -> str:
+    """What is held for others, if anything is."""
+    return f", held for others {text(resource, held)}" if held else ""

@@ -1,0 +1,1 @@
+"""Which node: constraints, preferences, free capacity, and the best node for a pod."""

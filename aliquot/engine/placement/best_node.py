@@ -1,0 +1,324 @@
+"""Room: which node holds a pod best.
+
+Pods of one shape get the same answer, so each shape keeps its own column of scores over the nodes,
+and brings up to date only the nodes whose room has changed since it last looked. A score is one
+int64, its parts by weight: how the node stands to the pod's wishes, whether no extended resource
+is left unused beside it, how full (pack) or empty (spread) the node would be, and the node's place
+in the order of names; below zero the node cannot hold the pod. So the best node is one argmax, and
+ties end the same on every run.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.columns import Columns, Resources, Vector
+from aliquot.engine.gpus.devices import Devices
+from aliquot.engine.model.gpu import GpuAsk
+from aliquot.engine.model.objects import GPU_MEMORY, Shape
+from aliquot.engine.model.quantity import text
+from aliquot.engine.model.reasons import ROOM, Reason, Refusal
+from aliquot.engine.placement.constraints import Barred
+from aliquot.engine.placement.free_capacity import WHOLE, Room
+from aliquot.engine.placement.preferences import Standings
+
+ScoreMode = Literal["pack", "spread"]
+
+_RANK_BITS = 20
+_MOST_SCORED = 31
+_FILL_BITS = 24
+_LEAN_BITS = 1
+_UNASKED = -(2**63)
+_OUT_OF_THE_QUESTION = -(2**62)
+_PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-", GPU_MEMORY)
+"""Resources that no node is kept free for."""
+_MOST_WARM = 1024
+_BARRED = {
+    Barred.SELECTOR: "not matched by its node selector or affinity",
+    Barred.TAINT: "with a taint it does not tolerate",
+}
+
+
+class Ask:
+    """A shape, made ready for the columns, with its scores over the nodes."""
+
+    def __init__(self, shape: Shape, resources: Resources, mode: ScoreMode) -> None:
+        self.shape = shape
+        self.gpu = None if shape.gpu is None or shape.gpu.sliced else shape.gpu
+        """What it asks for of devices that are to be chosen for it."""
+        self.room = resources.vector(shape.requests)
+        charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
+        self._charge = charges.pop("", self.room)
+        self._charges = charges
+        self.read = 0
+        self.refused: tuple[tuple[int, int], Refusal] | None = None
+        self.fewer: tuple[tuple[int, int], int, Refusal] | None = None
+        self.could: tuple[int, bool] | None = None
+        self.cool()
+        self.lay_out(resources, mode)
+
+    def cool(self) -> None:
+        """Forget the scores; they are worked out anew when asked for."""
+        self.scores: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.version = -1
+
+    def charge(self, node_class: str | None) -> Vector:
+        """What a quota is charged for such a pod, on a node of this class."""
+        if node_class is None:
+            return self._charge
+        return self._charges.get(node_class, self._charge)
+
+    @property
+    def by_class(self) -> bool:
+        """Does the charge depend on the node?"""
+        return bool(self._charges)
+
+    def lay_out(self, resources: Resources, mode: ScoreMode) -> None:
+        """Spread the request over all rows; rows it does not ask for never stand in its way."""
+        rows = len(resources)
+        self.request = np.zeros((rows, 1), dtype=np.int64)
+        self.need = np.full((rows, 1), _UNASKED, dtype=np.int64)
+        self.slope = np.zeros(rows, dtype=np.int64)
+        for row, amount in self.room:
+            self.request[row] = self.need[row] = amount
+        asked = [row for row, _ in self.room if resources.names[row] != "pods"]
+        if self.gpu is None:
+            self.slope[asked[:_MOST_SCORED]] = 1 if mode == "spread" else -1
+        self.spared = [
+            row
+            for row, name in enumerate(resources.names)
+            if row not in asked and not name.startswith(_PLAIN)
+        ]
+
+
+class Placement:
+    """Finds room on the nodes, given what the ledger says is taken."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        nodes: Nodes,
+        ledger: Ledger,
+        devices: Devices,
+        mode: ScoreMode = "pack",
+    ) -> None:
+        self._resources = resources
+        self._nodes = nodes
+        self._ledger = ledger
+        self._devices = devices
+        self._mode = mode
+        self._asks: dict[Shape, Ask] = {}
+        self._warm: dict[Ask, None] = {}
+        self._standings = Standings(nodes)
+        self._room = Room(resources, nodes, ledger)
+
+    def ask(self, shape: Shape) -> Ask:
+        """The one Ask of a shape."""
+        found = self._asks.get(shape)
+        if found is None:
+            found = self._asks[shape] = Ask(shape, self._resources, self._mode)
+        return found
+
+    def pick(self, ask: Ask, classes: list[str] | None = None) -> str | None:
+        """The best node for such a pod, of these classes if they are given; None without room."""
+        scores = self._refreshed(ask)
+        if classes is not None:
+            scores = np.where(self._nodes.of_classes(classes), scores, -1)
+        best = int(scores.argmax()) if len(scores) else -1
+        if best < 0 or scores.item(best) < 0:
+            return None
+        return self._nodes.slots.names[best]
+
+    def others(self, ask: Ask, but: str) -> Iterator[str]:
+        """The nodes that would hold such a pod beside this one, the best first."""
+        scores = self._refreshed(ask)
+        for slot in np.argsort(-scores, kind="stable"):
+            if scores.item(slot) < 0:
+                return
+            name = str(self._nodes.slots.names[slot])
+            if name != but:
+                yield name
+
+    def find(self, ask: Ask, classes: list[str] | None, before: int = 0) -> str | Refusal:
+        """The best node, or why there is none; a refusal stands until room is given back.
+
+        `before` are reserved in the same trial: what they took may be given back at once.
+        """
+        if classes is not None:
+            return self.pick(ask, classes) or self.refusal(ask)
+        if ask.refused is not None and ask.refused[0] == self._moment:
+            return ask.refused[1]
+        node = self.pick(ask)
+        if node is not None:
+            return node
+        refusal = self.refusal(ask)
+        if not before:
+            ask.refused = (self._moment, refusal)
+        return refusal
+
+    def too_many(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
+        """How many such pods found room, and why no more, if that is known to be fewer."""
+        if ask.fewer is None or ask.fewer[0] != self._moment or ask.fewer[1] >= number:
+            return None
+        return ask.fewer[1:]
+
+    def note_how_many(self, ask: Ask, number: int, refusal: Refusal) -> None:
+        """No more such pods than these find room, until some is given back."""
+        ask.fewer = (self._moment, number, refusal)
+
+    @property
+    def _moment(self) -> tuple[int, int]:
+        """What is refused stays refused as long as this stays the same."""
+        return self._ledger.gains, self.version()
+
+    def has_room(self, ask: Ask, slots: set[int]) -> bool:
+        """Would any of these nodes hold such a pod now?"""
+        scores = self._refreshed(ask)
+        return any(scores.item(slot) >= 0 for slot in slots)
+
+    def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes that such a pod may run on, room aside."""
+        return self._standings.of(ask.shape.where) >= 0
+
+    def free_soon(self, row: int, leaving: Columns) -> NDArray[np.int64]:
+        """What every node has free of a resource once those who are leaving have left."""
+        self._room.catch_up()
+        soon: NDArray[np.int64] = self._room.free.data[row] + leaving.data[row]
+        return soon
+
+    def classes(self, ask: Ask) -> list[str]:
+        """The classes of the nodes that such a pod may run on, by name."""
+        standing = self._standings.of(ask.shape.where)
+        return sorted(
+            {
+                node.node_class
+                for name, node in self._nodes.known.items()
+                if standing.item(self._nodes.slots[name]) >= 0
+            }
+        )
+
+    def refusal(self, ask: Ask) -> Refusal:
+        """Say why no node holds such a pod: how many fail, by what, with the numbers."""
+        self._room.catch_up()
+        standing = self._standings.of(ask.shape.where)
+        open_to = standing >= 0
+        exact = dict(ask.shape.requests)
+        causes: list[tuple[int, str, str | None]] = []
+        for row, amount in ask.room:
+            here = self._room.free.data[row, : len(standing)][open_to]
+            lacking = int((here < amount).sum())
+            if lacking:
+                name = self._resources.names[row]
+                most = text(name, max(int(here.max()), 0))
+                words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
+                causes.append((lacking, words, name))
+        for code, words in _BARRED.items():
+            kept_off = int((standing == code).sum())
+            if kept_off:
+                causes.append((kept_off, words, None))
+        if ask.gpu is not None:
+            causes += self._device_causes(ask.gpu, open_to)
+        causes.sort(key=lambda cause: -cause[0])
+        short = next((resource for _, _, resource in causes if resource), None)
+        told = ", ".join(f"{number} {words}" for number, words, _ in causes)
+        count = len(self._nodes.known)
+        kept = "; some room is held for nominated pods" if self._ledger.holding else ""
+        message = f"0 of {count} nodes can hold it: {told}{kept}"
+        if not count:
+            message = "there are no nodes"
+        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+
+    def _device_causes(
+        self, gpu: GpuAsk, open_to: NDArray[np.bool_]
+    ) -> list[tuple[int, str, str | None]]:
+        """How many nodes have no devices for it, and what each filter leaves of all devices."""
+        points = self._devices.points(gpu, np.arange(len(open_to)))
+        lacking = int(((points < 0) & open_to).sum())
+        steps = ", ".join(f"{left.filter} {left.devices}" for left in self._devices.explain(gpu))
+        return [(lacking, f"without devices for it ({steps})", "devices")] if lacking else []
+
+    def hardness(self, ask: Ask) -> tuple[int, float]:
+        """How hard it is to place such a pod: fewer nodes are open to it, it asks for more."""
+        open_to = self.open_nodes(ask)
+        has = self._nodes.allocatable.data[:, : len(open_to)].max(axis=1, initial=1)
+        size = max((n / max(has[row], 1) for row, n in ask.room), default=0.0)
+        if ask.gpu is not None:
+            request, _ = self._devices.least(ask.gpu)
+            size = 2.0 if ask.gpu.whole else 1 + request.vram / 2**42 + request.tflops / 2**42
+        return -int(open_to.sum()), size
+
+    def could_hold(self, ask: Ask) -> bool:
+        """Would any node hold such a pod if it were empty?"""
+        moment = self.version() + self._devices.version
+        if ask.could is None or ask.could[0] != moment:
+            open_to = self._standings.of(ask.shape.where) >= 0
+            has = self._nodes.allocatable.data[:, : len(open_to)]
+            if len(ask.need) != len(has):
+                ask.lay_out(self._resources, self._mode)
+            fits = (has[: len(ask.need)] >= ask.need).all(axis=0)
+            serves = ask.gpu is None or self._devices.could_serve(ask.gpu)
+            ask.could = (moment, serves and bool((fits & open_to).any()))
+        return ask.could[1]
+
+    def version(self) -> int:
+        """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
+        nodes = self._nodes
+        return (
+            nodes.version + len(nodes.slots.names) + len(self._resources.names) + self._room.epoch
+        )
+
+    def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
+        """The scores of a shape, up to date."""
+        self._room.catch_up()
+        log = self._room.touched
+        version = self.version()
+        if ask.version != version:
+            self._warm_up(ask)
+            self._rebase(ask)
+            ask.scores = self._score(ask, np.arange(len(self._nodes.slots)))
+            ask.version = version
+        elif ask.read < len(log):
+            changed = np.array(list(set(log[ask.read :])))
+            ask.scores[changed] = self._score(ask, changed)
+        ask.read = len(log)
+        return ask.scores
+
+    def _warm_up(self, ask: Ask) -> None:
+        """Bound the memory: of very many shapes, those longest without a rebase go cold."""
+        self._warm.pop(ask, None)
+        self._warm[ask] = None
+        if len(self._warm) > _MOST_WARM:
+            coldest = next(iter(self._warm))
+            coldest.cool()
+            del self._warm[coldest]
+
+    def _rebase(self, ask: Ask) -> None:
+        """The part of the scores that changes only with the nodes."""
+        if len(ask.slope) != len(self._resources):
+            ask.lay_out(self._resources, self._mode)
+        standing = self._standings.of(ask.shape.where)
+        has = self._nodes.allocatable.data[:, : len(standing)]
+        lean = (has[ask.spared] == 0).all(axis=0)
+        takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE
+        fill = _MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
+        points = (standing << _LEAN_BITS | lean) << _FILL_BITS
+        points = (points + fill) << _RANK_BITS
+        points += 2**_RANK_BITS - 1 - self._nodes.rank
+        ask.base = np.where(standing < 0, _OUT_OF_THE_QUESTION, points)
+
+    def _score(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The scores of some nodes. What it costs is the number of numpy calls: it makes few."""
+        unfit = np.logical_or.reduce(self._room.free.data.take(slots, 1) < ask.need)
+        scores = ask.slope @ self._room.part.data.take(slots, 1)
+        if ask.gpu is not None:
+            scores += (points := self._devices.points(ask.gpu, slots))
+            unfit |= points < 0
+        scores <<= _RANK_BITS
+        scores += ask.base.take(slots)
+        np.putmask(scores, unfit, -1)
+        return scores

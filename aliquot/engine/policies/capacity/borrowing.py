@@ -1,0 +1,219 @@
+"""Borrowing under min and max: what all quotas together may use, and what a claim lacks for it.
+
+A claim may start if all quotas together stay within the sum of their guarantees: whoever goes
+above min does so on min that somebody else leaves idle. With `borrow: freeCapacity`, what the
+cluster has beyond the guarantees is lent, too.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.model.knobs import Borrow
+from aliquot.engine.model.quantity import LIMIT, text
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.policies.eligible import Right, Rights
+from aliquot.engine.policies.interface import Policy
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.report.summary import QuotaSummary, share_guarantees
+from aliquot.engine.state import State
+
+_LOW_BITS = 31
+
+Used = Callable[[State, int, int], int]
+"""What counts as used of a resource in an account."""
+
+
+class _Sum(NamedTuple):
+    """What an account may use, what it does use, and what a claim asks for of that."""
+
+    slot: int
+    most: int
+    used: int
+    asks: int
+    whose: str = "all quotas together"
+
+    @property
+    def beyond(self) -> int:
+        """How much too much that would be."""
+        return self.used + self.asks - self.most
+
+
+class Borrowing(Policy):
+    """The gate of policies whose quotas lend each other what is idle of their min."""
+
+    def __init__(self, borrow: Borrow) -> None:
+        self._lend_free = borrow == "freeCapacity"
+
+    def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """Used by all quotas, plus what is held, plus the claim, within the sum of min.
+
+        Only resources that the claim asks for count, and of those only the ones that some quota's
+        min names.
+        """
+        if claim.quota is None:
+            return None
+        for row, amount in claim.charge(node_class):
+            if self._is_beyond(state, claim.quota, row, amount):
+                bound = self._in_sum(state, claim.quota, row, amount, _used)
+                return self._refusal(state, claim, row, bound)
+        return None
+
+    def _is_beyond(self, state: State, quota: str, row: int, amount: int) -> bool:
+        """As `_in_sum` has it; in the plain case without its detours, for every claim asks this."""
+        if state.tree.groups:
+            return self._in_sum(state, quota, row, amount, _used).beyond > 0
+        most = self._lendable(state, row)
+        if most is None or most >= LIMIT:
+            return False
+        return _used(state, row, state.tree.slots[ROOT]) + amount > most
+
+    def _refusal(self, state: State, claim: Claim, row: int, bound: _Sum) -> Refusal:
+        resource, held = state.resources.names[row], state.ledger.held.get(row, bound.slot)
+        return Refusal(
+            Reason.BORROWING_EXHAUSTED,
+            f"{bound.whose}: {self._bound_name} {text(resource, bound.most)} {resource}, "
+            f"used {text(resource, bound.used - held)}{kept(resource, held)}, "
+            f"{asked(claim.size, resource, bound.asks)}; it waits until enough is given back",
+            quota=claim.quota,
+            resource=resource,
+            watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
+        )
+
+    def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
+        """What must come free in the quotas before the claim may start, leaving pods aside."""
+        rights: Rights = {}
+        if claim.quota is None:
+            return rights
+        root = state.tree.slots[ROOT]
+        for row, amount in claim.charge(node_class):
+            shorts = {root: self._in_sum(state, claim.quota, row, amount, soon).beyond}
+            for slot in state.tree.path(claim.quota)[:-1]:
+                most = state.tree.max.get(row, slot)
+                shorts[slot] = soon(state, row, slot) + amount - most if most < LIMIT else 0
+            rights.update({Right(slot, row): n for slot, n in shorts.items() if n > 0})
+        return rights
+
+    def _in_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
+        """How a claim stands to what all quotas together may use.
+
+        A lending group keeps its own min to itself: of what is lent to everybody, it uses what it
+        has beyond that.
+        """
+        tree = state.tree
+        root = tree.slots[ROOT]
+        most = self._lendable(state, row)
+        if most is None or most >= LIMIT:
+            return _Sum(root, LIMIT, 0, 0)
+        in_use = used(state, row, root)
+        if not tree.groups:
+            return _Sum(root, most, in_use, amount)
+        own = tree.groups.get(tree.quotas[quota].group)
+        for slot in tree.groups.values():
+            uses, low = used(state, row, slot), tree.min.get(row, slot)
+            in_use -= min(uses, low)
+            most -= low
+            if slot == own:
+                amount = max(uses + amount - low, 0) - max(uses - low, 0)
+        whose = "what is lent to everybody"
+        return _Sum(root, most if amount else max(most, in_use), in_use, amount, whose)
+
+    def excess(self, state: State, quota: str) -> Rights:
+        """What a quota borrows although nobody has it to lend any more."""
+        slot, root = state.tree.slots[quota], state.tree.slots[ROOT]
+        found: Rights = {}
+        for row in range(len(state.resources)):
+            most = self._lendable(state, row)
+            if most is not None and most < LIMIT:
+                borrowed = soon(state, row, slot) - state.tree.min.get(row, slot)
+                over = min(borrowed, soon(state, row, root) - most)
+                if over > 0:
+                    found[Right(root, row)] = over
+        return found
+
+    def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
+        """The share of everybody in what is guaranteed, by water-filling over request."""
+        share_guarantees(state, summaries)
+        return summaries
+
+    def is_owed(self, state: State, claim: Claim) -> bool:
+        """Is the claim within its quota's min, in all that it asks for, whatever is held?"""
+        if claim.quota is None:
+            return False
+        slot, tree = state.tree.slots[claim.quota], state.tree
+        return all(
+            state.ledger.used.get(row, slot) + amount <= tree.min.get(row, slot)
+            for row, amount in claim.charge(None)
+            if tree.guaranteed(row) is not None
+        )
+
+    def could_start(self, state: State, claim: Claim) -> bool:
+        """Not if it would borrow: what is held for it would be kept from those who are owed it."""
+        if claim.quota is None:
+            return True
+        slot = state.tree.slots[claim.quota]
+        return super().could_start(state, claim) and all(
+            amount <= state.tree.min.get(row, slot)
+            for row, amount in claim.charge(None)
+            if state.tree.guaranteed(row) is not None
+        )
+
+    def spare(self, state: State, quota: str, row: int) -> int:
+        """What a quota can use without having to give it back at once.
+
+        Its min, and beyond it what is left once all others have what they ask for of theirs.
+        """
+        tree, ledger = state.tree, state.ledger
+        own, leaves = tree.slots[quota], tree.leaf_slots
+        others = leaves[leaves != own]
+        unasked = tree.min.data[row][others]
+        for part in (
+            ledger.used.data[row][others] - state.leaving.charge.data[row][others],
+            ledger.held.data[row][others],
+            ledger.wanted.data[row][others],
+        ):
+            unasked = unasked - np.minimum(part, unasked)
+        owed = add_up(tree.min.data[row][others] - unasked)
+        there_is = state.nodes.total.get(state.resources.names[row], 0)
+        there_is -= ledger.used.get(row, tree.slots[OUTSIDE])
+        lendable = self._lendable(state, row)
+        most = there_is if lendable is None else min(there_is, lendable)
+        return max(tree.min.get(row, own), most - owed)
+
+    @property
+    def _bound_name(self) -> str:
+        return "guaranteed or free" if self._lend_free else "sum of min"
+
+    def _lendable(self, state: State, row: int) -> int | None:
+        """What all quotas together may use of this resource; None if none guarantees any of it."""
+        guaranteed = state.tree.guaranteed(row)
+        if guaranteed is None or not self._lend_free:
+            return guaranteed
+        outside = state.ledger.used.get(row, state.tree.slots[OUTSIDE])
+        return max(guaranteed, state.nodes.total.get(state.resources.names[row], 0) - outside)
+
+
+def add_up(amounts: NDArray[np.int64]) -> int:
+    """The exact sum, however large."""
+    high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
+    return (high << _LOW_BITS) + low
+
+
+def _used(state: State, row: int, slot: int) -> int:
+    """What is used or held in an account now."""
+    return state.ledger.used.get(row, slot) + state.ledger.held.get(row, slot)
+
+
+def soon(state: State, row: int, slot: int) -> int:
+    """What is used or held in an account once those who are leaving have left."""
+    used = state.ledger.used.get(row, slot) - state.leaving.charge.get(row, slot)
+    return used + state.ledger.held.get(row, slot)
+
+
+def within_min(state: State, quota: str, row: int, amount: int) -> bool:
+    """Would a quota that takes this much more still be within its min?"""
+    slot = state.tree.slots[quota]
+    return soon(state, row, slot) + amount <= state.tree.min.get(row, slot)

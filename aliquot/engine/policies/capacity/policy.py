@@ -1,0 +1,31 @@
+"""KEP-9 capacity scheduling: min is guaranteed, what is idle of it may be borrowed up to max."""
+
+from collections.abc import Iterator
+
+from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.policies import reclaim_rules
+from aliquot.engine.policies.capacity.borrowing import Borrowing
+from aliquot.engine.policies.eligible import Offer, Rights
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.state import State
+
+_RANKS = ((True, False), (False, False), (False, True))
+
+
+class Capacity(Borrowing):
+    """The policy of flat quotas with min and max."""
+
+    def __init__(self, knobs: Knobs) -> None:
+        super().__init__(knobs.capacity.borrow)
+
+    def offers(
+        self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Offer]]:
+        """Within min, from quotas above theirs; else, or if that finds nobody, from its own."""
+        asking = reclaim_rules.Asking(state, claim, node_class, rights, now, self.spare)
+        return reclaim_rules.ranks(asking, _offers(asking))
+
+
+def _offers(asking: reclaim_rules.Asking) -> Iterator[list[Offer]]:
+    yield from reclaim_rules.from_others(asking, _RANKS)
+    yield from reclaim_rules.from_own(asking)

@@ -1,0 +1,1 @@
+"""nos elastic quotas: as `capacity`, and what is borrowed is shared fairly, by preemption."""

@@ -1,0 +1,1 @@
+"""Volcano's queues: what each deserves by weight, shared by its namespaces and jobs in turns."""

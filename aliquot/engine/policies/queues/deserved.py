@@ -1,0 +1,186 @@
+"""What every queue deserves now: its share of what the queue above it deserves.
+
+By weight, over what is asked for: no more than its request and its capability, no less than its
+guarantee, which is kept for it. Where somebody has fixed what a queue deserves, it has that first,
+and the others share the rest. What all have together is what the nodes have.
+"""
+
+from dataclasses import dataclass, field
+
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.columns import Columns
+from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quantity import LIMIT, per_one
+from aliquot.engine.policies.demand import Demand, Hopeless
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.sharing.waterfill import floors, level
+from aliquot.engine.state import State
+
+
+@dataclass(slots=True)
+class _Queue:
+    """A queue, with its amounts by row, and the queues below it."""
+
+    slot: int
+    quota: Quota
+    low: dict[int, int]
+    high: dict[int, int]
+    fixed: dict[int, int]
+    below: list["_Queue"] = field(default_factory=list)
+
+
+class Deserved:
+    """What every queue deserves, by row and slot; `refresh` before reading."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._demand = Demand(state)
+        self._top: list[_Queue] = []
+        self._queues: dict[int, _Queue] = {}
+        self._hopeless = Hopeless(state, _is_hopeless)
+        self._outside: list[int] = []
+        self.rows: frozenset[int] = frozenset()
+        """The resources that are shared: those that the nodes have."""
+        self.total: dict[int, int] = {}
+        """What there is of them, less what is used outside the queues."""
+        self._amounts = Columns(state.resources, state.tree.slots)
+        self._keeping = False
+
+    def get(self, row: int, slot: int) -> int:
+        """What a queue deserves of a resource."""
+        return self._amounts.get(row, slot)
+
+    def refresh(self) -> list[int]:
+        """Bring everything up to date; the slots of queues that deserve another share now."""
+        if self._demand.news(self._outside) is None:
+            return []
+        if self._demand.has_new_tree():
+            self._lay_out()
+        self._hopeless.refresh()
+        self._measure()
+        before = self._amounts.data.copy()
+        for row in range(len(self._state.resources)):
+            wants: dict[int, int] = {}
+            for queue in self._top:
+                self._want(row, queue, wants)
+            self._share_out(row, self.total.get(row, 0), self._top, wants)
+        changed = (before != self._amounts.data).any(axis=0).nonzero()[0]
+        return [int(slot) for slot in changed]
+
+    def taken(self, row: int, slot: int) -> int:
+        """What is used or held in a queue."""
+        ledger = self._state.ledger
+        used = ledger.used.get(row, slot)
+        return used + ledger.held.get(row, slot) if ledger.holding else used
+
+    def soon(self, row: int, slot: int) -> int:
+        """The same once those who are leaving have left."""
+        return self.taken(row, slot) - self._state.leaving.charge.get(row, slot)
+
+    def fixed(self, slot: int) -> dict[int, int]:
+        """What somebody has fixed of what a queue deserves, by row."""
+        return self._queues[slot].fixed
+
+    def kept_back(self, row: int, line: tuple[int, ...]) -> int:
+        """What other queues than these have not used yet of their guarantees."""
+        if not self._keeping:
+            return 0
+        return sum(self._kept(row, queue, line) for queue in self._top)
+
+    def _kept(self, row: int, queue: _Queue, line: tuple[int, ...]) -> int:
+        below = sum(self._kept(row, each, line) for each in queue.below)
+        if queue.slot in line or queue.quota.lend:
+            return below
+        return max(queue.low.get(row, 0) - self.taken(row, queue.slot), below)
+
+    def _lay_out(self) -> None:
+        """Make the queues agree with the tree."""
+        tree, vector = self._state.tree, self._state.resources.vector
+        found = {
+            name: _Queue(
+                tree.slots[name],
+                quota,
+                dict(vector(quota.min)),
+                dict(vector(quota.max)),
+                dict(vector(quota.deserved)),
+            )
+            for name, quota in sorted(tree.quotas.items())
+            if not quota.outside
+        }
+        for queue in found.values():
+            if queue.quota.parent in found:
+                found[queue.quota.parent].below.append(queue)
+        self._queues = {queue.slot: queue for queue in found.values()}
+        self._top = [queue for queue in found.values() if queue.quota.parent not in found]
+        self._keeping = any(queue.low and not queue.quota.lend for queue in found.values())
+        self._outside = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
+        self._outside.append(tree.slots[OUTSIDE])
+        self._amounts.data[:] = 0
+
+    def _measure(self) -> None:
+        """What there is to share: what the nodes have, less what is used outside the queues."""
+        state, root = self._state, self._state.tree.slots[ROOT]
+        self.total = {}
+        for row, name in enumerate(state.resources.names):
+            has = state.nodes.total.get(name, 0)
+            if has:
+                used = sum(state.ledger.used.get(row, slot) for slot in self._outside)
+                self.total[row] = max(has - used, 0)
+                self._amounts.data[row, root] = min(self.total[row], LIMIT)
+        self.rows = frozenset(self.total)
+
+    def _want(self, row: int, queue: _Queue, wants: dict[int, int]) -> int:
+        """What a queue asks for: its pods, and the queues below as far as their capability goes."""
+        ledger, slot = self._state.ledger, queue.slot
+        own = ledger.used.get(row, slot) + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
+        total = 0
+        for each in queue.below:
+            below = each.slot
+            total += self._want(row, each, wants)
+            own -= ledger.used.get(row, below) + ledger.held.get(row, below)
+            own -= ledger.wanted.get(row, below)
+        total += max(own - self._hopeless.amounts.get(slot, {}).get(row, 0), 0)
+        wants[slot] = min(total, queue.high.get(row, LIMIT))
+        return wants[slot]
+
+    def _share_out(self, row: int, total: int, queues: list[_Queue], wants: dict[int, int]) -> None:
+        """First what was fixed, then the rest by weight."""
+        if not queues:
+            return
+        least = [
+            min(low, wants[queue.slot]) if queue.quota.lend else low
+            for queue in queues
+            for low in (queue.low.get(row, 0),)
+        ]
+        sure = floors(total, least, [1] * len(least))
+        by_weight = [i for i, queue in enumerate(queues) if row not in queue.fixed]
+        fixed = [i for i, queue in enumerate(queues) if row in queue.fixed]
+        parts = [0] * len(queues)
+        for these, left in ((fixed, sum(sure[i] for i in by_weight)), (by_weight, 0)):
+            several = [queues[i] for i in these]
+            asked = [min(wants[q.slot], q.fixed.get(row, LIMIT)) for q in several]
+            weights = [q.fixed.get(row) or _weight(row, q, self._state) for q in several]
+            pool = total - left - sum(parts)
+            shares = level(pool, asked, [sure[i] for i in these], weights)
+            for i, part in zip(these, shares, strict=True):
+                parts[i] = part
+        for queue, part in zip(queues, parts, strict=True):
+            self._amounts.data[row, queue.slot] = min(part, LIMIT)
+            self._share_out(row, part, queue.below, wants)
+
+
+def _weight(row: int, queue: _Queue, state: State) -> int:
+    """Its say; of quotas that have none: a weight of the resource, else max, else min, else one."""
+    if queue.quota.say:
+        return queue.quota.say
+    resource = state.resources.names[row]
+    weights = dict(queue.quota.weight)
+    return weights.get(resource) or queue.high.get(row) or queue.low.get(row) or per_one(resource)
+
+
+def _is_hopeless(state: State, claim: Claim) -> bool:
+    """Can it not start, whatever it deserves?"""
+    quota, first = str(claim.quota), claim.pods[0]
+    astray = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))
+    holds = state.placement.could_hold
+    return first.gated or first.terminating or astray or not all(map(holds, claim.asks))

@@ -1,0 +1,143 @@
+"""Dominant shares: what namespaces have of the cluster, by their weight, and what gangs have.
+
+A share is the largest part that somebody has of any resource. It is compared exactly: as a whole
+number of parts so fine that different fractions never count as equal.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from aliquot.engine.books.ledger import Booking
+from aliquot.engine.model.objects import GPU_MEMORY
+from aliquot.engine.state import State
+
+Sums = dict[int, int]
+"""Amounts by row."""
+
+Owner = tuple[str | None, str]
+"""A namespace in a quota."""
+
+_FINE = 2**256
+"""Fractions whose denominators are amounts times weights differ by more than one part of these."""
+_UNCOUNTED = ("pods", GPU_MEMORY)
+_NONE: Sums = {}
+
+
+class Dominance:
+    """Who has how much, as the ledger has it."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._held, self._leaving = Tally(), Tally()
+        state.ledger.tallies.append(self._held)
+        state.leaving.tallies.append(self._leaving)
+        for uid, entry in state.ledger.entries.items():
+            if entry.booking.node is not None:
+                self._held.post(entry.booking, +1)
+            if uid in state.leaving:
+                self._leaving.post(entry.booking, +1)
+        self._totals: dict[int, int] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """The nodes may have changed, or the weights."""
+        self._held.settled.clear()
+        names, total = self._state.resources.names, self._state.nodes.total
+        counted = (name for name in names if name not in _UNCOUNTED)
+        self._totals = {self._state.resources.row(name): total.get(name, 0) for name in counted}
+
+    def weight(self, namespace: str) -> int:
+        """What a namespace weighs."""
+        return self._state.weights.get(namespace, 1)
+
+    def namespaces(self, quota: str) -> list[str]:
+        """Those who have something in a quota, by name."""
+        return sorted(namespace for each, namespace in self._held.namespaces if each == quota)
+
+    def namespace_turn(self, quota: str, namespace: str) -> int:
+        """The share that a namespace has in a quota by its weight, in the finest parts."""
+        key, settled = (quota, namespace), self._held.settled
+        found = settled.get(key)
+        if found is None:
+            sums = self._held.namespaces.get(key, _NONE)
+            found = settled[key] = self._parts(sums, self.weight(namespace))
+        return found
+
+    def gang_turn(self, gang: str) -> int:
+        """The share that a gang has, in the finest parts."""
+        settled = self._held.settled
+        found = settled.get(gang)
+        if found is None:
+            found = settled[gang] = self._parts(self._held.gangs.get(gang, _NONE), 1)
+        return found
+
+    def of_namespace(self, quota: str, namespace: str) -> Sums:
+        """What a namespace has in a quota, once those who are leaving have left."""
+        key = quota, namespace
+        held, leaving = self._held.namespaces.get(key, _NONE), self._leaving.namespaces
+        return _less(held, leaving.get(key, _NONE))
+
+    def of_gang(self, gang: str) -> Sums:
+        """What a gang has, once those who are leaving have left."""
+        return _less(self._held.gangs.get(gang, _NONE), self._leaving.gangs.get(gang, _NONE))
+
+    def share(self, *sums: Mapping[int, int]) -> Fraction:
+        """The dominant share of these amounts together."""
+        return max((part for part, _ in self._fractions(*sums)), default=Fraction(0))
+
+    def dominant(self, sums: Mapping[int, int]) -> tuple[int, int]:
+        """The resource in which a share is largest, and what there is of it."""
+        _, row = max(self._fractions(sums), key=lambda pair: (pair[0], -pair[1]))
+        return row, self._totals.get(row, 0)
+
+    def _fractions(self, *several: Mapping[int, int]) -> list[tuple[Fraction, int]]:
+        rows = sorted({row for sums in several for row in sums if row in self._totals})
+        found = []
+        for row in rows:
+            used, total = sum(sums.get(row, 0) for sums in several), self._totals[row]
+            found.append((Fraction(used, total) if total else Fraction(bool(used)), row))
+        return found
+
+    def _parts(self, sums: Sums, weight: int) -> int:
+        most, totals = 0, self._totals
+        for row, used in sums.items():
+            total = totals.get(row)
+            if total is not None and used:
+                part = used * _FINE // (total * weight) if total else _FINE // weight
+                if part > most:
+                    most = part
+        return most
+
+
+def _less(sums: Sums, others: Sums) -> Sums:
+    return {row: amount - others.get(row, 0) for row, amount in sums.items()} if others else sums
+
+
+class Tally:
+    """The sums of bookings by namespace and by gang."""
+
+    def __init__(self) -> None:
+        self.namespaces: dict[Owner, Sums] = {}
+        self.gangs: dict[str, Sums] = {}
+        self.settled: dict[object, int] = {}
+        """What somebody has worked out about a namespace or gang that has not moved since."""
+
+    def post(self, booking: Booking, sign: int) -> None:
+        """Count a booking, or no longer."""
+        owner, gang = (booking.quota, booking.namespace), booking.gang
+        _post(self.namespaces, owner, booking, sign)
+        self.settled.pop(owner, None)
+        if gang is not None:
+            _post(self.gangs, gang, booking, sign)
+            self.settled.pop(gang, None)
+
+
+def _post(sums: dict[Any, Sums], key: object, booking: Booking, sign: int) -> None:
+    found = sums.get(key)
+    if found is None:
+        found = sums[key] = {}
+    for row, amount in booking.charge:
+        found[row] = found.get(row, 0) + sign * amount
+    if sign < 0 and not any(found.values()):
+        del sums[key]

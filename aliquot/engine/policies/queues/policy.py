@@ -1,0 +1,324 @@
+"""Volcano's queues: everybody may use what their queue deserves, and namespaces share it by weight.
+
+A claim may start while its queue, and every queue above it, stays within what it deserves; what is
+idle beyond that may be used, and is given back. Queues take turns by how much they use of what they
+deserve, in a queue namespaces by their dominant share over their weight, in a namespace jobs. Who
+gives back goes by the same order, read backwards.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from aliquot.engine.books.ledger import Stage
+from aliquot.engine.books.quota_tree import ROOT
+from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.quantity import LIMIT, text
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.policies import reclaim_rules
+from aliquot.engine.policies.eligible import Offer, Right, Rights
+from aliquot.engine.policies.interface import Policy
+from aliquot.engine.policies.queues import reclaim as queue_reclaim
+from aliquot.engine.policies.queues.claimant import Plea
+from aliquot.engine.policies.queues.deserved import Deserved
+from aliquot.engine.policies.queues.drf import Dominance
+from aliquot.engine.policies.queues.preemption import Preempt
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.claim_queue import Group
+from aliquot.engine.report.summary import NamespaceFigures, QueueSummary, QuotaSummary, summarise
+from aliquot.engine.state import State
+
+_FINE = 2**160
+"""Into so many parts what a queue deserves is divided: amounts differ by more than one of them."""
+_ENDLESS = LIMIT * _FINE
+
+
+class Queues(Policy):
+    """The policy of queues."""
+
+    untouchable = frozenset({"kube-system"})
+    equals_give = True
+
+    def __init__(self, knobs: Knobs) -> None:
+        self._banded = knobs.queues.priority_bands
+        self._known: tuple[Deserved, Dominance] | None = None
+        self._news: dict[str, None] = {}
+        self._served: dict[Group, int] = {}
+        """When queues and namespaces last had their turn: of equals, who waits longest is next."""
+        self._turns = 0
+        self._ceilings: dict[str, dict[tuple[int, int], int]] = {}
+        """What queues may have with a claim for which others went, by its uid."""
+
+    def begin(self, state: State, now: int) -> Iterable[str]:
+        """Whose share has changed."""
+        self._fresh(state)[1].refresh()
+        news, self._news = self._news, {}
+        state.stirred = state.stirred or bool(news)
+        return news
+
+    def path(self, state: State, claim: Claim) -> tuple[Group, ...]:
+        """Queues take turns, from the top down, then namespaces, then jobs.
+
+        Whoever is no surplus of a gang stands with all the others of the namespace. Claims without
+        a queue are for themselves.
+        """
+        if claim.quota is None:
+            return (None,)
+        line = reversed([("queue", each.name) for each in state.tree.ancestry(claim.quota)])
+        namespace = claim.pods[0].namespace
+        job = str(claim.gang) if claim.surplus else ""
+        return (*line, ("namespace", claim.quota, namespace), ("job", job))
+
+    def turn(self, state: State, group: Group, claim: Claim) -> object:
+        """The less somebody has, the sooner; of equals, the one whose turn is longest ago.
+
+        In a namespace, priority comes first, then gangs that do not run yet. With `priorityBands`,
+        priority comes first everywhere. By what was deserved when the cycle began.
+        """
+        deserved, dominance = self._known or self._fresh(state)
+        first = -claim.priority if self._banded else 0
+        match group:
+            case None:
+                return first, 0, 0, 0
+            case ("queue", str(name)):
+                quota = state.tree.quotas.get(name)
+                if quota is None:  # gone, and whoever was in it stands elsewhere
+                    return first, 0, 0, 0
+                share = self._share(deserved, state.tree.slots[name])
+                return first, -quota.priority, share, self._served.get(group, 0)
+            case ("namespace", str(queue), str(namespace)):
+                share = dominance.namespace_turn(queue, namespace)
+                return first, share, self._served.get(group, 0)
+            case ("job", str(gang)):
+                return -claim.priority, bool(gang), dominance.gang_turn(gang) if gang else 0
+        raise AssertionError(group)
+
+    def started(self, state: State, claim: Claim) -> None:
+        """Its queues and its namespace have had their turn."""
+        self._turns += 1
+        self._served.update(dict.fromkeys(self.path(state, claim)[:-1], self._turns))
+
+    def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """Used, plus what is held, plus the claim, within what is deserved, all the way up.
+
+        A claim for which others went has what was promised to it.
+        """
+        refusal = self._kind_gate(state, claim)
+        if claim.quota is None or refusal is not None or self._is_outside(state, claim):
+            return refusal
+        if claim.held and self._is_idle(state, claim, node_class):
+            return None
+        deserved, charge = self._fresh(state)[0], claim.charge(node_class)
+        promised = self._ceilings.get(claim.uid, {}) if claim.held else {}
+        for slot in state.tree.lineage(claim.quota):
+            for row, amount in charge:
+                if row in deserved.rows:
+                    most = max(deserved.get(row, slot), promised.get((slot, row), 0))
+                    if deserved.taken(row, slot) + amount > most:
+                        return self._refusal(state, claim, slot, row, amount)
+        return None
+
+    def beyond(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """What is idle may be used by those who can be asked to give it back.
+
+        Except what is guaranteed to others.
+        """
+        assert claim.quota is not None
+        lenient = claim.preemptible and state.tree.quotas[claim.quota].reclaimable
+        if lenient and self._is_idle(state, claim, node_class):
+            return self._kind_gate(state, claim)
+        return self.gate(state, claim, node_class)
+
+    def would_keep(self, state: State, claim: Claim) -> bool:
+        """Not if its queue deserves nothing at all of something that it asks for."""
+        deserved, slot = self._fresh(state)[0], state.tree.slots[str(claim.quota)]
+        return all(deserved.get(row, slot) for row, _ in claim.charge(None) if row in deserved.rows)
+
+    def lent(self, claim: Claim) -> None:
+        """Whoever uses more than is deserved gives back; who that is, is seen then."""
+
+    def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
+        """What must come free so that no queue uses more than it may.
+
+        Within its capability in any case. Beyond what a queue deserves, a claim replaces others, so
+        that the queue does not grow.
+        """
+        rights: Rights = {}
+        if self._is_outside(state, claim):
+            return rights
+        deserved = self._fresh(state)[0]
+        for slot in state.tree.lineage(str(claim.quota)):
+            for row, amount in claim.charge(node_class):
+                most = state.tree.max.get(row, slot)
+                if row in deserved.rows:
+                    has = max(deserved.get(row, slot), state.ledger.used.get(row, slot))
+                    most = min(most, has)
+                rights[Right(slot, row)] = deserved.soon(row, slot) + amount - most
+        return {right: short for right, short in rights.items() if short > 0}
+
+    def promised(self, state: State, claim: Claim) -> None:
+        """What its queues have had so far they may have with the claim, too."""
+        deserved = self._fresh(state)[0]
+        self._ceilings = {uid: most for uid, most in self._ceilings.items() if uid in state.waiting}
+        if not self._is_outside(state, claim):
+            self._ceilings[claim.uid] = {
+                (slot, row): state.ledger.used.get(row, slot)
+                for slot in state.tree.lineage(str(claim.quota))
+                for row in deserved.rows
+            }
+
+    def offers(
+        self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Offer]]:
+        """Within what its queue deserves, from queues beyond that; then inside its own queue."""
+        asking = reclaim_rules.Asking(state, claim, node_class, rights, now, lambda *_: LIMIT)
+        return reclaim_rules.ranks(asking, self._offers(asking, node_class))
+
+    def _offers(
+        self, asking: reclaim_rules.Asking, node_class: str | None
+    ) -> Iterator[list[Offer]]:
+        if self._kind_gate(asking.state, asking.claim) is not None:
+            return
+        plea = Plea(asking, node_class, *self._fresh(asking.state))
+        yield from queue_reclaim.offers(plea)
+        yield from Preempt(plea, self._banded).offers()
+
+    def could_start(self, state: State, claim: Claim) -> bool:
+        """Not if it asks for more than its queue, or one above it, deserves."""
+        if claim.quota is None:
+            return True
+        deserved = self._fresh(state)[0]
+        return super().could_start(state, claim) and all(
+            amount <= deserved.get(row, slot)
+            for slot in state.tree.lineage(claim.quota)
+            for row, amount in claim.charge(None)
+            if row in deserved.rows
+        )
+
+    def is_owed(self, state: State, claim: Claim) -> bool:
+        """Is it within what its queue deserves, whatever is held?"""
+        if claim.quota is None:
+            return False
+        deserved, slot = self._fresh(state)[0], state.tree.slots[claim.quota]
+        return all(
+            state.ledger.used.get(row, slot) + amount <= deserved.get(row, slot)
+            for row, amount in claim.charge(None)
+            if row in deserved.rows
+        )
+
+    def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
+        """What a queue deserves is its runtime."""
+        deserved, names = self._fresh(state)[0], state.resources.names
+        completed = []
+        for each in summaries:
+            slot = state.tree.slots[each.name]
+            shown = {*each.used, *each.min, *each.max}
+            rows = {names[row]: row for row in sorted(deserved.rows) if names[row] in shown}
+            runtime = {name: deserved.get(row, slot) for name, row in rows.items()}
+            completed.append(replace(each, runtime=runtime))
+        return completed
+
+    def queues(self, state: State) -> list[QueueSummary]:
+        """How queues stand, and the namespaces in them."""
+        dominance = self._fresh(state)[1]
+        dominance.refresh()
+        names, used = state.resources.names, _in_use(state)
+        found = []
+        for summary in self.complete(state, summarise(state)):
+            inside = {
+                namespace: NamespaceFigures(
+                    dominance.weight(namespace),
+                    dominance.share(sums),
+                    {
+                        names[row]: n
+                        for row, n in sorted(sums.items())
+                        if names[row] in summary.used
+                    },
+                )
+                for (queue, namespace), sums in sorted(used.items())
+                if queue == summary.name
+            }
+            weight = state.tree.quotas[summary.name].say or 1
+            figures = summary.runtime, summary.used, inside
+            found.append(QueueSummary(summary.name, weight, *figures))
+        return found
+
+    def _fresh(self, state: State) -> tuple[Deserved, Dominance]:
+        """As things are now; what has changed is remembered for the next cycle."""
+        if self._known is None:
+            self._known = Deserved(state), Dominance(state)
+        deserved = self._known[0]
+        names = state.tree.slots.names
+        changed = deserved.refresh()
+        self._news.update({name: None for slot in changed if (name := names[slot])})
+        return self._known
+
+    def _share(self, deserved: Deserved, slot: int) -> int:
+        """The largest part that a queue uses of what it deserves of any resource."""
+        most = 0
+        for row in deserved.rows:
+            taken = deserved.taken(row, slot)
+            if taken:
+                share = deserved.get(row, slot)
+                most = max(most, taken * _FINE // share if share else _ENDLESS)
+        return most
+
+    def _is_idle(self, state: State, claim: Claim, node_class: str | None) -> bool:
+        """Would the claim use what nobody else does, nor is guaranteed?"""
+        deserved, root = self._fresh(state)[0], state.tree.slots[ROOT]
+        line = state.tree.lineage(str(claim.quota))
+        return all(
+            deserved.taken(row, root) + amount + deserved.kept_back(row, line)
+            <= deserved.total[row]
+            for row, amount in claim.charge(node_class)
+            if row in deserved.rows
+        )
+
+    def _is_outside(self, state: State, claim: Claim) -> bool:
+        return claim.quota is None or state.tree.quotas[claim.quota].outside
+
+    def _kind_gate(self, state: State, claim: Claim) -> Refusal | None:
+        """What may not start there at all: pods of a queue that is not there, or holds queues."""
+        named = claim.pods[0].quota
+        if named is not None and named not in state.tree.quotas:
+            words = f"there is no queue {named}"
+            return Refusal(Reason.QUEUE_MISSING, words, named, watch=(Watch(quota=ROOT),))
+        if claim.quota is None or not state.tree.quotas[claim.quota].is_parent:
+            return None
+        words = f"queue {claim.quota} is a parent: pods belong to the queues below it"
+        watch = (Watch(quota=claim.quota),)
+        return Refusal(Reason.PARENT_QUOTA, words, claim.quota, watch=watch)
+
+    def _refusal(
+        self, state: State, claim: Claim, slot: int, row: int, amount: int
+    ) -> Refusal | None:
+        """With the numbers; none where no node could ever hold it: that is what it lacks."""
+        if not all(map(state.placement.could_hold, claim.asks)):
+            return None
+        deserved = self._fresh(state)[0]
+        name, resource = str(state.tree.slots.names[slot]), state.resources.names[row]
+        above = "" if name == claim.quota else f", above {claim.quota}"
+        held = state.ledger.held.get(row, slot)
+        used = deserved.taken(row, slot) - held
+        return Refusal(
+            Reason.QUEUE_OVER_DESERVED,
+            f"queue {name}{above}: deserves {text(resource, deserved.get(row, slot))} {resource}, "
+            f"used {text(resource, used)}{kept(resource, held)}, "
+            f"{asked(claim.size, resource, amount)}",
+            quota=name,
+            resource=resource,
+            watch=(Watch(quota=name),),
+        )
+
+
+def _in_use(state: State) -> dict[tuple[str | None, str], dict[int, int]]:
+    """What the pods of each namespace use in each queue; without what is only held for them.
+
+    A namespace whose pods all wait is there with nothing.
+    """
+    found: dict[tuple[str | None, str], dict[int, int]] = {}
+    for uid, pod in state.pods.items():
+        entry = state.ledger.entries[uid]
+        sums = found.setdefault((entry.booking.quota, pod.namespace), {})
+        for row, amount in entry.booking.charge:
+            sums[row] = sums.get(row, 0) + (amount if entry.stage >= Stage.RESERVED else 0)
+    return found

@@ -1,0 +1,118 @@
+"""A claim: what asks to start, as a whole. One pod, or as many of a gang as start together.
+
+It goes by the uid of its first pod, and stands in that pod's place in the order of importance.
+"""
+
+from aliquot.engine.columns import Vector
+from aliquot.engine.model.importance import Key, importance
+from aliquot.engine.model.objects import Pod
+from aliquot.engine.placement.best_node import Ask
+
+Pods = tuple[Pod, ...]
+Asks = tuple[Ask, ...]
+
+
+class Claim:
+    """Pods that start together or not at all, and the quota they belong to.
+
+    Of a gang whose core does not run yet, `others` wait with it: they are not needed, but could
+    stand in for one that is. `missing` says how many it lacks. Once the core runs, what is beyond
+    it claims one by one, as `surplus`. Where its pods belong to several quotas, the claim has
+    `parts`, one for each.
+    """
+
+    __slots__ = (
+        "asks",
+        "held",
+        "key",
+        "missing",
+        "others",
+        "parts",
+        "pods",
+        "priority",
+        "quota",
+        "surplus",
+        "uid",
+    )
+
+    def __init__(
+        self,
+        pods: Pods,
+        asks: Asks,
+        quota: str | None,
+        held: bool = False,
+        others: Pods = (),
+        missing: int = 0,
+        surplus: bool = False,
+    ) -> None:
+        self.pods = pods
+        self.asks = asks
+        self.quota = quota
+        self.held = held
+        self.others = others
+        self.missing = missing
+        self.surplus = surplus
+        self.parts: tuple[Claim, ...] = ()
+        self.uid = pods[0].uid
+        self.priority = max(pod.priority for pod in pods)
+        self.key: Key = importance(pods[0])
+
+    def uids(self) -> tuple[str, ...]:
+        """The uids of its pods."""
+        return tuple(pod.uid for pod in self.pods)
+
+    @property
+    def members(self) -> Pods:
+        """Its pods, and those who wait with it."""
+        return self.pods + self.others if self.others else self.pods
+
+    @property
+    def gang(self) -> str | None:
+        """The gang that it is of, if it is of one."""
+        return self.pods[0].gang
+
+    @property
+    def size(self) -> int:
+        """How many pods it has."""
+        return len(self.pods)
+
+    @property
+    def preempts(self) -> bool:
+        """May others go for its sake?"""
+        return all(pod.preempts for pod in self.pods)
+
+    @property
+    def preemptible(self) -> bool:
+        """May each of its pods be asked to go again?"""
+        return all(pod.preemptible for pod in self.pods)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Claims of one kind differ only in age and name: what holds for one holds for all.
+
+        A claim for which room is held stands alone; so does one that could start in several ways.
+        """
+        first = self.pods[0]
+        manners = self.preempts, self.preemptible
+        astray = first.quota if first.quota != self.quota else None
+        stuck = first.gated, first.terminating, first.nominated, astray
+        whose = first.namespace if first.shape.gpu is not None else None  # its quota on GPUs
+        alone = self.uid if self.held or self.others or self.missing else None
+        return (self.quota, self.priority, self.asks, manners, stuck, whose, alone)
+
+    def is_like(self, other: "Claim") -> bool:
+        """Do both ask for the same, on behalf of the same pods?"""
+        return self._words() == other._words()
+
+    def _words(self) -> tuple[object, ...]:
+        return self.pods, self.others, self.quota, self.held, self.missing, self.surplus
+
+    def charge(self, node_class: str | None) -> Vector:
+        """What its quota is charged for all of its pods, on nodes of this class."""
+        if len(self.asks) == 1:
+            return self.asks[0].charge(node_class)
+        total: dict[int, int] = {}
+        for ask in self.asks:
+            for row, amount in ask.charge(node_class):
+                total[row] = total.get(row, 0) + amount
+        return tuple(total.items())

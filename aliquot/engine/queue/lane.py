@@ -1,0 +1,55 @@
+"""A lane: claims of one kind, the most important first.
+
+They differ only in age and name (see `Claim.kind`), so if the head is refused, so is everybody
+behind it.
+"""
+
+from bisect import insort
+
+from aliquot.engine.model.reasons import Refusal
+from aliquot.engine.queue.claim import Claim
+
+
+class Lane:
+    """Claims of one kind, in order of importance, and why they wait if they do."""
+
+    def __init__(self, kind: tuple[object, ...]) -> None:
+        self.kind = kind
+        self.claims: dict[str, Claim] = {}
+        self.refusal: Refusal | None = None
+        self.due: Claim | None = None
+        """The head with which the lane stands in the queue of this cycle, if it does."""
+        self._told: tuple[object, ...] = ()
+        self._untold: list[Claim] = []
+        self._queue: list[Claim] = []
+        self._gone = 0
+
+    def add(self, claim: Claim) -> None:
+        """Join the lane."""
+        self.claims[claim.uid] = claim
+        self._untold.append(claim)
+        queue = self._queue
+        if not queue or queue[-1].key < claim.key:
+            queue.append(claim)
+        else:
+            insort(queue, claim, lo=self._gone, key=lambda each: each.key)
+
+    def tell(self, refusal: Refusal) -> list[Claim]:
+        """The claims that do not know this reason yet: newcomers, or all if it is a new one."""
+        news = (refusal.reason, refusal.quota, refusal.resource)
+        told = self._untold if news == self._told else list(self.claims.values())
+        self._told, self._untold = news, []
+        return [claim for claim in told if self.claims.get(claim.uid) is claim]
+
+    @property
+    def head(self) -> Claim | None:
+        """The most important claim; claims that have left are skipped."""
+        queue, claims = self._queue, self.claims
+        while self._gone < len(queue):
+            claim = queue[self._gone]
+            if claims.get(claim.uid) is claim:
+                return claim
+            self._gone += 1
+        queue.clear()
+        self._gone = 0
+        return None

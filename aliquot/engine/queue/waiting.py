@@ -1,0 +1,155 @@
+"""The claims that wait: in which order they are tried, and when one is tried again.
+
+Claims of one kind (see `Claim.kind`) stand in one lane, the most important first. If its head is
+refused, so is everybody behind it, and the lane as a whole is parked on what the refusal watches:
+room in a quota, or on the nodes. It comes back when that has changed, and meanwhile blocks nobody.
+So a full cluster with very many waiting pods costs a few lanes, not a pass over all pods.
+"""
+
+from collections.abc import Container, Iterable, Iterator
+
+from aliquot.engine.books.repeat_guard import mark
+from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.claim_queue import Line, Path, Turn, Turns
+from aliquot.engine.queue.lane import Lane
+
+
+class Waiting:
+    """All lanes: those to be tried in this cycle, and those parked until something changes."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[tuple[object, ...], Lane] = {}
+        self._of: dict[str, tuple[Lane, Claim]] = {}
+        """By the uid of each pod that waits, its lane and claim."""
+        self._line = Line()
+        self._path: Path | None = None
+        self._parked: dict[Watch, dict[Lane, None]] = {}
+        self.changes = 0
+        """How often claims have come, or gone without being started."""
+        self.mark = 0
+        """The mark of all pods that wait; see `circles`."""
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._of
+
+    def claim(self, uid: str) -> Claim:
+        """The waiting claim that this pod belongs to."""
+        return self._of[uid][1]
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def kinds(self) -> Iterator[tuple[Claim, int]]:
+        """One claim of each kind, and how many there are of it."""
+        for lane in self._lanes.values():
+            head = lane.head
+            if head is not None:
+                yield head, len(lane.claims)
+
+    def refused(self, reasons: Container[Reason]) -> Line:
+        """The lanes that wait for one of these reasons, in a line of their own."""
+        line = self._line.another()
+        for lane in self._lanes.values():
+            if lane.refusal is not None and lane.refusal.reason in reasons:
+                head = lane.head
+                if head is not None:
+                    line.push(lane, head)
+        return line
+
+    def claims(self) -> Iterator[Claim]:
+        """All waiting claims."""
+        return (claim for uid, (_, claim) in self._of.items() if uid == claim.uid)
+
+    def add(self, claim: Claim) -> None:
+        """Let a claim wait; its lane is tried in the next cycle."""
+        self.changes += 1
+        for pod in claim.members:
+            self.remove(pod.uid)
+        kind = claim.kind
+        if self._path is not None:
+            kind = (*self._path(claim), *kind)
+        lane = self._lanes.get(kind)
+        if lane is None:
+            lane = self._lanes[kind] = Lane(kind)
+        lane.add(claim)
+        self.mark += mark(*claim.members)
+        for pod in claim.members:
+            self._of[pod.uid] = (lane, claim)
+        self.wake([lane])
+
+    def remove(self, uid: str) -> None:
+        """Take a pod's claim out: it is no longer there, or was started by somebody else."""
+        if uid in self._of:
+            self.changes += 1
+            lane, claim = self._of[uid]
+            self._forget(lane, claim)
+            if not lane.claims:
+                self._close(lane)
+
+    def take_turns(self, path: Path, turn: Turn) -> None:
+        """Let groups take turns; nobody waits yet."""
+        self._path = path
+        self._line = Turns(path, turn)
+
+    def line_up(self) -> None:
+        """Put those who are due in line anew: turns have changed."""
+        self._line.line_up()
+
+    def next(self) -> tuple[Lane, Claim] | None:
+        """The claim to be tried next, and its lane."""
+        while (first := self._line.first()) is not None:
+            lane, claim = first
+            if lane.due is claim:
+                if lane.head is claim:
+                    return first
+                lane.due = None
+                self.wake([lane])
+            self._line.drop()
+        return None
+
+    def start(self, lane: Lane, claim: Claim) -> None:
+        """The claim that was next has started; the one behind it is due in its turn."""
+        self._forget(lane, claim)
+        lane.due = lane.head
+        if lane.due is None:
+            self._close(lane)
+        else:
+            self._line.replace(lane, lane.due)
+
+    def park(self, lane: Lane, refusal: Refusal) -> None:
+        """Let a lane wait for what the refusal watches."""
+        lane.due = None
+        lane.refusal = refusal
+        for watch in refusal.watch:
+            self._parked.setdefault(watch, {})[lane] = None
+
+    def parked(self, watch: Watch) -> list[Lane]:
+        """The lanes that wait for this."""
+        return list(self._parked.get(watch, ()))
+
+    def wake(self, lanes: Iterable[Lane]) -> None:
+        """Try these lanes in this cycle, each in the turn of its head."""
+        for lane in lanes:
+            head = lane.head
+            if head is not None and head is not lane.due:
+                self._unpark(lane)
+                lane.due = head
+                self._line.push(lane, head)
+
+    def _forget(self, lane: Lane, claim: Claim) -> None:
+        del lane.claims[claim.uid]
+        self.mark -= mark(*claim.members)
+        for pod in claim.members:
+            del self._of[pod.uid]
+
+    def _close(self, lane: Lane) -> None:
+        self._unpark(lane)
+        lane.due = None
+        del self._lanes[lane.kind]
+
+    def _unpark(self, lane: Lane) -> None:
+        if lane.refusal is not None:
+            for watch in lane.refusal.watch:
+                self._parked[watch].pop(lane, None)
+            lane.refusal = None

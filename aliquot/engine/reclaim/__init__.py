@@ -1,0 +1,1 @@
+"""Who is evicted: the victim search, and what it is made of."""

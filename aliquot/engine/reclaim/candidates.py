@@ -1,0 +1,172 @@
+"""Whom to consider as victims, and where the claim could start: ever more, ever wider.
+
+One look at all bound pods is a handful of numpy calls; a closer look at a node is not. So nodes are
+sifted first: those that would hold the pod if everybody went who may, the least short first, and
+those where the least important run.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.policies.eligible import Mask, Offer, Right, Rights
+from aliquot.engine.reclaim.device_fit import DeviceRoom
+from aliquot.engine.state import State
+
+_ALL_NODES = 24
+_BEST_NODES = 3
+LAST_NODES = 500
+_MOST_ELSEWHERE = 24
+_LAST_ELSEWHERE = 5_000
+
+
+class Candidates:
+    """The pods that an offer names, and the nodes that could do."""
+
+    def __init__(
+        self, state: State, offer: Offer, gpus: DeviceRoom, classes: list[str] | None
+    ) -> None:
+        self._state = state
+        self._offer = offer
+        self._gpus = gpus
+        self._classes = classes
+        self._helpers: dict[int, Mask] = {}
+        self.may_go = offer.may_go & self._affordable()
+        self.moved: dict[tuple[int, int], int] = {}
+        """Room, by row and node, that earlier pods of the claim take less what they free."""
+
+    def _affordable(self) -> Mask:
+        """Who draws no more than their quota can give."""
+        running = self._state.running
+        mask: Mask = np.ones_like(self._offer.may_go)
+        for row in {row for account, row in self._offer.limits if isinstance(account, int)}:
+            most = self._most(row)
+            mask &= running.charge.data[row] <= most[running.quota]
+        return mask
+
+    def _most(self, row: int) -> NDArray[np.int64]:
+        """What each quota can give of a resource; the last place is for slots that nobody has."""
+        most = np.full(len(self._state.tree.slots) + 1, LIMIT, dtype=np.int64)
+        for (slot, limited), amount in self._offer.limits.items():
+            firm = amount <= 0 or (slot, row) not in self._offer.soft
+            if isinstance(slot, int) and limited == row and firm:
+                most[slot] = amount
+        return most
+
+    def widening(self) -> Iterator[tuple[Mask, int, int]]:
+        """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
+
+        First without broken budgets; each time by rising priority; at last very many nodes.
+        """
+        may_go, priority = self.may_go, self._state.running.priority
+        if not may_go.any():
+            yield may_go, 0, _BEST_NODES
+            return
+        guarded = self._guarded()
+        for base in ([may_go & ~guarded] if guarded.any() else []) + [may_go]:
+            for level in np.unique(priority[base]):
+                these = base & (priority <= level)
+                yield these, _MOST_ELSEWHERE, _BEST_NODES
+                if these.sum() > _MOST_ELSEWHERE:
+                    yield these, _LAST_ELSEWHERE, _BEST_NODES
+        yield may_go, _LAST_ELSEWHERE, LAST_NODES
+
+    def _guarded(self) -> Mask:
+        """Those whose eviction an exhausted budget forbids."""
+        state, guarded = self._state, np.zeros_like(self.may_go)
+        for namespace in state.budgets.exhausted_in():
+            for uid in state.in_namespace(namespace):
+                if uid in state.running.slots:
+                    paths = state.budgets.on(state.pods[uid])
+                    slot = state.running.slots[uid]
+                    guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
+        return guarded
+
+    def nodes(self, ask: Ask, rights: Rights, may_go: Mask, most: int) -> list[int]:
+        """The nodes that would hold the pod if all of these went; the least short first."""
+        if not self._right_could_come(rights, may_go):
+            return []
+        possible = self._state.placement.open_nodes(ask)
+        if self._offer.nodes is not None:
+            possible &= self._offer.nodes
+        if self._classes is not None and ask.by_class:
+            possible &= self._state.nodes.of_classes(self._classes)
+        count = len(possible)
+        shortage = np.zeros(count)
+        where = self._state.running.node[may_go]
+        for row, amount in ask.room:
+            free = self.free(row)[:count]
+            possible &= free + self._freed(row, may_go, where, count, most) >= amount
+            shortage += np.maximum(amount - free, 0) / amount
+        if ask.gpu is not None:
+            possible &= self._device_nodes(ask, may_go, shortage)
+        found = np.flatnonzero(possible)
+        order = np.lexsort((self._state.nodes.rank[found], shortage[found]))
+        ordered = [int(slot) for slot in found[order]]
+        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
+
+    def _device_nodes(self, ask: Ask, may_go: Mask, shortage: NDArray[np.float64]) -> Mask:
+        """The nodes with devices that would do; what they are short of is added."""
+        names, slots = self._state.running.slots.names, self._state.nodes.slots
+        going = [str(names[slot]) for slot in np.flatnonzero(may_go)]
+        mask: Mask = np.zeros(len(shortage), dtype=bool)
+        for node, short in self._gpus.nodes(ask, going).items():
+            if node in self._state.nodes.known:
+                mask[slots[node]] = True
+                shortage[slots[node]] += short
+        return mask
+
+    def _freed(
+        self, row: int, may_go: Mask, where: NDArray[np.int64], count: int, most: int
+    ) -> NDArray[np.float64]:
+        """What would come free on every node if all of these went.
+
+        As floats: large enough for any sum, and only to see which nodes are worth a closer look.
+        That no quota gives beyond its limit is looked at when very many nodes are.
+        """
+        if not len(where):
+            return np.zeros(count)
+        room = self._state.running.room.data[row][may_go].astype(np.float64)
+        if most < LAST_NODES or not any(limited == row for _, limited in self._offer.limits):
+            return np.bincount(where, room, count).astype(np.float64, copy=False)
+        limit = self._most(row)
+        keys = where * len(limit) + self._state.running.quota[may_go]
+        pairs, of = np.unique(keys, return_inverse=True)
+        given = np.minimum(np.bincount(of, room), limit[pairs % len(limit)])
+        return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
+
+    def _promising(self, nodes: list[int], may_go: Mask, most: int) -> list[int]:
+        """Of very many nodes, the least short, and those where the least important pods run."""
+        running, possible = self._state.running, set(nodes)
+        least = running.least_important(may_go, 4 * _BEST_NODES)
+        hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
+        return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
+
+    def free(self, row: int) -> NDArray[np.int64]:
+        """What every node has free of a resource, once what is settled so far is done."""
+        free = self._state.placement.free_soon(row, self._state.leaving.room)
+        for (moved_row, node), amount in self.moved.items():
+            if moved_row == row:
+                free[node] -= amount
+        return free
+
+    def _right_could_come(self, rights: Rights, may_go: Mask) -> bool:
+        charge = self._state.running.charge.data
+        return all(
+            int(charge[right.row][may_go & self.helpers(right)].sum()) >= amount
+            for right, amount in rights.items()
+        )
+
+    def helpers(self, right: Right) -> Mask:
+        """Whose end would give back in this account: those of its quota and the ones below."""
+        found = self._helpers.get(right.slot)
+        if found is None:
+            tree = self._state.tree
+            quotas = [tree.slots[name] for name in tree.quotas if right.slot in tree.path(name)]
+            below = np.zeros(len(tree.slots) + 1, dtype=bool)
+            below[quotas] = True
+            found = self._helpers[right.slot] = below[self._state.running.quota]
+        return found

@@ -1,0 +1,98 @@
+"""Who goes together: a pod by itself, or a gang as a whole.
+
+A gang loses pods that it can do without, one by one; or it goes whole. How many it can do without
+is a limit like any other, which every pod draws on, and which a gang that goes whole uses up.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from typing import NamedTuple
+
+from aliquot.engine.books.gangs import spare
+from aliquot.engine.gang_claims import staying
+from aliquot.engine.model.objects import Gang, Pod
+from aliquot.engine.state import State
+
+Draws = dict[object, int]
+
+
+class Bundle(NamedTuple):
+    """Pods that go together, and what that takes of their gang's surplus."""
+
+    uids: tuple[str, ...]
+    draws: Draws
+
+
+class Bundles:
+    """Makes bundles of pods; `limits` is what every gang can do without."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.limits: Draws = {}
+        self._members: dict[str, tuple[str, ...]] = {}
+        self._wholes: dict[tuple[str, Container[str]], tuple[str, ...]] = {}
+        self._gone: set[str] = set()
+
+    def let_go(self, uids: Iterable[str]) -> None:
+        """These are to go already."""
+        self._gone.update(uids)
+        self._wholes.clear()
+
+    def may_go(self, uids: Iterable[str]) -> bool:
+        """May these go, and nobody else? Not if they leave of a gang too few to run."""
+        going: dict[str, list[Pod]] = {}
+        for uid in uids:
+            pod = self._state.pods[uid]
+            if self._state.gangs.of(pod) is not None:
+                going.setdefault(str(pod.gang), []).append(pod)
+        for name, pods in going.items():
+            left = spare(self._state.gangs.known[name], staying(self._state, name))
+            of_task = Counter(pod.task for pod in pods)
+            tasks = all(of_task[task] <= number for task, number in left.by_task.items())
+            whole = len(pods) == len(staying(self._state, name))
+            if not whole and not (tasks and len(pods) <= left.total):
+                return False
+        return True
+
+    def of(self, uids: Iterable[str], may_go: Container[str]) -> Iterator[Bundle]:
+        """How these could go, each gang at most once as a whole: only with all who `may_go`."""
+        seen: set[str] = set()
+        for uid in uids:
+            pod = self._state.pods[uid]
+            gang = self._state.gangs.of(pod)
+            if gang is None:
+                yield Bundle((uid,), {})
+                continue
+            self._note(gang)
+            draws: Draws = dict.fromkeys(self._accounts(gang, pod.task), 1)
+            if all(self.limits[account] > 0 for account in draws):
+                yield Bundle((uid,), draws)
+            if gang.name not in seen:
+                seen.add(gang.name)
+                yield from self._whole(gang, may_go)
+
+    def _whole(self, gang: Gang, may_go: Container[str]) -> Iterator[Bundle]:
+        key = gang.name, may_go
+        members = self._wholes.get(key)
+        if members is None:
+            left = [uid for uid in self._members[gang.name] if uid not in self._gone]
+            members = tuple(left) if all(uid in may_go for uid in left) else ()
+            self._wholes[key] = members
+        if members:
+            tasks = (task for task, _ in gang.min_tasks)
+            accounts = {each for task in ("", *tasks) for each in self._accounts(gang, task)}
+            yield Bundle(members, {each: self.limits[each] for each in sorted(accounts)})
+
+    def _note(self, gang: Gang) -> None:
+        if gang.name not in self._members:
+            pods = staying(self._state, gang.name)
+            self._members[gang.name] = tuple(pod.uid for pod in pods)
+            left = spare(gang, pods)
+            self.limits["surplus", gang.name, ""] = left.total
+            for task, number in left.by_task.items():
+                self.limits["surplus", gang.name, task] = number
+
+    def _accounts(self, gang: Gang, task: str) -> list[tuple[str, str, str]]:
+        needed = task and any(task == each for each, _ in gang.min_tasks)
+        tasks = ["", task] if needed else [""]
+        return [("surplus", gang.name, each) for each in tasks]

@@ -1,0 +1,1 @@
+"""Water-filling: how quotas share what there is, exactly, in integers."""
