@@ -12,7 +12,6 @@ from rich.text import Text
 from aliquot.cli.bars import bars
 from aliquot.cli.live import Watching
 from aliquot.cli.tables import tables
-from aliquot.cluster import inputs
 from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects.configuration import Configuration
@@ -22,6 +21,7 @@ from aliquot.kube.client import Client
 from aliquot.kube.plane import control_plane
 from aliquot.server import demo, simulated
 from aliquot.server.running import Settings, running
+from aliquot.validation import inputs
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 104

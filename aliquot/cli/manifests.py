@@ -7,12 +7,12 @@ from dataclasses import replace
 import click
 import yaml
 
-from aliquot.cluster import inputs
 from aliquot.dialects import configuration
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
 from aliquot.kube.install.installation import IMAGE, NAMESPACE, REPLICAS, Installation
 from aliquot.kube.install.together import PARTS, objects
+from aliquot.validation import inputs
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _IMAGE = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]*")

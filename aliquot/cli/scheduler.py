@@ -10,12 +10,12 @@ import click
 from aliquot.cli.cluster_options import logging, reaching
 from aliquot.cli.failures import expected
 from aliquot.cli.stopping import stopping
-from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES
-from aliquot.dialects.times import duration
+from aliquot.dialects.core.times import duration
 from aliquot.kube import access, logs, plane
 from aliquot.kube.plane import control_plane
 from aliquot.kube.scheduler import Settings
+from aliquot.validation.inputs import load_configuration
 
 
 @click.command()

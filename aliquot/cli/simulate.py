@@ -7,13 +7,13 @@ import yaml
 
 from aliquot.cli.skipped import say_what_was_skipped
 from aliquot.cli.tables import print_tables
-from aliquot.cluster import inputs
 from aliquot.cluster.objects import objects
 from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import configuration
+from aliquot.dialects.core.times import duration
 from aliquot.dialects.policy import resolve
-from aliquot.dialects.times import duration
+from aliquot.validation import inputs
 
 _POLICIES = click.Choice(configuration.POLICIES)
 _OUTPUTS = click.Choice(["table", "json", "yaml", "objects"])

@@ -16,8 +16,8 @@ from aliquot.cli.grid import table as _table
 from aliquot.cli.queue_bars import queue_bars
 from aliquot.cluster.outcome import Result, outcome
 from aliquot.cluster.simulation import Done, Simulation
-from aliquot.dialects.findings import few
-from aliquot.dialects.times import seconds
+from aliquot.dialects.core.findings import few
+from aliquot.dialects.core.times import seconds
 from aliquot.engine.model.decisions import Bind, Evict
 
 _PIPE_WIDTH = 160

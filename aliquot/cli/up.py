@@ -12,10 +12,8 @@ from rich.console import Console
 from aliquot.cli.failures import expected
 from aliquot.cli.live import Watching
 from aliquot.cli.stopping import stopping
-from aliquot.cluster import files
-from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES, Configuration
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
 from aliquot.kube import access, logs, plane, scheduler
 from aliquot.kube.client import Client
@@ -24,6 +22,8 @@ from aliquot.kube.resource import NAMESPACES
 from aliquot.kube.webhook import running as webhook
 from aliquot.server import demo, simulated
 from aliquot.server.running import Server, Settings, running
+from aliquot.validation import files
+from aliquot.validation.inputs import load_configuration
 
 
 @click.command()

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from aliquot.cli.skipped import say_what_was_skipped
-from aliquot.cluster import inputs, validation
-from aliquot.cluster.validation import Report
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.times import seconds
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.times import seconds
+from aliquot.validation import inputs
+from aliquot.validation import report as validation
+from aliquot.validation.report import Report
 
 _STYLES = {"error": "bold red", "warning": "yellow"}
 

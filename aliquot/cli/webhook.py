@@ -9,7 +9,6 @@ import click
 from aliquot.cli.cluster_options import logging, reaching
 from aliquot.cli.failures import expected
 from aliquot.cli.stopping import stopping
-from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES
 from aliquot.errors import InputError
 from aliquot.kube import access, logs
@@ -17,6 +16,7 @@ from aliquot.kube.client import Client
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
 from aliquot.kube.webhook.running import Settings
 from aliquot.kube.webhook.running import webhook as running_webhook
+from aliquot.validation.inputs import load_configuration
 
 _PORT = click.IntRange(0, 65535)
 _FILE = click.Path(path_type=Path, dir_okay=False)

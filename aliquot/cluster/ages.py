@@ -5,9 +5,9 @@ Of those that come together, the one with the older timestamp is; without one, i
 
 from collections.abc import Iterable
 
-from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import Metadata
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import Metadata
+from aliquot.dialects.core.times import timestamp
 
 
 class Ages:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aliquot.cluster.outcome import Result
-from aliquot.dialects.wire import Wire
+from aliquot.dialects.core.objects import Wire
 from aliquot.engine.model.quantity import parse
 from aliquot.errors import QuantityError
 

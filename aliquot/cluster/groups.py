@@ -7,10 +7,10 @@ name, is that owner's instead.
 
 from collections.abc import Container
 
-from aliquot.dialects import gangs
-from aliquot.dialects.made_groups import group_name, pod_group
-from aliquot.dialects.manifest import Key, Manifest, key, owner_of
-from aliquot.dialects.templates import MAKERS
+from aliquot.dialects.core.manifest import Key, Manifest, key, owner_of
+from aliquot.dialects.core.pod_templates import MAKERS
+from aliquot.dialects.volcano import gangs
+from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.mirror.change import Change
 from aliquot.mirror.manners import manners
 from aliquot.mirror.store import Store

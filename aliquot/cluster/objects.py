@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from copy import deepcopy
 
 from aliquot.cluster.simulation import Simulation
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_annotations import GPU_IDS
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
+from aliquot.dialects.tensor_fusion.status import events
 from aliquot.mirror.capacity import CAPACITY_LABELS, capacity_labels
-from aliquot.mirror.gpu_status import events
 from aliquot.mirror.record import PodRecord
 from aliquot.mirror.statuses import Statuses
 

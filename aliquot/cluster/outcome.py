@@ -3,12 +3,12 @@
 from typing import Any
 
 from aliquot.cluster.simulation import Done, Simulation
-from aliquot.dialects import amounts
-from aliquot.dialects.times import seconds
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.times import seconds
+from aliquot.dialects.tensor_fusion import figures as gpu_figures
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.importance import natural
 from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
-from aliquot.mirror import gpu_figures
 from aliquot.mirror.capacity import capacities
 
 Result = dict[str, Any]

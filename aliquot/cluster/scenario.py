@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from aliquot.cluster import files
 from aliquot.cluster.expectation import Expect, compare
-from aliquot.cluster.inputs import Inputs, collect
 from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import configuration
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.documents import Document, unpack
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.manifest import ALIQUOT_GROUP, convert
+from aliquot.dialects.core.documents import Document, unpack
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.manifest import ALIQUOT_GROUP, convert
+from aliquot.dialects.core.objects import Metadata, Wire
+from aliquot.dialects.core.times import duration, seconds
 from aliquot.dialects.policy import resolve
-from aliquot.dialects.times import duration, seconds
-from aliquot.dialects.wire import Metadata, Wire
 from aliquot.errors import InputError
+from aliquot.validation import files
+from aliquot.validation.inputs import Inputs, collect
 
 API_VERSION = f"{ALIQUOT_GROUP}/v1alpha1"
 

@@ -7,15 +7,15 @@ moment at which anything can happen.
 
 from dataclasses import dataclass
 
-from aliquot.cluster.inputs import Inputs
 from aliquot.cluster.world import World
+from aliquot.dialects.core.times import seconds, timestamp
 from aliquot.dialects.policy import special_quotas
-from aliquot.dialects.times import seconds, timestamp
+from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.knobs import Knobs
 from aliquot.errors import EndlessError
-from aliquot.mirror.conditions import Conditions
+from aliquot.validation.inputs import Inputs
 
 _MOST_EVICTIONS = 1_000
 

@@ -11,22 +11,19 @@ from dataclasses import replace
 from aliquot.cluster.ages import Ages
 from aliquot.cluster.groups import Groups
 from aliquot.cluster.workloads import Workload
-from aliquot.dialects import (
-    koordinator,
-    pods,
-    volcano,
-)
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.documents import Document
-from aliquot.dialects.forest import Special
-from aliquot.dialects.gpu_quotas import Defaults
-from aliquot.dialects.manifest import Key, Manifest, owner_of, read
-from aliquot.dialects.templates import MAKERS
+from aliquot.dialects.core import pods, simulation_annotations
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import Key, Manifest, owner_of, read
+from aliquot.dialects.core.pod_templates import MAKERS
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.quota_index import Special
+from aliquot.dialects.tensor_fusion.quotas import Defaults
+from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.events import Event
 from aliquot.engine.model.importance import Key as OrderKey
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.objects import Pod
-from aliquot.mirror import annotations
 from aliquot.mirror.change import Change
 from aliquot.mirror.manners import manners
 from aliquot.mirror.mirror import Mirror
@@ -152,10 +149,10 @@ class World:
         record.ties, record.priority = said, record.pod.priority
         self._join(record)
         record.pod = self.mirror.where_it_belongs(record)
-        record.duration = annotations.lasts(manifest)
+        record.duration = simulation_annotations.lasts(manifest)
         workload = self._owner(record)
         if workload is not None:
-            record.duration = record.duration or annotations.lasts(workload.manifest)
+            record.duration = record.duration or simulation_annotations.lasts(workload.manifest)
         if old is not None and old.alive:
             _carry_over(old, record)
         self.mirror.keep(record)

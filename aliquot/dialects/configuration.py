@@ -4,10 +4,10 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from aliquot.dialects.documents import Body, Document
-from aliquot.dialects.manifest import convert
-from aliquot.dialects.times import duration
-from aliquot.dialects.wire import Wire
+from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.manifest import convert
+from aliquot.dialects.core.objects import Wire
+from aliquot.dialects.core.times import duration
 from aliquot.engine.model.knobs import (
     CapacityKnobs,
     EvictionKnobs,

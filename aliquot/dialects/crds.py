@@ -4,9 +4,11 @@ A cluster that runs one of the designs has these already, from there; ours keep 
 theirs know, so that either serves.
 """
 
-from aliquot.dialects import gpu_crds, quota_crds, volcano_crds
-from aliquot.dialects.definition import Definition
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.definition import Definition
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.kep9 import crds as quota_crds
+from aliquot.dialects.tensor_fusion import crds as gpu_crds
+from aliquot.dialects.volcano import crds as volcano_crds
 
 DEFINITIONS: tuple[Definition, ...] = (
     *quota_crds.DEFINITIONS,

@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aliquot.dialects import gpu_quotas, queues
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import Special
-from aliquot.dialects.koordinator import has_keys
-from aliquot.dialects.manifest import NOS_GROUPS, Manifest
-from aliquot.dialects.quotas import KINDS, has_koordinator_keys
-from aliquot.dialects.templates import faces
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.manifest import NOS_GROUPS, Manifest
+from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys
+from aliquot.dialects.koordinator.keys import has_keys
+from aliquot.dialects.quota_index import Special
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.volcano import queues
 
 
 @dataclass(frozen=True, slots=True)

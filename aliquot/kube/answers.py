@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from aliquot.dialects.wire import Wire
+from aliquot.dialects.core.objects import Wire
 from aliquot.errors import ApiError
 
 

@@ -8,8 +8,8 @@ a clear no is a failure.
 
 from collections.abc import Callable
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_annotations import GPU_IDS
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
 from aliquot.engine.model.decisions import Bind
 from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError

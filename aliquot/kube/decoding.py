@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from aliquot.dialects.wire import Metadata, PlainWire, Wire
+from aliquot.dialects.core.objects import Metadata, PlainWire, Wire
 from aliquot.errors import ApiError
 from aliquot.kube.answers import Status
 from aliquot.kube.depth import tolerant

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Literal
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client

@@ -8,7 +8,7 @@ Once nobody waits for it any longer, it is left alone: no eviction without need.
 import time
 from collections.abc import Callable
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.decisions import Evict
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 from multidict import CIMultiDict
 
-from aliquot.dialects.wire import Wire
+from aliquot.dialects.core.objects import Wire
 from aliquot.errors import UnreachableError
 from aliquot.kube.credential import Credential, with_token
 from aliquot.kube.tls import Certificate, Trust

@@ -14,9 +14,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from aliquot.dialects import documents
-from aliquot.dialects.manifest import convert
-from aliquot.dialects.wire import Wire
+from aliquot.dialects.core import documents
+from aliquot.dialects.core.manifest import convert
+from aliquot.dialects.core.objects import Wire
 from aliquot.errors import InputError
 
 

@@ -4,7 +4,7 @@ What watches tell may be older than the refusal, so the server itself is asked. 
 should come here on an ordinary day.
 """
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client

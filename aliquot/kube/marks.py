@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.errors import ApiError

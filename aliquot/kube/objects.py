@@ -11,12 +11,9 @@ from typing import Any
 
 import structlog
 
-from aliquot.dialects import budgets
-from aliquot.dialects.documents import Body, Document
-from aliquot.dialects.gangs import KIND as POD_GROUP
-from aliquot.dialects.gpu_quotas import KIND as GPU_QUOTA
-from aliquot.dialects.gpu_wire import GpuQuotaWire
-from aliquot.dialects.manifest import (
+from aliquot.dialects.core import budgets
+from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.manifest import (
     KEP9_GROUPS,
     NOS_GROUPS,
     VOLCANO_GROUP,
@@ -24,10 +21,13 @@ from aliquot.dialects.manifest import (
     Manifest,
     read,
 )
-from aliquot.dialects.quota_status import FIGURES
-from aliquot.dialects.quotas import KINDS as QUOTA_KINDS
-from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import Metadata, NodeWire
+from aliquot.dialects.core.objects import Metadata, NodeWire
+from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.kep9.quotas import KINDS as QUOTA_KINDS
+from aliquot.dialects.koordinator.status import FIGURES
+from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire
+from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
+from aliquot.dialects.volcano.gangs import KIND as POD_GROUP
 from aliquot.errors import InputError
 from aliquot.kube.resource import NODES, Resource
 from aliquot.mirror.mirror import Mirror

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 
 import structlog
 
-from aliquot.dialects import quotas
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_quotas import KIND as GPU_QUOTA
-from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSION, Manifest
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSION, Manifest
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.tensor_fusion.conditions import Conditions
+from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.objects import Pod
 from aliquot.errors import ApiError
@@ -30,7 +31,6 @@ from aliquot.kube.scheduler import Scheduler
 from aliquot.kube.standing import Standing
 from aliquot.kube.writer import Urgency, Write, Writer
 from aliquot.mirror.capacity import capacity_labels
-from aliquot.mirror.conditions import Conditions
 from aliquot.mirror.statuses import Statuses
 
 _log = structlog.get_logger()

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from aliquot.dialects import gpu_annotations, koordinator, pods, volcano
-from aliquot.dialects.manifest import Manifest, owner_of
-from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import PodSpec, PodStatus, PodWire
+from aliquot.dialects.core import pods
+from aliquot.dialects.core.manifest import Manifest, owner_of
+from aliquot.dialects.core.objects import PodSpec, PodStatus, PodWire
+from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
+from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.objects import Shape
 from aliquot.errors import InputError
 from aliquot.mirror.capacity import CAPACITY_LABELS

@@ -7,7 +7,7 @@ of it is written anew where it is no longer so.
 
 import time
 
-from aliquot.dialects.forest import Forest
+from aliquot.dialects.quota_index import Forest
 from aliquot.engine.cycle import Engine
 from aliquot.kube.marks import Marks, refusal_of
 from aliquot.kube.view import View

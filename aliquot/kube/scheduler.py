@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import structlog
 
 from aliquot.dialects.configuration import Configuration, knobs
-from aliquot.dialects.wire import PodWire
+from aliquot.dialects.core.objects import PodWire
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision, Hold
 from aliquot.engine.model.events import Event

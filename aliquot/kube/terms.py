@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from aliquot.dialects import policy
-from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.gpu_sharing import counts_compute
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.nos.cards import Cards, cards
+from aliquot.dialects.tensor_fusion.sharing import counts_compute
 from aliquot.errors import InputError
 
 

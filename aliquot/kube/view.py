@@ -16,9 +16,9 @@ from typing import Any
 import structlog
 
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.manifest import VOLCANO_JOBS, Manifest
+from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
+from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.policy import special_quotas
-from aliquot.dialects.wire import PodWire
 from aliquot.engine.model.events import Event
 from aliquot.errors import InputError
 from aliquot.kube.client import Client

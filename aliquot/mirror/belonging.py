@@ -6,10 +6,11 @@ namespace. Who is in no queue by any of these, the policy puts into the default 
 
 from collections.abc import Mapping
 
-from aliquot.dialects import gangs, made_groups, volcano
-from aliquot.dialects.manifest import Key, Manifest, key
-from aliquot.dialects.templates import Face
-from aliquot.dialects.volcano import Ties
+from aliquot.dialects.core.manifest import Key, Manifest, key
+from aliquot.dialects.core.pod_templates import Face
+from aliquot.dialects.volcano import gangs, made_groups
+from aliquot.dialects.volcano import keys as volcano
+from aliquot.dialects.volcano.keys import Ties
 
 Objects = Mapping[Key, Manifest]
 

@@ -1,7 +1,7 @@
 """Whether a running pod is within its quota's guarantee: the label that nos puts on pods."""
 
-from aliquot.dialects import quotas
-from aliquot.dialects.manifest import NOS_GROUPS
+from aliquot.dialects.core.manifest import NOS_GROUPS
+from aliquot.dialects.kep9 import quotas
 from aliquot.engine.report.summary import over_quota_pods
 from aliquot.engine.state import State
 from aliquot.mirror.mirror import Mirror

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.core.manifest import Key, Manifest
 
 
 @dataclass(frozen=True, slots=True)

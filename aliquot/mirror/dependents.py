@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from aliquot.dialects.manifest import Key
+from aliquot.dialects.core.manifest import Key
 from aliquot.mirror.belonging import group_key
 from aliquot.mirror.record import PodRecord
 

@@ -7,12 +7,13 @@ Nothing is told where nobody shares GPUs.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from aliquot.dialects import derived_gpus, gpus, nodes, pods
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.gpu_quotas import Defaults
-from aliquot.dialects.manifest import Key, Manifest
-from aliquot.dialects.nodes import HOSTNAME
-from aliquot.dialects.wire import PodWire
+from aliquot.dialects.core import nodes, pods
+from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.core.nodes import HOSTNAME
+from aliquot.dialects.core.objects import PodWire
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.tensor_fusion import derived_gpus, gpus
+from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.engine.model.events import DeviceGone, DeviceSet, Event
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.objects import Node, Pod

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from aliquot.dialects.manifest import Key
+from aliquot.dialects.core.manifest import Key
 from aliquot.mirror.record import Phase
 
 _COUNTED = ("Succeeded", "Failed")

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from aliquot.dialects import gangs
-from aliquot.dialects.manifest import Key, Manifest, key
+from aliquot.dialects.core.manifest import Key, Manifest, key
+from aliquot.dialects.volcano import gangs
 from aliquot.engine.model.events import Event, GangGone, GangSet
 from aliquot.engine.model.objects import Gang
 from aliquot.mirror.belonging import group_key

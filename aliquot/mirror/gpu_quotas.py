@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from aliquot.dialects import gpu_quotas
-from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.engine.model.events import Event, GpuQuotaGone, GpuQuotaSet
 from aliquot.engine.model.gpu import GpuQuota
 

@@ -1,10 +1,10 @@
 """How the pods of an owner behave: their priority, and whether they may preempt."""
 
-from aliquot.dialects import jobs
-from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.pods import Manners
-from aliquot.dialects.templates import faces
-from aliquot.dialects.wire import GangJobWire, PodSpec
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import GangJobWire, PodSpec
+from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pods import Manners
+from aliquot.dialects.volcano import jobs
 from aliquot.mirror.store import Store
 
 

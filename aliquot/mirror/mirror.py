@@ -8,10 +8,12 @@ out here, and told as events. It makes no pods and ends none: that is for the cl
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from aliquot.dialects import budgets, nodes, queues, quotas
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.forest import Forest, Special, plant
-from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.core import budgets, nodes
+from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.quota_index import Forest, Special, plant
+from aliquot.dialects.volcano import queues
 from aliquot.engine.model.events import (
     BudgetGone,
     BudgetSet,

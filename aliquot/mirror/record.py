@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
-from aliquot.dialects.manifest import Key
-from aliquot.dialects.volcano import NO_TIES, Ties
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.manifest import Key
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
+from aliquot.dialects.volcano.keys import NO_TIES, Ties
 from aliquot.engine.model.objects import Pod
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]

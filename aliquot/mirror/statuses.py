@@ -8,24 +8,26 @@ given back as it should stand; whoever keeps the cluster writes what is differen
 from collections import Counter
 from collections.abc import Mapping
 
-from aliquot.dialects import amounts, quotas
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_memory import as_written
-from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
-from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
-from aliquot.dialects.policy import special_quotas
-from aliquot.dialects.quota_status import status_annotations
-from aliquot.dialects.wire import (
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
+from aliquot.dialects.core.objects import (
     CompositeQuotaWire,
     GangJobWire,
     PodGroupWire,
     QueueWire,
     QuotaWire,
 )
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.koordinator.status import status_annotations
+from aliquot.dialects.nos.gpu_memory import as_written
+from aliquot.dialects.policy import special_quotas
+from aliquot.dialects.tensor_fusion import status as gpu_status
+from aliquot.dialects.tensor_fusion.conditions import Conditions
+from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
+from aliquot.dialects.volcano import status as volcano_status
 from aliquot.engine.cycle import Engine
 from aliquot.engine.report.summary import GangSummary, QuotaSummary
-from aliquot.mirror import gpu_status, volcano_status
-from aliquot.mirror.conditions import Conditions
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
 

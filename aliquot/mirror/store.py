@@ -2,28 +2,10 @@
 
 from dataclasses import replace
 
-from aliquot.dialects import (
-    budgets,
-    gangs,
-    gpu_annotations,
-    gpu_quotas,
-    gpus,
-    jobs,
-    koordinator,
-    made_groups,
-    nodes,
-    pods,
-    queues,
-    quotas,
-    volcano,
-)
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
-from aliquot.dialects.labels import texts
-from aliquot.dialects.manifest import Key, Manifest, is_read
-from aliquot.dialects.templates import faces
-from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import (
+from aliquot.dialects.core import budgets, nodes, pods, simulation_annotations
+from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.manifest import Key, Manifest, is_read
+from aliquot.dialects.core.objects import (
     BudgetWire,
     CompositeQuotaWire,
     GangJobWire,
@@ -41,9 +23,19 @@ from aliquot.dialects.wire import (
     WorkloadSpec,
     WorkloadWire,
 )
+from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
+from aliquot.dialects.tensor_fusion import gpus
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
+from aliquot.dialects.volcano import gangs, jobs, made_groups, queues
+from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.objects import Gang
 from aliquot.errors import InputError
-from aliquot.mirror import annotations
 from aliquot.mirror.belonging import namespace_queue
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -124,7 +116,7 @@ class Store:
             case PlainWire():
                 volcano.queue_named(manifest.metadata, manifest)
         _check_timestamp(manifest.metadata, manifest, "metadata")
-        annotations.lasts(manifest)
+        simulation_annotations.lasts(manifest)
 
     def _check_pod(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str

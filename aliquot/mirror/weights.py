@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.namespace_weights import weights
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.volcano.namespace_weights import weights
 from aliquot.engine.model.events import Event, WeightSet
 
 BEAR_ON_WEIGHTS = {"ResourceQuota", "Namespace"}

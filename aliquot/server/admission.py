@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import priorities
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind

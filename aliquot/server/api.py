@@ -6,7 +6,7 @@ a change is made anew from what it is now, unless it says which version it is ab
 
 from collections.abc import Callable
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server import metadata, rules
 from aliquot.server.admission import Admission

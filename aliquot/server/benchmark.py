@@ -18,7 +18,7 @@ import aiohttp
 import yaml
 
 from aliquot.cluster.figure import Figure
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.envtest import embedded
 
 _PODS = 50_000

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
-from aliquot.dialects.documents import Body
 from aliquot.server import simulated
 from aliquot.server.api import Api
 from aliquot.server.metadata import timestamp

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 
 
 @dataclass(frozen=True, slots=True)

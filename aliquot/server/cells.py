@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.durations import human, read, since
 from aliquot.server.pod_cells import pod_cells
 from aliquot.server.values import seek

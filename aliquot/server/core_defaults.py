@@ -8,8 +8,8 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.schema import QUANTITY_PATTERN, Schema
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.schema import QUANTITY_PATTERN, Schema
 from aliquot.engine.model.quantity import parse
 from aliquot.errors import QuantityError
 from aliquot.server.core_schemas import schema

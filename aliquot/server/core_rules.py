@@ -9,7 +9,7 @@ elsewhere.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.causes import Cause
 from aliquot.server.core_defaults import fill_defaults
 from aliquot.server.core_schemas import schema

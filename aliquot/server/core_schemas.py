@@ -5,7 +5,7 @@ rules meet the types they expect; strategic merge patches take from them how lis
 clients get them as OpenAPI. A field not named here is kept as it is.
 """
 
-from aliquot.dialects.schema import (
+from aliquot.dialects.core.schema import (
     QUANTITY_PATTERN,
     Schema,
     anything,

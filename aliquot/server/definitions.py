@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: what is written into a new one, and the kinds that come of it."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.metadata import timestamp
 from aliquot.server.registry import Registry
 from aliquot.server.store import Store

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import metadata
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind

@@ -7,7 +7,7 @@ is done, what is idle is borrowed again. It speaks to the API as any client does
 import asyncio
 from itertools import count
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import ApiError
 from aliquot.kube.client import Client
 from aliquot.kube.resource import CUSTOM, NAMESPACES, Resource

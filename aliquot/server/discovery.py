@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.kind import Kind
 from aliquot.server.refusals import no_such_path
 from aliquot.server.registry import Registry

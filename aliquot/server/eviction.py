@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.budgets import phase, ready

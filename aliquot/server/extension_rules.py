@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import naming
 from aliquot.server.causes import Cause, duplicate, invalid, not_supported, required
 from aliquot.server.metadata_rules import changed

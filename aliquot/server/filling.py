@@ -6,7 +6,7 @@ left as it is, for the checks to say so.
 
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 
 
 def part(holder: Body, name: str) -> Body:

@@ -7,7 +7,7 @@ slow way, so that both always agree.
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.schema import Schema
+from aliquot.dialects.core.schema import Schema
 
 Fits = Callable[[Any], bool]
 Slow = Callable[[Schema, Any], bool]

@@ -6,7 +6,7 @@ The versions of a CustomResourceDefinition differ in nothing but their name.
 
 import msgspec
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.causes import required
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.causes import invalid as invalid_value
 from aliquot.server.kind import Kind

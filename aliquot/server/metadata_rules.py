@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import naming
 from aliquot.server.causes import Cause, forbidden, invalid, required
 from aliquot.server.values import same

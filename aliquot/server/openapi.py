@@ -8,8 +8,8 @@ from here, where only part of a pod is written down, and not from what it knows 
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.schema import Schema
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.schema import Schema
 from aliquot.server.core_schemas import schema as core_schema
 from aliquot.server.shapes import METADATA
 

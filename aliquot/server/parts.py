@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import bodies, patches, scaling
 from aliquot.server.answers import answer
 from aliquot.server.api import Api

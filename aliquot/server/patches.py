@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
 from aliquot.server import bodies
 from aliquot.server.kind import Kind

@@ -8,7 +8,7 @@ which `strategic` holds.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import PatchError, PatchMisfitError
 from aliquot.server.strategic import strategic_merge_patch
 from aliquot.server.values import fresh, same

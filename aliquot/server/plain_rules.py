@@ -5,7 +5,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import SelectorError
 from aliquot.server import naming
 from aliquot.server.causes import Cause, forbidden, invalid, not_supported, too_long

@@ -1,6 +1,6 @@
 """What goes without saying of pods, and of templates of pods."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.filling import part, set_missing
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")

@@ -7,7 +7,7 @@ else may be changed afterwards.
 from collections.abc import Iterator
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.quantity import parse
 from aliquot.errors import QuantityError
 from aliquot.server import naming

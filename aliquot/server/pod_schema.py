@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aliquot.dialects.schema import (
+from aliquot.dialects.core.schema import (
     Schema,
     anything,
     conditions,

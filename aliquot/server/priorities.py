@@ -1,6 +1,6 @@
 """Priorities: a pod gets the number its class stands for, as it comes in."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.kind import Kind
 from aliquot.server.refusals import forbidden
 from aliquot.server.store import Store

@@ -6,7 +6,7 @@ same breath, so that two pods that come at once cannot both take the last place.
 
 from collections import Counter
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind
 from aliquot.server.refusals import forbidden

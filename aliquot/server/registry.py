@@ -5,7 +5,7 @@ Built-in kinds are there from the start; kinds of CustomResourceDefinitions come
 
 from collections.abc import Iterator
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.built_in import BUILT_IN
 from aliquot.server.kind import Kind, of_definition
 

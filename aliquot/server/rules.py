@@ -4,8 +4,8 @@ Kubernetes' own kinds and custom ones are judged alike, by schemas; only the wor
 misshapen cannot even be read as a kind of Kubernetes, while a custom object is merely invalid.
 """
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.schema import QUANTITY_PATTERN
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.schema import QUANTITY_PATTERN
 from aliquot.errors import RefusalError
 from aliquot.server import core_rules, schemas
 from aliquot.server.causes import Cause

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import kubeconfig
 from aliquot.server.admission import Admission
 from aliquot.server.api import Api

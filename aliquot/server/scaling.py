@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.causes import invalid as invalid_value
 from aliquot.server.entry import Entry
 from aliquot.server.kind import Kind

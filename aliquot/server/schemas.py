@@ -12,8 +12,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.schema import Schema
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.schema import Schema
 from aliquot.server.causes import (
     Cause,
     duplicate,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.objects import Requirement
 from aliquot.engine.placement.constraints import holds
 from aliquot.errors import SelectorError

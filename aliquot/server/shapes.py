@@ -1,6 +1,6 @@
 """The shapes that many of Kubernetes' own kinds share, and how lists say that they are merged."""
 
-from aliquot.dialects.schema import (
+from aliquot.dialects.core.schema import (
     Schema,
     anything,
     flag,

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server import forms
 from aliquot.server.entry import Entry

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_models import tflops
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.tensor_fusion.models import tflops
 from aliquot.errors import InputError
 
 SIMULATED = "sim.aliquot.dev/simulated"

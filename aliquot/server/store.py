@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.entry import Entry, Key, entry, restored
 from aliquot.server.log import Log, Record
 from aliquot.server.refusals import internal

@@ -8,8 +8,8 @@ begin with `$`, say what cannot be said by giving values.
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.schema import Schema
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.schema import Schema
 from aliquot.errors import PatchError, UnsupportedPatchError
 from aliquot.server.causes import shown
 from aliquot.server.core_schemas import schema

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import json_paths
 from aliquot.server.cells import COLUMNS, CREATED
 from aliquot.server.durations import since

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model import quantity
 from aliquot.errors import QuantityError
 

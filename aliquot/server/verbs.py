@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server import bodies, forms, patches, rules, showing, watching
 from aliquot.server.answers import answer

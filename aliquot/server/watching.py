@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import showing
 from aliquot.server.entry import Entry
 from aliquot.server.entry import entry as entry_at

@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import AliquotError, RefusalError
 from aliquot.server.kind import Kind
 from aliquot.server.patching import json_patch

@@ -1,9 +1,9 @@
 """What the embedded cluster tells of gangs, and of the pods in gangs and queues, step by step."""
 
 from aliquot.cluster.world import World
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.forest import Special
-from aliquot.dialects.manifest import Key
+from aliquot.dialects.core.manifest import Key
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.quota_index import Special
 from aliquot.engine.model.events import (
     Event,
     GangGone,

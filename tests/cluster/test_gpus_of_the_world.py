@@ -1,8 +1,8 @@
 """What the embedded cluster tells of GPUs, of quotas on them, and of who runs on which."""
 
 from aliquot.cluster.world import World
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.manifest import Key
+from aliquot.dialects.core.manifest import Key
+from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.events import (
     DeviceGone,
     DeviceSet,

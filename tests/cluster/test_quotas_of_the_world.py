@@ -1,9 +1,9 @@
 """What the embedded cluster tells of quotas and of the pods that name them, step by step."""
 
 from aliquot.cluster.world import World
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.forest import Special
-from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.quota_index import Special
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.state import State

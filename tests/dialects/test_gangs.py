@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.gang_rules import check_gang, check_job, check_member
-from aliquot.dialects.gangs import gang
-from aliquot.dialects.jobs import Task, fewest, tasks
-from aliquot.dialects.made_groups import group_name, pod_group
-from aliquot.dialects.volcano import MIN_MEMBER, MIN_RESOURCES, is_preemptable, ties
+from aliquot.dialects.volcano.gang_rules import check_gang, check_job, check_member
+from aliquot.dialects.volcano.gangs import gang
+from aliquot.dialects.volcano.jobs import Task, fewest, tasks
+from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES, is_preemptable, ties
+from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.engine.model.objects import Gang
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload

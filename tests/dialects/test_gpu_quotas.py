@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.gpu_quota_rules import (
+from aliquot.dialects.tensor_fusion.quota_rules import (
     check_gpu_quota,
     gpu_quota,
     one_gpu_quota_a_namespace,
 )
-from aliquot.dialects.gpu_quotas import Defaults, defaults, quota
+from aliquot.dialects.tensor_fusion.quotas import Defaults, defaults, quota
 from aliquot.engine.model.gpu import Bound, GpuQuota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body

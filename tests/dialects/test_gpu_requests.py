@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.gpu_annotations import devices
-from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
-from aliquot.dialects.gpu_rules import check_asker
-from aliquot.dialects.pods import pod as read_pod
+from aliquot.dialects.core.pods import pod as read_pod
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.tensor_fusion.annotations import devices
+from aliquot.dialects.tensor_fusion.gpu_rules import check_asker
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.engine.model.gpu import WHOLE, Bound, GpuAmount, GpuAsk
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Gpu
-from aliquot.dialects.derived_gpus import MOST, devices
-from aliquot.dialects.gpu_models import tflops
-from aliquot.dialects.gpu_rules import check_gpus
-from aliquot.dialects.gpus import device, outside, taken
-from aliquot.dialects.nodes import node as read_node
+from aliquot.dialects.core.nodes import node as read_node
+from aliquot.dialects.nos.cards import Cards, cards
+from aliquot.dialects.tensor_fusion.derived_gpus import MOST, devices
+from aliquot.dialects.tensor_fusion.gpu_rules import check_gpus
+from aliquot.dialects.tensor_fusion.gpus import device, outside, taken
+from aliquot.dialects.tensor_fusion.models import tflops
 from aliquot.engine.model.gpu import WHOLE, Device, GpuAmount, GpuAsk
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, node, pod, workload

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects import configuration, koordinator
-from aliquot.dialects.documents import Document
-from aliquot.dialects.forest import Forest, Special, plant
+from aliquot.dialects import configuration
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.kep9.quotas import quota as read_quota
+from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.policy import choose
-from aliquot.dialects.quotas import quota as read_quota
+from aliquot.dialects.quota_index import Forest, Special, plant
 from aliquot.engine.model.knobs import HierarchyKnobs
 from aliquot.engine.model.objects import Quota
 from aliquot.errors import InputError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.namespace_weights import KEY, weight_that_counts, weights
+from aliquot.dialects.volcano.namespace_weights import KEY, weight_that_counts, weights
 from aliquot.engine.model.quantity import LIMIT
 from tests.cli.manifests import Body
 from tests.cli.volcano import resource_quota

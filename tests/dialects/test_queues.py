@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from aliquot.dialects import configuration
-from aliquot.dialects.documents import Document
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import Forest, Special, plant
-from aliquot.dialects.queue_rules import check_queue, check_queue_change, check_queues
-from aliquot.dialects.queues import queue as read_queue
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.quota_index import Forest, Special, plant
+from aliquot.dialects.volcano.queue_rules import check_queue, check_queue_change, check_queues
+from aliquot.dialects.volcano.queues import queue as read_queue
 from aliquot.engine.model.objects import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, labelled, pod, quota, tree_quota

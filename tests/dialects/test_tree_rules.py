@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import plant
-from aliquot.dialects.tree_rules import check_change, check_member, check_tree
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.koordinator.rules import check_change, check_member, check_tree
+from aliquot.dialects.quota_index import plant
 from tests.cli.manifests import KOORDINATOR, Body, composite, quota, tree_quota
 from tests.dialects.manifests import read
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from aliquot.cluster import scenario
-from aliquot.dialects import configuration, documents
+from aliquot.dialects import configuration
+from aliquot.dialects.core import documents
 from aliquot.engine.model.reasons import Reason
 
 ROOT = Path(__file__).parent.parent.parent

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aliquot.dialects.cards import Cards
+from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.books.ledger import Ledger, Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import NodeGone, NodeSet, PodSet

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from aliquot.dialects.cards import Cards
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.wire import NodeWire, PodWire
+from aliquot.dialects.core.objects import NodeWire, PodWire
+from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.events import (
     Event,
     GangSet,

@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.wire import NodeWire, PodWire
+from aliquot.dialects.core.objects import NodeWire, PodWire
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision
 from aliquot.engine.model.events import Event

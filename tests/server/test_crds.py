@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from aliquot.dialects import gpu_wire, wire
+from aliquot.dialects.core import objects as wire
+from aliquot.dialects.core.documents import Body, parse
 from aliquot.dialects.crds import DEFINITIONS, definitions
-from aliquot.dialects.documents import Body, parse
+from aliquot.dialects.tensor_fusion import objects as gpu_wire
 from aliquot.server.core_rules import check_create, fill_defaults
 from aliquot.server.schemas import check, unknown
 from aliquot.server.schemas import fill_defaults as fill_by_schema

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects import schema
-from aliquot.dialects.schema import QUANTITY_PATTERN
+from aliquot.dialects.core import schema
+from aliquot.dialects.core.schema import QUANTITY_PATTERN
 from aliquot.server.causes import together
 from aliquot.server.schemas import check, fill_defaults, prune, unknown
 

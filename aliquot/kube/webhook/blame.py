@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from aliquot.dialects import queues, quotas
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.manifest import Manifest
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.volcano import queues
 from aliquot.engine.model.objects import Amounts
 from aliquot.errors import InputError
 from aliquot.kube.webhook.live import SHARES

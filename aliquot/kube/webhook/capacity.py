@@ -6,9 +6,9 @@ quota that is written would take longer than all the rest.
 
 from collections import Counter
 
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.nodes import node
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.nodes import node
+from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.objects import Amounts
 from aliquot.errors import InputError
 

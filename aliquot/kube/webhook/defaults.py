@@ -9,13 +9,16 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aliquot.dialects import gangs, gpu_quotas, koordinator, queues, volcano
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_amounts import FIGURES
-from aliquot.dialects.gpu_annotations import PREFIX, wish
-from aliquot.dialects.gpu_requests import ask
-from aliquot.dialects.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest
-from aliquot.dialects.quotas import has_koordinator_keys, spec
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest
+from aliquot.dialects.kep9.quotas import has_koordinator_keys, spec
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.tensor_fusion.amounts import FIGURES
+from aliquot.dialects.tensor_fusion.annotations import PREFIX, wish
+from aliquot.dialects.tensor_fusion.requests import ask
+from aliquot.dialects.volcano import gangs, queues
+from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
 from aliquot.kube.webhook.live import Live

@@ -12,7 +12,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.kube import certificates
 from aliquot.kube.certificates import Pair
 

@@ -6,12 +6,15 @@ object is kept under its words as long as it is there; what it says is never loo
 
 from collections.abc import Iterable, Iterator
 
-from aliquot.dialects import gangs, koordinator, pods, volcano
-from aliquot.dialects.manifest import KOORDINATOR_PREFIX, Key, Manifest
-from aliquot.dialects.templates import faces
-from aliquot.dialects.wire import Metadata, PodWire
+from aliquot.dialects.core import pods
+from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX, Key, Manifest
+from aliquot.dialects.core.objects import Metadata, PodWire
+from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.simulation_annotations import DURATION
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.volcano import gangs
+from aliquot.dialects.volcano import keys as volcano
 from aliquot.errors import InputError
-from aliquot.mirror.annotations import DURATION
 from aliquot.mirror.belonging import ties
 
 Word = tuple[str, str]

@@ -8,18 +8,19 @@ decides whether a pod fits its quota: that is the scheduler's to say, and no rea
 
 from collections.abc import Iterator
 
-from aliquot.dialects import gangs, gpu_quotas
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.wire import PodWire
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import PodWire
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.volcano import gangs
 from aliquot.kube.webhook.blame import to_blame
 from aliquot.kube.webhook.live import SHARES, Live
 from aliquot.kube.webhook.reading import PLACE, Reading, reading, sound
 from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
 from aliquot.kube.webhook.surroundings import surroundings
-from aliquot.mirror import members, queue_members, states
 from aliquot.mirror.change import Change
-from aliquot.mirror.states import State
+from aliquot.validation import history, pods_and_queues, pods_in_the_way
+from aliquot.validation.history import State
 
 OURS = {*SHARES, gangs.KIND, gpu_quotas.KIND}
 """The kinds that nobody else judges."""
@@ -84,17 +85,17 @@ def _standing(live: Live, old: Manifest | None, new: Manifest | None) -> State:
     if old is not None:
         objects[old.key] = old
     special = live.special(*(each for each in (new,) if each is not None))
-    return states.standing(objects, live.forest, live.cards, special)
+    return history.standing(objects, live.forest, live.cards, special)
 
 
 def _found(state: State, live: Live) -> Iterator[Finding]:
     """Everything that `aliquot validate` would say."""
     parents_hold_pods = live.settings.hierarchy.parent_pods == "implicitChild"
-    yield from states.found(state, live.capacity.total)
-    yield from members.strangers(state, state.forest.names)
-    yield from members.objections(state, parents_hold_pods)
-    yield from queue_members.queue_strangers(state, live)
-    yield from queue_members.queue_objections(state, live)
+    yield from history.found(state, live.capacity.total)
+    yield from pods_in_the_way.strangers(state, state.forest.names)
+    yield from pods_in_the_way.objections(state, parents_hold_pods)
+    yield from pods_and_queues.queue_strangers(state, live)
+    yield from pods_and_queues.queue_objections(state, live)
 
 
 def _conflicts(live: Live, new: Manifest | None) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import ApiError, UnreachableError
 from aliquot.kube.backoff import Backoff
 from aliquot.kube.client import Client

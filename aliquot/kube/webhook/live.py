@@ -8,12 +8,15 @@ one moment.
 
 from collections.abc import Callable, Mapping
 
-from aliquot.dialects import gangs, gpu_quotas, policy, queues, quotas
-from aliquot.dialects.cards import Cards
+from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.forest import Forest, Special, plant
-from aliquot.dialects.manifest import VOLCANO_GROUP, Key, Manifest, key
+from aliquot.dialects.core.manifest import VOLCANO_GROUP, Key, Manifest, key
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.policy import Choice
+from aliquot.dialects.quota_index import Forest, Special, plant
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.volcano import gangs, queues
 from aliquot.errors import InputError
 from aliquot.kube.webhook.capacity import Capacity
 from aliquot.kube.webhook.index import Index, slim, words_of, words_of_pod

@@ -6,9 +6,9 @@ What makes no sense is told, never raised: it is for a verdict to say what follo
 from dataclasses import dataclass, field
 from typing import Any
 
-from aliquot.dialects.documents import Body, Document
-from aliquot.dialects.findings import Finding, refused
-from aliquot.dialects.manifest import Manifest, read
+from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.findings import Finding, refused
+from aliquot.dialects.core.manifest import Manifest, read
 from aliquot.errors import InputError
 from aliquot.kube.webhook.live import make_sure
 

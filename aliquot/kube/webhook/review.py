@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
 
 _VERSION = "admission.k8s.io/v1"

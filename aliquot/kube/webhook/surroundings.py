@@ -7,9 +7,12 @@ and nowhere else.
 
 from collections.abc import Iterable, Iterator
 
-from aliquot.dialects import gpu_quotas, koordinator, queues, quotas
-from aliquot.dialects.manifest import KEP9_GROUPS, Key, Manifest, key
-from aliquot.dialects.templates import faces
+from aliquot.dialects.core.manifest import KEP9_GROUPS, Key, Manifest, key
+from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.volcano import queues
 from aliquot.errors import InputError
 from aliquot.kube.webhook.index import Word
 from aliquot.kube.webhook.live import SHARES, Live

@@ -5,9 +5,9 @@ from typing import Any
 
 import structlog
 
-from aliquot.dialects.gpus import KIND as GPU
-from aliquot.dialects.manifest import VOLCANO_JOBS, Manifest, key
-from aliquot.dialects.wire import PodWire
+from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest, key
+from aliquot.dialects.core.objects import PodWire
+from aliquot.dialects.tensor_fusion.gpus import KIND as GPU
 from aliquot.errors import InputError
 from aliquot.kube.client import Client
 from aliquot.kube.known import Name

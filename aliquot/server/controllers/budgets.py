@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.api import Api
 from aliquot.server.budgets import controller, standing
 from aliquot.server.controllers.worker import Worker

@@ -1,6 +1,6 @@
 """Definitions: a kind is served while its definition is there, and takes its objects along."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker

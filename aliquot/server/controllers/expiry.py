@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.api import Api
 from aliquot.server.kind import Kind
 from aliquot.server.options import DeleteOptions, Preconditions

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Iterable
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gang_pods import in_group
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.volcano.job_pods import in_group
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.pod_groups import PodGroups

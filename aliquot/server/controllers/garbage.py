@@ -1,6 +1,6 @@
 """Garbage collection: what is owned goes with its owners, before them, or is left behind."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api, Edit
 from aliquot.server.controllers.worker import Worker

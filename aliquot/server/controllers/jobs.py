@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.api import Api
 from aliquot.server.budgets import phase, ready
 from aliquot.server.controllers.expiry import expire

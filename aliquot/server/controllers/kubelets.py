@@ -3,8 +3,8 @@
 import asyncio
 from datetime import UTC, datetime
 
-from aliquot.dialects.documents import Body
-from aliquot.dialects.times import duration
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.times import duration
 from aliquot.errors import InputError, RefusalError
 from aliquot.server import simulated
 from aliquot.server.api import Api

@@ -1,6 +1,6 @@
 """Namespaces: a new one gets its service account; one that goes takes its objects along first."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker

@@ -2,7 +2,7 @@
 
 import copy
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.budgets import phase, ready
 
 

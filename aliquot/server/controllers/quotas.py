@@ -1,6 +1,6 @@
 """ResourceQuotas: their status, kept up to date with what their namespace takes."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.entry import Key

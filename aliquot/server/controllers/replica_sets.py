@@ -1,6 +1,6 @@
 """ReplicaSets: so many pods, made when they are missing and deleted when they are too many."""
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.budgets import ready

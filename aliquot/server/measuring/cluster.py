@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
-from aliquot.dialects.documents import Body
 from aliquot.errors import ApiError
 from aliquot.kube import access
 from aliquot.kube.client import Client

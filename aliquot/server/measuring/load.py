@@ -7,7 +7,7 @@ is measured by how fast it binds, and must not be helped or hindered by pods tha
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.server import simulated
 
 MOST_FOR_A_NODE = 20

@@ -8,7 +8,7 @@ import asyncio
 import time
 
 from aliquot.cluster.figure import Figure
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.errors import ProcessError
 from aliquot.kube.resource import PODS
 from aliquot.server.measuring import load

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aliquot.dialects.wire import Metadata, Wire
+from aliquot.dialects.core.objects import Metadata, Wire
 from aliquot.kube.client import Client
 from aliquot.kube.known import Name
 from aliquot.kube.reflector import Reflector

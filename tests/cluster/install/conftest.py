@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.kube.install.installation import Installation
 from aliquot.kube.install.together import objects
 from tests.cluster.api import binaries, servers

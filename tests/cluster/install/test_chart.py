@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.kube.install.installation import Installation
 from aliquot.kube.install.together import objects
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.kube.install import deployments
 from aliquot.kube.install.installation import Installation
 from aliquot.kube.install.together import objects

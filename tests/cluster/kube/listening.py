@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aliquot.dialects.wire import PlainWire
+from aliquot.dialects.core.objects import PlainWire
 from aliquot.kube.client import Client
 from aliquot.kube.known import Name
 from aliquot.kube.reflector import Pace, Reflector

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.wire import NodeWire, PlainWire, PodWire
+from aliquot.dialects.core.objects import NodeWire, PlainWire, PodWire
 from aliquot.kube.access import find
 from aliquot.kube.client import Client
 from aliquot.kube.reflector import Pace

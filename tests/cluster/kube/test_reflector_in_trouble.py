@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from aliquot.dialects.wire import Metadata, PlainWire, PodWire, Wire
+from aliquot.dialects.core.objects import Metadata, PlainWire, PodWire, Wire
 from aliquot.kube.reflector import Reflector
 from aliquot.kube.resource import PODS
 from tests.cluster.kube.listening import Told, telling

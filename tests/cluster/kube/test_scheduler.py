@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.events import Event
 from aliquot.kube import access, plane, scheduler
 from aliquot.kube.client import Client

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.kube.resource import CUSTOM
 from aliquot.server.child import child
 from aliquot.server.envtest import answers, free_ports

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.kube.install.installation import SCHEDULER, Installation
 from aliquot.kube.install.together import objects
 from tests.cluster.api.polling import eventually

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from aliquot.dialects.documents import Body
+from aliquot.dialects.core.documents import Body
 from aliquot.kube.resource import (
     BUDGETS,
     CUSTOM,

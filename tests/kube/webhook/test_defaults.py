@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.documents import Document
-from aliquot.dialects.gpu_annotations import wish
-from aliquot.dialects.gpu_quotas import NO_DEFAULTS, defaults
-from aliquot.dialects.gpu_requests import ask
-from aliquot.dialects.manifest import Manifest, read
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import Manifest, read
+from aliquot.dialects.tensor_fusion.annotations import wish
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, defaults
+from aliquot.dialects.tensor_fusion.requests import ask
 from aliquot.kube.webhook.defaults import patch
 from aliquot.kube.webhook.live import Live
 from aliquot.server.patching import json_patch

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aliquot.cluster import inputs
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.documents import Document
+from aliquot.dialects.core.documents import Document
 from aliquot.kube.webhook.judging import judge
+from aliquot.validation import inputs
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     asked,

@@ -4,8 +4,8 @@ import copy
 from typing import Any
 
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.documents import Document
-from aliquot.dialects.manifest import read
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import read
 from aliquot.kube.webhook.judging import judge
 from aliquot.kube.webhook.live import Live
 from aliquot.kube.webhook.review import Asked, Operation, Verdict

@@ -1,0 +1,88 @@
+"""CustomResourceDefinitions, put together: what all of ours have in common.
+
+Each has one version, a status that is written apart, a short name, the category `aliquot` (so that
+`kubectl get aliquot` shows all of them), and its age as the last column that is always shown.
+"""
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.schema import Schema, record, text
+
+Column = tuple[str, str, str]
+"""Name, type and path of what kubectl shows."""
+
+AGE: Column = ("Age", "date", ".metadata.creationTimestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A custom kind: what it is called, what it looks like, what is shown of it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    about: str
+    spec: Schema
+    status: Schema
+    columns: Sequence[Column]
+    short_names: Sequence[str] = ()
+    wide: Sequence[Column] = ()
+    """Shown with `-o wide` only."""
+    namespaced: bool = True
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    def body(self) -> Body:
+        """The object that brings the kind into a cluster; every call gives a fresh one."""
+        metadata: Body = {"name": f"{self.plural}.{self.group}"}
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": metadata,
+            "spec": {
+                "group": self.group,
+                "scope": "Namespaced" if self.namespaced else "Cluster",
+                "names": {
+                    "kind": self.kind,
+                    "listKind": f"{self.kind}List",
+                    "plural": self.plural,
+                    "singular": self.kind.lower(),
+                    **({"shortNames": list(self.short_names)} if self.short_names else {}),
+                    "categories": ["aliquot"],
+                },
+                "versions": [self._version()],
+            },
+        }
+
+    def _version(self) -> Body:
+        return {
+            "name": self.version,
+            "served": True,
+            "storage": True,
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": [
+                *_printed((*self.columns, AGE)),
+                *_printed(self.wide, priority=1),
+            ],
+            "schema": {"openAPIV3Schema": deepcopy(self._schema())},
+        }
+
+    def _schema(self) -> Schema:
+        parts = {
+            "apiVersion": text("The group and version of this shape of the object."),
+            "kind": text("The kind of the object."),
+            "metadata": {"type": "object"},
+            "spec": self.spec,
+            "status": self.status,
+        }
+        return record(parts, description=self.about)
+
+
+def _printed(columns: Iterable[Column], priority: int = 0) -> list[Body]:
+    more = {"priority": priority} if priority else {}
+    return [{"name": name, "type": kind, "jsonPath": path, **more} for name, kind, path in columns]

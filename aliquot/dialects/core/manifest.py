@@ -1,0 +1,232 @@
+"""A document made sure of: its kind is one we read, its fields have the right types, it has a name.
+
+Kinds that have no part in scheduling are passed over and counted, not refused.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar
+
+import msgspec
+
+from aliquot.dialects.core import objects as wire
+from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.findings import Finding, Severity
+from aliquot.dialects.core.objects import Metadata, Wire
+from aliquot.dialects.tensor_fusion import objects as gpu_wire
+from aliquot.errors import InputError
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name: what an object is known by."""
+
+ALIQUOT_GROUP = "aliquot.dev"
+KEP9_GROUPS = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
+NOS_GROUPS = ("nos.nebuly.com", "nos.nebuly.ai")
+VOLCANO_GROUP = "scheduling.volcano.sh"
+VOLCANO_JOBS = "batch.volcano.sh"
+TENSOR_FUSION = "tensor-fusion.ai"
+KOORDINATOR_PREFIX = "quota.scheduling.koordinator.sh/"
+
+_KINDS: dict[tuple[str, str], type[Wire]] = {
+    ("", "Node"): wire.NodeWire,
+    ("", "Namespace"): wire.PlainWire,
+    ("", "Pod"): wire.PodWire,
+    ("", "ResourceQuota"): wire.ResourceQuotaWire,
+    ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClassWire,
+    ("policy", "PodDisruptionBudget"): wire.BudgetWire,
+    ("apps", "Deployment"): wire.WorkloadWire,
+    ("apps", "ReplicaSet"): wire.WorkloadWire,
+    ("apps", "StatefulSet"): wire.WorkloadWire,
+    ("batch", "Job"): wire.WorkloadWire,
+    (VOLCANO_GROUP, "Queue"): wire.QueueWire,
+    (VOLCANO_GROUP, "PodGroup"): wire.PodGroupWire,
+    **{(group, "PodGroup"): wire.PodGroupWire for group in KEP9_GROUPS},
+    (VOLCANO_JOBS, "Job"): wire.GangJobWire,
+    (TENSOR_FUSION, "GPUResourceQuota"): gpu_wire.GpuQuotaWire,
+    (TENSOR_FUSION, "GPU"): gpu_wire.GpuWire,
+    (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
+    **{(group, "ElasticQuota"): wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
+    **{(group, "CompositeElasticQuota"): wire.CompositeQuotaWire for group in NOS_GROUPS},
+}
+_NOT_YET = {("quota.koordinator.sh", "ElasticQuotaProfile")}
+_CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAMELESS = {"Timeline"}
+_PLAIN_WORDS = {
+    " | null": "",
+    "`array`": "a list",
+    "`object`": "an object",
+    "`str`": "text",
+    "`int`": "a whole number",
+    "`null`": "nothing",
+    "`bool`": "true or false",
+    "`": "",
+}
+AnyWire = TypeVar("AnyWire", bound=Wire)
+Result = TypeVar("Result")
+
+_AT = re.compile(r" - at `(?:key in )?\$\.?(?P<field>[^`]*)`$")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object of the input: who it is, where it was written, and what we read of it."""
+
+    kind: str
+    group: str
+    namespace: str
+    name: str
+    place: str
+    content: Wire
+    body: Body
+    _read: dict[str, Any] | None = field(default=None, init=False, compare=False, repr=False)
+    """What was read of it `once`."""
+
+    @property
+    def key(self) -> Key:
+        """What it is known by."""
+        return key(self.kind, self.namespace, self.name)
+
+    @property
+    def title(self) -> str:
+        """`Pod team-a/train`, as messages name it."""
+        path = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {path}"
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its metadata."""
+        metadata = getattr(self.content, "metadata", None)
+        assert isinstance(metadata, Metadata)
+        return metadata
+
+    def error(self, field: str, problem: str) -> InputError:
+        """An error that names this object and a field of it."""
+        return InputError(f"{self.place}: {self.title}", field, problem)
+
+    def finding(self, severity: Severity, field: str, problem: str) -> Finding:
+        """A finding that names this object and a field of it."""
+        return Finding(severity, self.place, self.title, field, problem)
+
+
+def once(reader: Callable[[Manifest], Result]) -> Callable[[Manifest], Result]:
+    """Read this of a manifest a single time: it never changes, and many rules ask for it.
+
+    What cannot be read is refused anew every time.
+    """
+    name = f"{reader.__module__}.{reader.__qualname__}"
+
+    @wraps(reader)
+    def read_once(manifest: Manifest) -> Result:
+        known = manifest._read
+        if known is None:
+            known = {}
+            object.__setattr__(manifest, "_read", known)
+        if name not in known:
+            known[name] = reader(manifest)
+        found: Result = known[name]
+        return found
+
+    return read_once
+
+
+def read(document: Document) -> Manifest | None:
+    """The object of a document; None for kinds that have no part in scheduling."""
+    body, place = document.body, document.place
+    kind = str(body["kind"])
+    version = body.get("apiVersion")
+    if not isinstance(version, str) or not version:
+        problem = "is missing" if version is None else f"{version!r} must be text"
+        raise InputError(f"{place}: {kind}", "apiVersion", problem)
+    group = version.rpartition("/")[0]
+    if (group, kind) in _NOT_YET:
+        raise InputError(place, "kind", f"{kind} of {group} is not supported yet")
+    shape = _KINDS.get((group, kind))
+    if shape is None:
+        return None
+    content = convert(body, shape, f"{place}: {_title(body)}")
+    unnamed = Manifest(kind, group, "", "", place, content, body)
+    name = unnamed.metadata.name
+    _, namespace, _ = key(kind, unnamed.metadata.namespace, name)
+    if kind not in _NAMELESS:
+        _check_name(name, _NAME, f"{place}: {kind}", "metadata.name")
+    if namespace:
+        check_namespace(namespace, f"{place}: {kind} {name}", "metadata.namespace")
+    return replace(unnamed, namespace=namespace, name=name)
+
+
+def key(kind: str, namespace: str | None, name: str) -> Key:
+    """What an object is known by; objects that belong to no namespace have an empty one."""
+    return (kind, "" if kind in _CLUSTER_WIDE else namespace or "default", name)
+
+
+def owner_reference(manifest: Manifest) -> Body:
+    """What its pods and its group say of an owner."""
+    return {
+        "apiVersion": manifest.body["apiVersion"],
+        "kind": manifest.kind,
+        "name": manifest.name,
+        "controller": True,
+    }
+
+
+def owner_of(manifest: Manifest) -> Key | None:
+    """The key of the object that controls this one, if any does."""
+    for reference in manifest.metadata.owner_references or []:
+        if reference.controller:
+            return (reference.kind, manifest.namespace, reference.name)
+    return None
+
+
+def is_read(kind: str) -> bool:
+    """Is it a kind that has a part here?"""
+    return any(kind == known for _, known in _KINDS)
+
+
+def looks_like(document: Document) -> str | None:
+    """The kind that a kind passed over was probably meant to be."""
+    kind = str(document.body["kind"])
+    for group, known in _KINDS:
+        if kind.lower() == known.lower():
+            return f"{known} of {group or 'v1'}"
+    return None
+
+
+def convert(body: Body, shape: type[AnyWire], place: str) -> AnyWire:
+    """Check the types of all fields; a wrong one is named by its path."""
+    try:
+        return msgspec.convert(body, shape)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        match = _AT.search(text)
+        field = match["field"] if match else ""
+        problem = text[: match.start()] if match else text
+        for word, plain in _PLAIN_WORDS.items():
+            problem = problem.replace(word, plain)
+        raise InputError(place, field, problem[0].lower() + problem[1:]) from None
+    except RecursionError:
+        raise InputError(place, "", "nested too deeply") from None
+
+
+def _title(body: Body) -> str:
+    """Kind and name, as far as they can be read from what may be nonsense."""
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f"{body['kind']} {name}" if isinstance(name, str) else str(body["kind"])
+
+
+def check_namespace(name: str, place: str, field: str) -> None:
+    """Refuse what cannot be the name of a namespace."""
+    _check_name(name, _NAMESPACE, place, field)
+
+
+def _check_name(name: str, pattern: re.Pattern[str], place: str, field: str) -> None:
+    if not name:
+        raise InputError(place, field, "is missing")
+    if not pattern.fullmatch(name):
+        rule = "lower-case letters, digits and -" + (" and ." if pattern is _NAME else "")
+        shown = name if len(name) < 60 else f"{name[:60]}..."
+        raise InputError(place, field, f"{shown!r} must be made of {rule}")

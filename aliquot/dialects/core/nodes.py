@@ -1,0 +1,58 @@
+"""Nodes: what one has for pods, and what keeps pods off it."""
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import NodeSpec, NodeStatus, NodeWire
+from aliquot.dialects.nos.cards import Cards
+from aliquot.engine.model.objects import GPU_MEMORY, Effect, Node, Taint
+from aliquot.engine.model.quantity import LIMIT
+
+HOSTNAME = "kubernetes.io/hostname"
+_EFFECTS: dict[str, Effect] = {
+    "NoSchedule": "NoSchedule",
+    "PreferNoSchedule": "PreferNoSchedule",
+    "NoExecute": "NoExecute",
+}
+
+
+def node(manifest: Manifest, cards: Cards) -> Node:
+    """A node as the engine sees it. Without a word on `pods` it takes any number of them.
+
+    Its GPU memory follows from its cards and slices, whatever it says of that itself.
+    """
+    read = manifest.content
+    assert isinstance(read, NodeWire)
+    status = read.status or NodeStatus()
+    field = "status.allocatable" if status.allocatable is not None else "status.capacity"
+    quantities = status.allocatable if status.allocatable is not None else status.capacity
+    has = {"pods": LIMIT, **amounts.read(quantities, manifest, field)}
+    has.pop(GPU_MEMORY, None)
+    written = texts(manifest.metadata.labels, manifest, "metadata.labels")
+    labels = {HOSTNAME: manifest.name, **written}
+    has.update(cards.of_node(has, labels))
+    return Node(
+        name=manifest.name,
+        allocatable=tuple(sorted(has.items())),
+        labels=tuple(sorted(labels.items())),
+        taints=_taints(read, manifest),
+        node_class=cards.node_class(labels),
+    )
+
+
+def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
+    """Its taints, and those that stand for being cordoned or not ready."""
+    spec = read.spec or NodeSpec()
+    taints = []
+    for index, each in enumerate(spec.taints or []):
+        effect = _EFFECTS.get(each.effect)
+        if effect is None:
+            field = f"spec.taints[{index}].effect"
+            raise manifest.error(field, f"{each.effect!r} is none of {', '.join(_EFFECTS)}")
+        taints.append(Taint(each.key, each.value or "", effect))
+    if spec.unschedulable:
+        taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+    conditions = read.status.conditions if read.status is not None else None
+    if any(each.type == "Ready" and each.status != "True" for each in conditions or []):
+        taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
+    return tuple(taints)

@@ -1,0 +1,107 @@
+"""Quota objects of every dialect, each by itself; `forest` makes one tree of them."""
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.manifest import (
+    ALIQUOT_GROUP,
+    KEP9_GROUPS,
+    Manifest,
+    check_namespace,
+    once,
+)
+from aliquot.dialects.core.objects import (
+    CompositeQuotaSpec,
+    CompositeQuotaWire,
+    QuotaSpec,
+    QuotaWire,
+    ResourceQuotaSpec,
+    ResourceQuotaWire,
+)
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.nos.gpu_memory import canonical
+from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quantity import amount
+
+KINDS = ("ElasticQuota", "CompositeElasticQuota")
+"""The objects that become quotas."""
+
+LENDING_GROUP = f"{ALIQUOT_GROUP}/lending-group"
+
+
+@once
+def quota(manifest: Manifest) -> Quota:
+    """What one object says by itself. Its parent, and what other objects decide, are not in it."""
+    bounds = spec(manifest)
+    keys = koordinator.keys(manifest) if manifest.group in KEP9_GROUPS else koordinator.Keys()
+    return Quota(
+        name=quota_name(manifest),
+        min=tuple(sorted(amounts.read(bounds.min, manifest, "spec.min").items())),
+        max=tuple(sorted(amounts.read(bounds.max, manifest, "spec.max").items())),
+        weight=keys.weight,
+        lend=keys.lend,
+        namespaces=frozenset(namespaces(manifest)),
+        group=_lending_group(manifest),
+        is_parent=keys.is_parent,
+    )
+
+
+def spec(manifest: Manifest) -> QuotaSpec | CompositeQuotaSpec:
+    """What is written about it; an empty one, if nothing is."""
+    read = manifest.content
+    assert isinstance(read, QuotaWire | CompositeQuotaWire)
+    return read.spec or QuotaSpec()
+
+
+def namespaces(manifest: Manifest) -> list[str]:
+    """The namespaces it covers, as they stand; where a composite itself stands is no matter.
+
+    Whether an ElasticQuota that Koordinator reads also covers its own, others decide.
+    """
+    if manifest.group in KEP9_GROUPS:
+        return list(koordinator.keys(manifest).namespaces)
+    if not isinstance(manifest.content, CompositeQuotaWire):
+        return [manifest.namespace]
+    written = (manifest.content.spec or CompositeQuotaSpec()).namespaces
+    if not written:
+        raise manifest.error("spec.namespaces", "must name at least one namespace")
+    for index, name in enumerate(written):
+        place = f"{manifest.place}: {manifest.title}"
+        check_namespace(name, place, f"spec.namespaces[{index}]")
+    return written
+
+
+def quota_name(manifest: Manifest) -> str:
+    """What a quota goes by everywhere: `namespace/name`."""
+    return f"{manifest.namespace}/{manifest.name}"
+
+
+def _lending_group(manifest: Manifest) -> str:
+    labels = manifest.metadata.labels or {}
+    own = {key: value for key, value in labels.items() if key == LENDING_GROUP}
+    return texts(own, manifest, "metadata.labels").get(LENDING_GROUP, "")
+
+
+def has_koordinator_keys(manifest: Manifest) -> bool:
+    """Is it written for Koordinator?"""
+    metadata = manifest.metadata
+    return koordinator.has_keys((metadata.labels, metadata.annotations))
+
+
+@once
+def hard(manifest: Manifest) -> dict[str, int]:
+    """What a core ResourceQuota lets the pods of its namespace ask for, by resource.
+
+    `cpu` and `requests.cpu` are two names for one thing; the lower one holds. Weights that Volcano
+    keeps here are no amounts.
+    """
+    read = manifest.content
+    assert isinstance(read, ResourceQuotaWire)
+    spec = read.spec or ResourceQuotaSpec()
+    written = {k: v for k, v in (spec.hard or {}).items() if "volcano.sh/" not in k}
+    amounts.read(written, manifest, "spec.hard")
+    lowest: dict[str, int] = {}
+    for key, value in written.items():
+        resource = canonical(key.removeprefix("requests."))
+        limit = amount(resource, str(value))
+        lowest[resource] = min(limit, lowest.get(resource, limit))
+    return lowest

@@ -1,0 +1,244 @@
+"""The rules that quotas must obey, by themselves and together: one function a rule.
+
+A rule yields findings; it never raises and never changes anything. It is asked only about objects
+that make sense by themselves.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.manifest import KEP9_GROUPS, Manifest
+from aliquot.dialects.core.nodes import node
+from aliquot.dialects.core.objects import Quantities
+from aliquot.dialects.kep9.quotas import (
+    LENDING_GROUP,
+    hard,
+    has_koordinator_keys,
+    namespaces,
+    quota_name,
+    spec,
+)
+from aliquot.dialects.koordinator.keys import NAMESPACES, SPECIAL
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.nos.gpu_memory import SPELLINGS, as_written, is_gpu
+from aliquot.dialects.quota_index import Forest
+from aliquot.dialects.volcano import queues
+from aliquot.engine.model.objects import GPU_MEMORY, Quota, plus
+from aliquot.engine.model.quantity import parse, text
+
+Quotas = Sequence[tuple[Manifest, Quota]]
+"""Each as it was written, and as it was read."""
+
+_SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
+"""Suffixes of bytes, which a number of GB does not have."""
+
+
+def check_quotas(
+    forest: Forest, objects: Collection[Manifest], capacity: Mapping[str, int] | None
+) -> Iterator[Finding]:
+    """Everything there is to say about the quotas, in the light of all objects.
+
+    What has to do with parents and children is in `tree_rules`. Nothing is said about what the
+    nodes have where their `capacity` is not known.
+    """
+    quotas, everybody = forest.pairs, (*forest.pairs, *forest.queues)
+    yield from min_within_max(quotas)
+    yield from one_quota_a_name(quotas)
+    yield from one_quota_a_namespace(forest)
+    yield from within_hard(quotas, objects)
+    yield from one_unit_for_gpus(everybody)
+    yield from not_alone_in_its_group(quotas)
+    if capacity is not None:
+        yield from guarantees_within_capacity(everybody, capacity)
+
+
+def check_quota(manifest: Manifest) -> Iterator[Finding]:
+    """What is worth a word about one quota by itself."""
+    yield from each_namespace_once(manifest)
+    bounds = {"spec.min": spec(manifest).min, "spec.max": spec(manifest).max}
+    yield from gpu_memory_in_gigabytes(manifest, bounds)
+
+
+def min_within_max(quotas: Quotas) -> Iterator[Finding]:
+    """A guarantee above the ceiling could never be kept."""
+    for manifest, bounds in quotas:
+        ceiling = dict(bounds.max)
+        for resource, low in bounds.min:
+            high = ceiling.get(resource, low)
+            if low > high:
+                problem = f"min {text(resource, low)} is above max {text(resource, high)}"
+                yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
+
+
+def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
+    """Quotas go by namespace and name, whatever their kind."""
+    first: dict[str, Manifest] = {}
+    for manifest, bounds in quotas:
+        other = first.setdefault(bounds.name, manifest)
+        if other is not manifest:
+            problem = f"a quota goes by this name already: {pointer(other)}"
+            yield manifest.finding("error", "metadata.name", problem)
+
+
+def one_quota_a_namespace(forest: Forest) -> Iterator[Finding]:
+    """Which of two quotas would a pod belong to? In Koordinator's trees it names its own."""
+    first: dict[str, Manifest] = {}
+    for manifest, bounds in forest.pairs:
+        single = manifest.group in KEP9_GROUPS
+        if single and (forest.has_trees or manifest.name in SPECIAL):
+            continue
+        for namespace in [manifest.namespace] if single else sorted(bounds.namespaces):
+            other = first.setdefault(namespace, manifest)
+            if other is not manifest:
+                yield _second_quota(manifest, namespace, other)
+
+
+def _second_quota(manifest: Manifest, namespace: str, other: Manifest) -> Finding:
+    if manifest.kind == "ElasticQuota":
+        problem = f"the namespace has a quota already: {pointer(other)}"
+        return manifest.finding("error", "metadata.namespace", problem)
+    field = f"spec.namespaces[{namespaces(manifest).index(namespace)}]"
+    problem = f"namespace {namespace} has a quota already: {pointer(other)}"
+    return manifest.finding("error", field, problem)
+
+
+def not_alone_in_its_group(quotas: Quotas) -> Iterator[Finding]:
+    """A quota alone in its lending group lends to nobody; perhaps the name is a slip."""
+    members = Counter(bounds.group for _, bounds in quotas)
+    for manifest, bounds in quotas:
+        if bounds.group and members[bounds.group] == 1:
+            problem = (
+                f"no other quota is in the group {bounds.group!r}, so this one lends to nobody"
+            )
+            yield manifest.finding("warning", f"metadata.labels[{LENDING_GROUP}]", problem)
+
+
+def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
+    """A namespace that stands twice counts once; perhaps another one was meant."""
+    written = namespaces(manifest)
+    for index, name in enumerate(written):
+        if name in written[:index]:
+            in_text = manifest.group in KEP9_GROUPS
+            where = (
+                f"metadata.annotations[{NAMESPACES}]" if in_text else f"spec.namespaces[{index}]"
+            )
+            yield manifest.finding("warning", where, f"{name} stands here already")
+
+
+def gpu_memory_in_gigabytes(
+    manifest: Manifest, bounds: Mapping[str, Quantities | None]
+) -> Iterator[Finding]:
+    """`40Gi` is forty billion GB. The bounds are given by where they stand."""
+    for where, written in bounds.items():
+        for name in SPELLINGS:
+            value = str((written or {}).get(name, 0))
+            if value.endswith(_SLIPS):
+                count = parse(value).nanos // 10**9
+                problem = f"{value} is {count} GB: GPU memory is a number of GB, such as 40"
+                yield manifest.finding("warning", f"{where}[{name}]", problem)
+
+
+def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding]:
+    """A bound above what ResourceQuotas allow promises what pods are refused at creation."""
+    limits = _hard_limits(objects)
+    for manifest, bounds in quotas:
+        if has_koordinator_keys(manifest) or not bounds.namespaces:
+            continue  # its pods may come from anywhere
+        for word, bound in (("min", bounds.min), ("max", bounds.max)):
+            for resource, amount in bound:
+                of_each = [limits.get((name, resource)) for name in sorted(bounds.namespaces)]
+                known = [limit for limit in of_each if limit is not None]
+                most = sum(limit for limit, _ in known)
+                if len(known) == len(of_each) and amount > most:
+                    owners = _listed([owner for _, owner in known])
+                    problem = (
+                        f"{word} {text(resource, amount)} is above hard "
+                        f"{text(resource, most)} of {owners}"
+                    )
+                    yield manifest.finding("error", bound_field(manifest, word, resource), problem)
+
+
+def _hard_limits(objects: Iterable[Manifest]) -> dict[tuple[str, str], tuple[int, Manifest]]:
+    """The lowest limit of each namespace and resource, and whose it is."""
+    limits: dict[tuple[str, str], tuple[int, Manifest]] = {}
+    for manifest in objects:
+        if manifest.kind == "ResourceQuota":
+            for resource, amount in hard(manifest).items():
+                key = (manifest.namespace, resource)
+                if key not in limits or amount < limits[key][0]:
+                    limits[key] = (amount, manifest)
+    return limits
+
+
+def _listed(owners: Sequence[Manifest]) -> str:
+    if len(owners) == 1:
+        return f"ResourceQuota {owners[0].name}"
+    return f"ResourceQuotas {', '.join(quota_name(each) for each in owners)} together"
+
+
+def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
+    """A card that is guaranteed as a card and as GB is guaranteed twice."""
+    first: tuple[bool, str, Manifest] | None = None
+    for manifest, bounds in quotas:
+        guaranteed = (name for name, amount in bounds.min if amount)
+        for name in guaranteed:
+            in_gigabytes = name == GPU_MEMORY
+            if not (in_gigabytes or is_gpu(name)):
+                continue
+            if first is None:
+                first = (in_gigabytes, name, manifest)
+            elif first[0] != in_gigabytes:
+                problem = f"a card may be guaranteed twice, here and as {first[1]}"
+                where = "" if first[2] is manifest else f" in {pointer(first[2])}"
+                yield manifest.finding(
+                    "warning", bound_field(manifest, "min", name), f"{problem}{where}"
+                )
+
+
+def capacity_of(objects: Iterable[Manifest], cards: Cards) -> dict[str, int] | None:
+    """What the nodes have together; None if there are none."""
+    nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
+    return dict(plus(*(each.allocatable for each in nodes))) if nodes else None
+
+
+def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> Iterator[Finding]:
+    """Guarantees that add up to more than the nodes have cannot all be kept at once.
+
+    What a quota guarantees comes out of what those above it do, if they guarantee any of it.
+    """
+    by_name = {bounds.name: bounds for _, bounds in quotas}
+    total: dict[str, int] = {}
+    for manifest, bounds in quotas:
+        for resource, amount in bounds.min:
+            if _is_guaranteed_above(bounds, resource, by_name):
+                continue
+            before = total.get(resource, 0)
+            total[resource] = before + amount
+            have = capacity.get(resource, 0)
+            if before <= have < total[resource]:
+                sums = f"{text(resource, total[resource])} of {text(resource, have)} {resource}"
+                problem = f"with this quota, guarantees add up to {sums} that the nodes have"
+                yield manifest.finding("warning", bound_field(manifest, "min", resource), problem)
+
+
+def _is_guaranteed_above(quota: Quota, resource: str, by_name: Mapping[str, Quota]) -> bool:
+    while quota.parent is not None:
+        quota = by_name[quota.parent]
+        if any(name == resource for name, _ in quota.min):
+            return True
+    return False
+
+
+def bound_field(manifest: Manifest, word: str, resource: str) -> str:
+    """Where a bound stands, in the spelling of its author."""
+    if manifest.kind == queues.KIND:
+        where = {"min": "spec.guarantee.resource", "max": "spec.capability"}[word]
+        return queues.field(manifest, where, resource)
+    bounds: Mapping[str, object] | None = getattr(spec(manifest), word)
+    return f"spec.{word}[{as_written(resource, bounds)}]"
+
+
+def pointer(manifest: Manifest) -> str:
+    """An object, and where it stands."""
+    return f"{manifest.title} ({manifest.place})"

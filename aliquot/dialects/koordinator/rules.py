@@ -1,0 +1,337 @@
+"""The rules that keep a tree of quotas whole: one function a rule.
+
+A rule looks at all quotas as they stand together after a change, however many objects it brought,
+so that an edit of a parent and its children is judged as one. Only what may never change is looked
+at across a change. A rule yields findings; it never raises and never changes anything.
+"""
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.findings import Finding, few
+from aliquot.dialects.core.manifest import KEP9_GROUPS, Key, Manifest
+from aliquot.dialects.core.objects import CompositeQuotaWire, QuotaWire
+from aliquot.dialects.kep9.quotas import has_koordinator_keys, quota, quota_name, spec
+from aliquot.dialects.kep9.rules import bound_field, pointer
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
+from aliquot.dialects.quota_index import Forest, circle
+from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quantity import text
+from aliquot.errors import InputError
+
+Member = tuple[Manifest, Quota, Keys]
+"""A quota as it was written, as it was read, and what it says about its place."""
+
+_HUGE = 2**60
+"""Bounds that Koordinator itself writes where it means none: a fifth of the largest number."""
+
+
+def check_tree(forest: Forest, coming: Container[str] = ()) -> Iterator[Finding]:
+    """What is wrong with the quotas as they stand together.
+
+    `coming` are the names of quotas that a later change brings.
+    """
+    members = _members(forest)
+    yield from one_quota_a_bare_name(members)
+    yield from one_quota_a_listed_namespace(forest)
+    yield from parents_are_parents(members, forest, coming)
+    yield from no_circles(members, forest)
+    yield from children_within_min(members)
+    yield from known_to_the_parent(members)
+    yield from special_ones_stand_alone(members)
+    yield from one_tree(members, forest)
+
+
+def check_change(
+    before: Forest,
+    after: Forest,
+    applied: Iterable[Manifest],
+    replaced: Mapping[Key, Manifest],
+    gone: Mapping[Key, str],
+) -> Iterator[Finding]:
+    """What must not change from one state to the next.
+
+    `replaced` are objects as they stood before; `gone` says where it is written that one goes.
+    """
+    yield from special_ones_stay(replaced, gone)
+    yield from special_ones_are_not_edited(applied, replaced)
+    yield from no_orphans(before, after, gone)
+    yield from no_move_between_trees(before, after)
+
+
+def check_member(manifest: Manifest) -> Iterator[Finding]:
+    """What is worth a word about what one quota says to Koordinator."""
+    if manifest.group not in KEP9_GROUPS:
+        return
+    yield from bounds_that_count(manifest)
+    yield from true_or_false(manifest)
+    yield from readable_weight(manifest)
+    yield from min_named_in_max(manifest)
+    yield from strict_keys(manifest)
+    if koordinator.ADMISSION in (manifest.metadata.annotations or {}):
+        where = f"metadata.annotations[{koordinator.ADMISSION}]"
+        yield manifest.finding("warning", where, "is not considered yet")
+
+
+def one_quota_a_bare_name(members: Iterable[Member]) -> Iterator[Finding]:
+    """Others refer to it by its name alone."""
+    first: dict[str, Manifest] = {}
+    for manifest, _, _ in members:
+        other = first.setdefault(manifest.name, manifest)
+        if other is not manifest and any(map(has_koordinator_keys, (manifest, other))):
+            problem = f"names are unique across namespaces, and there is {pointer(other)}"
+            yield manifest.finding("error", "metadata.name", problem)
+
+
+def one_quota_a_listed_namespace(forest: Forest) -> Iterator[Finding]:
+    """A namespace that two quotas list would have to choose between them."""
+    first: dict[str, Manifest] = {}
+    for manifest, bounds in forest.pairs:
+        for namespace in sorted(_listed(manifest, bounds)):
+            other = first.setdefault(namespace, manifest)
+            if other is not manifest and manifest.group in KEP9_GROUPS:
+                where = f"metadata.annotations[{koordinator.NAMESPACES}]"
+                problem = f"namespace {namespace} is listed already by {pointer(other)}"
+                yield manifest.finding("error", where, problem)
+
+
+def _listed(manifest: Manifest, bounds: Quota) -> Collection[str]:
+    if manifest.group in KEP9_GROUPS:
+        return koordinator.keys(manifest).namespaces
+    return bounds.namespaces if isinstance(manifest.content, CompositeQuotaWire) else ()
+
+
+def parents_are_parents(
+    members: Iterable[Member], forest: Forest, coming: Container[str]
+) -> Iterator[Finding]:
+    """A quota hangs below one that is there and holds quotas, not pods."""
+    for manifest, _, keys in members:
+        if not keys.parent or keys.parent == manifest.name:
+            continue
+        name = forest.names.get(keys.parent)
+        where = _parent_field(manifest)
+        if name is None and keys.parent in coming:
+            problem = f"parent quota {keys.parent} comes later; until then this one has no parent"
+            yield manifest.finding("warning", where, problem)
+        elif name is None:
+            yield manifest.finding("error", where, f"there is no parent quota {keys.parent}")
+        elif not forest.quotas[name].is_parent:
+            problem = f'quota {name} is no parent: it lacks the label {IS_PARENT}: "true"'
+            yield manifest.finding("error", where, problem)
+
+
+def no_circles(members: Iterable[Member], forest: Forest) -> Iterator[Finding]:
+    """Up from any quota, there is an end."""
+    parents = {
+        bounds.name: forest.names.get(keys.parent) for _, bounds, keys in members if keys.parent
+    }
+    for manifest, bounds, _ in members:
+        problem = circle(bounds.name, parents)
+        if problem is not None:
+            yield manifest.finding("error", _parent_field(manifest), problem)
+
+
+def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
+    """Children's guarantees come out of their parent's. The first level has no parent to ask.
+
+    Named is the child with which they go above it, and every one after it that adds to that.
+    """
+    members = list(members)
+    forced = {bounds.name for _, bounds, keys in members if keys.forced}
+    forced |= {bounds.parent for _, bounds, keys in members if keys.forced and bounds.parent}
+    limits = {bounds.name: dict(bounds.min) for _, bounds, _ in members}
+    sums: dict[tuple[str, str], tuple[int, list[str]]] = {}
+    for manifest, bounds, _ in members:
+        if bounds.parent is None or bounds.parent in forced:
+            continue
+        for resource, low in bounds.min:
+            before, names = sums.get((bounds.parent, resource), (0, []))
+            names = [*names, bounds.name] if low else names
+            sums[bounds.parent, resource] = before + low, names
+            have = limits[bounds.parent].get(resource, 0)
+            if low and have < before + low:
+                total, limit = text(resource, before + low), text(resource, have)
+                problem = (
+                    f"with this quota, the children of {bounds.parent} ({few(names)}) have a min "
+                    f"of {total} together, above its own of {limit}"
+                )
+                yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
+
+
+def known_to_the_parent(members: Iterable[Member]) -> Iterator[Finding]:
+    """What a parent's max does not name, it has no share of to hand on."""
+    members = list(members)
+    ceilings = {bounds.name: dict(bounds.max) for _, bounds, _ in members}
+    for manifest, bounds, _ in members:
+        above = ceilings.get(bounds.parent or "", {})
+        for resource, _ in bounds.max if above else ():
+            if resource not in above:
+                names = ", ".join(sorted(above))
+                problem = f"max of its parent {bounds.parent} does not name it, but only {names}"
+                yield manifest.finding("error", bound_field(manifest, "max", resource), problem)
+
+
+def one_tree(members: Iterable[Member], forest: Forest) -> Iterator[Finding]:
+    """A tree has one id throughout, and for now there is one tree."""
+    own = {bounds.name: (manifest, keys.tree) for manifest, bounds, keys in members}
+    first: tuple[str, Manifest] | None = None
+    for manifest, bounds, keys in members:
+        if manifest.name in SPECIAL:
+            continue
+        ids = [own[above.name] for above in forest.ancestry(bounds.name) if above.name in own]
+        above = next(((other, tree) for other, tree in ids[1:] if tree), None)
+        tree = keys.tree or (above[1] if above is not None else "")
+        if above is not None and tree != above[1]:
+            where = f"metadata.labels[{TREE}]"
+            problem = f"is {tree!r}, but {above[1]!r} in {pointer(above[0])}, above it"
+            yield manifest.finding("error", where, problem)
+        elif bounds.parent is None:
+            first = first or (tree, manifest)
+            if tree != first[0]:
+                yield _second_tree(manifest, tree, *first)
+
+
+def _second_tree(manifest: Manifest, tree: str, other: str, first: Manifest) -> Finding:
+    there = f"tree {other!r}" if other else "the tree without an id"
+    here = f"{tree!r} is another tree" if tree else "without an id it is in another tree"
+    problem = f"{here} than {there} of {pointer(first)}; several trees are not supported yet"
+    return manifest.finding("error", f"metadata.labels[{TREE}]", problem)
+
+
+def special_ones_stand_alone(members: Iterable[Member]) -> Iterator[Finding]:
+    """They take pods from everywhere: at the first level, and without quotas below them."""
+    for manifest, _, keys in members:
+        if not _is_special(manifest, (SYSTEM, DEFAULT)):
+            continue
+        if keys.parent:
+            problem = "belongs at the first level: it takes pods from everywhere"
+            yield manifest.finding("error", _parent_field(manifest), problem)
+        if keys.is_parent:
+            problem = "cannot be a parent: it takes pods from everywhere"
+            yield manifest.finding("error", f"metadata.labels[{IS_PARENT}]", problem)
+
+
+def special_ones_stay(
+    replaced: Mapping[Key, Manifest], gone: Mapping[Key, str]
+) -> Iterator[Finding]:
+    """The cluster relies on them."""
+    for key, place in gone.items():
+        manifest = replaced.get(key)
+        if manifest is not None and _is_special(manifest, SPECIAL):
+            yield Finding("error", place, manifest.title, "", "cannot be deleted")
+
+
+def special_ones_are_not_edited(
+    applied: Iterable[Manifest], replaced: Mapping[Key, Manifest]
+) -> Iterator[Finding]:
+    """Nothing bounds what keeps the cluster going, nor the whole."""
+    for manifest in applied:
+        old = replaced.get(manifest.key)
+        if old is None or not _is_special(manifest, (ROOT, SYSTEM)):
+            continue
+        if spec(old) != spec(manifest):
+            yield manifest.finding("error", "spec", "cannot be changed")
+
+
+def no_orphans(before: Forest, after: Forest, gone: Mapping[Key, str]) -> Iterator[Finding]:
+    """A parent goes after its children."""
+    children: dict[str, list[str]] = {}
+    for _, bounds, keys in _members(after):
+        if keys.parent and keys.parent not in after.names:
+            children.setdefault(keys.parent, []).append(bounds.name)
+    for manifest, _ in before.pairs:
+        place, below = gone.get(manifest.key), children.get(manifest.name, [])
+        if place is not None and below:
+            problem = f"cannot be deleted: it is the parent of {few(below)}"
+            yield Finding("error", place, manifest.title, "", problem)
+
+
+def no_move_between_trees(before: Forest, after: Forest) -> Iterator[Finding]:
+    """Trees share different nodes."""
+    old = {quota_name(manifest): keys.tree for manifest, _, keys in _members(before)}
+    for manifest, bounds, keys in _members(after):
+        tree = old.get(bounds.name, keys.tree)
+        if tree != keys.tree:
+            problem = f"was {tree!r} and cannot become {keys.tree!r}"
+            yield manifest.finding("error", f"metadata.labels[{TREE}]", problem)
+
+
+def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
+    """Root and system have no bounds, whatever is written."""
+    if _is_special(manifest, (ROOT, SYSTEM)):
+        for word, bound in (("min", quota(manifest).min), ("max", quota(manifest).max)):
+            huge = all(amount >= _HUGE for _, amount in bound)
+            if bound and not huge:
+                yield manifest.finding("warning", f"spec.{word}", "has no effect on this quota")
+
+
+def true_or_false(manifest: Manifest) -> Iterator[Finding]:
+    """Whoever writes `yes` hardly means no."""
+    labels = manifest.metadata.labels or {}
+    for key in koordinator.FLAGS:
+        value = koordinator.flag_text(labels, key)
+        if value not in ("", "true", "false"):
+            counts = "true" if key == koordinator.LEND else "false"
+            problem = f"{value!r} is neither true nor false, and counts as {counts}"
+            yield manifest.finding("warning", f"metadata.labels[{key}]", problem)
+
+
+def readable_weight(manifest: Manifest) -> Iterator[Finding]:
+    """A weight that cannot be read has no say; max has it then."""
+    problem = koordinator.weight_problem(manifest)
+    if problem is not None:
+        where = f"metadata.annotations[{koordinator.WEIGHT}]"
+        yield manifest.finding("warning", where, f"{problem}; max is the weight instead")
+
+
+def min_named_in_max(manifest: Manifest) -> Iterator[Finding]:
+    """A tree shares what max names; a guarantee of anything else would be left out."""
+    bounds = quota(manifest)
+    if not has_koordinator_keys(manifest) or not bounds.max or _is_special(manifest, SPECIAL):
+        return
+    ceiling = dict(bounds.max)
+    for resource, _ in bounds.min:
+        if resource not in ceiling:
+            problem = f"max does not name it, but only {', '.join(sorted(ceiling))}"
+            yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
+
+
+def strict_keys(manifest: Manifest) -> Iterator[Finding]:
+    """Who asked for it is not bounded below what is in use."""
+    names = koordinator.keys(manifest).strict
+    content = manifest.content
+    if not names or not isinstance(content, QuotaWire):
+        return
+    written = (content.status or {}).get("used")
+    try:
+        used = amounts.read(written if isinstance(written, dict) else {}, manifest, "status.used")
+    except InputError as error:
+        yield manifest.finding("error", error.field, error.problem)
+        return
+    ceiling = dict(quota(manifest).max)
+    for resource in names:
+        if resource not in ceiling:
+            where = f"metadata.annotations[{koordinator.STRICT}]"
+            yield manifest.finding("error", where, f"{resource} is not in max")
+        elif used.get(resource, 0) > ceiling[resource]:
+            numbers = f"max {text(resource, ceiling[resource])} is below"
+            problem = f"{numbers} used {text(resource, used[resource])}, and is to be checked"
+            yield manifest.finding("error", bound_field(manifest, "max", resource), problem)
+
+
+def _members(forest: Forest) -> list[Member]:
+    return [
+        (manifest, bounds, koordinator.keys(manifest))
+        for manifest, bounds in forest.pairs
+        if manifest.group in KEP9_GROUPS
+    ]
+
+
+def _is_special(manifest: Manifest, names: Container[str]) -> bool:
+    return manifest.group in KEP9_GROUPS and manifest.name in names
+
+
+def _parent_field(manifest: Manifest) -> str:
+    labels = manifest.metadata.labels or {}
+    return f"metadata.labels[{next(key for key in koordinator.PARENT if key in labels)}]"

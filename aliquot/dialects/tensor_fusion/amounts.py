@@ -1,0 +1,31 @@
+"""Compute and memory of GPUs, as TensorFusion's objects write them."""
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.tensor_fusion.objects import GpuFigures
+from aliquot.engine.model.gpu import Bound, GpuAmount
+from aliquot.engine.model.quantity import text
+
+FIGURES = ("tflops", "vram")
+"""Compute, exact to a milli-TFLOP, and memory in bytes."""
+
+
+def bound(figures: GpuFigures | None, manifest: Manifest, field: str) -> Bound:
+    """Both figures; None for what is not said."""
+    said = figures or GpuFigures()
+    return Bound(*(_one(getattr(said, word), word, manifest, field) for word in FIGURES))
+
+
+def amount(figures: GpuFigures | None, manifest: Manifest, field: str) -> GpuAmount:
+    """Both figures; nothing of what is not said."""
+    tflops, vram = bound(figures, manifest, field)
+    return GpuAmount(tflops or 0, vram or 0)
+
+
+def write(amount: GpuAmount) -> dict[str, str]:
+    """Both figures as canonical quantities."""
+    return {word: text(word, getattr(amount, word)) for word in FIGURES}
+
+
+def _one(value: object, word: str, manifest: Manifest, field: str) -> int | None:
+    return None if value is None else amounts.one(value, word, manifest, f"{field}.{word}")

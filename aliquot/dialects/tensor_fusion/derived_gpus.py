@@ -1,0 +1,41 @@
+"""The devices of a node of which no GPU object speaks: by the number and the label of its cards."""
+
+from collections.abc import Mapping
+
+from aliquot.dialects.nos.cards import MODEL_LABEL, Cards
+from aliquot.dialects.nos.gpu_memory import CARD
+from aliquot.dialects.tensor_fusion.gpus import POOL
+from aliquot.dialects.tensor_fusion.models import tflops
+from aliquot.engine.model.gpu import Device, GpuAmount
+from aliquot.engine.model.objects import Node
+from aliquot.engine.model.quantity import amount
+
+MOST = 1024
+"""More cards than any node has."""
+
+_VENDOR = "NVIDIA"
+
+
+def devices(node: Node, cards: Cards) -> list[Device]:
+    """Its cards, each named after the node and its index; those of an unknown model compute 0."""
+    labels = dict(node.labels)
+    capacity = GpuAmount(compute(labels), cards.memory(labels))
+    count = min(dict(node.allocatable).get(CARD, 0), MOST)
+    return [
+        Device(
+            name=f"{node.name}/{index}",
+            node=node.name,
+            capacity=capacity,
+            model=labels.get(MODEL_LABEL, ""),
+            vendor=_VENDOR,
+            pool=labels.get(POOL, ""),
+            index=index,
+        )
+        for index in range(count)
+    ]
+
+
+def compute(labels: Mapping[str, str]) -> int:
+    """The milli-TFLOPs of a card on a node with these labels; 0 if its model is not known."""
+    known = tflops(labels.get(MODEL_LABEL, ""))
+    return amount("tflops", known) if known else 0

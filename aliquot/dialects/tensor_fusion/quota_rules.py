@@ -1,0 +1,136 @@
+"""The rules that quotas on GPUs must obey, alone and together: one function a rule.
+
+A rule yields findings; it never raises and never changes anything. That numbers make sense is seen
+to where they are read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import msgspec
+
+from aliquot.dialects.core.findings import Finding, Severity
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import Wire
+from aliquot.dialects.tensor_fusion.amounts import FIGURES
+from aliquot.dialects.tensor_fusion.objects import GpuFigures, GpuQuotaSpec, GpuSingle, GpuTotal
+from aliquot.dialects.tensor_fusion.quotas import KIND, defaults, quota
+from aliquot.engine.model.gpu import Bound, GpuQuota
+from aliquot.engine.model.quantity import text
+from aliquot.errors import InputError
+
+_NONE = Bound(0, 0)
+
+
+def gpu_quota(manifest: Manifest, last_good: GpuQuota | None = None) -> GpuQuota:
+    """The quota in force, for whoever must go on whatever is written.
+
+    If what is written makes no sense, the last good one holds, with the problem; if there was none,
+    nothing is allowed.
+    """
+    try:
+        found = quota(manifest)
+        for finding in check_gpu_quota(manifest):
+            if finding.severity == "error":
+                raise finding.error()
+    except InputError as error:
+        problem = f"{error.field}: {error.problem}"
+        nothing = GpuQuota(manifest.namespace, manifest.name, _NONE, _NONE, workers=0)
+        return replace(last_good or nothing, problem=problem)
+    return found
+
+
+def check_gpu_quota(manifest: Manifest) -> Iterator[Finding]:
+    """What is wrong with one quota by itself, or worth a word."""
+    yield from limits_cover_requests(manifest)
+    yield from single_within_total(manifest)
+    yield from defaults_within_single(manifest)
+    yield from only_known_fields(manifest)
+
+
+def one_gpu_quota_a_namespace(objects: Iterable[Manifest]) -> Iterator[Finding]:
+    """Two would have to be one: nobody could say which of them holds."""
+    first: dict[str, Manifest] = {}
+    for manifest in objects:
+        if manifest.kind == KIND:
+            other = first.setdefault(manifest.namespace, manifest)
+            if other is not manifest:
+                problem = f"the namespace has a quota already: {other.title} ({other.place})"
+                yield manifest.finding("error", "metadata.namespace", problem)
+
+
+def limits_cover_requests(manifest: Manifest) -> Iterator[Finding]:
+    """Nobody asks for more than its limit; so neither do all together, nor does one by default."""
+    found, (low, high) = quota(manifest), defaults(manifest)
+    pairs: list[tuple[Severity, str, Bound, str, Bound]] = [
+        ("error", "total.limits", found.limits, "requests", found.requests),
+        ("warning", "single.maxLimits", found.single_limits, "maxRequests", found.single_requests),
+        ("warning", "single.defaultLimits", high, "defaultRequests", low),
+    ]
+    for severity, where, limits, other, requests in pairs:
+        for word, limit, request in _both(limits, requests):
+            if limit < request:
+                numbers = f"{text(word, limit)} is below {other}.{word} {text(word, request)}"
+                yield manifest.finding(severity, f"spec.{where}.{word}", numbers)
+
+
+def single_within_total(manifest: Manifest) -> Iterator[Finding]:
+    """A bound for each pod that is above that for all of them bounds nothing."""
+    found = quota(manifest)
+    pairs = [
+        ("maxRequests", found.single_requests, "requests", found.requests),
+        ("maxLimits", found.single_limits, "limits", found.limits),
+    ]
+    for where, each, whole, together in pairs:
+        for word, high, most in _both(each, together):
+            if high > most:
+                numbers = f"{text(word, high)} is above total.{whole}.{word} {text(word, most)}"
+                problem = f"{numbers}, which holds anyway"
+                yield manifest.finding("warning", f"spec.single.{where}.{word}", problem)
+
+
+def defaults_within_single(manifest: Manifest) -> Iterator[Finding]:
+    """Whoever says nothing should be able to start."""
+    found, (low, high) = quota(manifest), defaults(manifest)
+    pairs = [
+        ("defaultRequests", low, "maxRequests", found.single_requests),
+        ("defaultLimits", high, "maxLimits", found.single_limits),
+    ]
+    for where, default, other, bound in pairs:
+        for word, value, most in _both(default, bound):
+            if value > most:
+                numbers = f"{text(word, value)} is above {other}.{word} {text(word, most)}"
+                problem = f"{numbers}: nobody can start with it"
+                yield manifest.finding("warning", f"spec.single.{where}.{word}", problem)
+
+
+def only_known_fields(manifest: Manifest) -> Iterator[Finding]:
+    """A slip in the name of a bound would leave everybody without one."""
+    known: dict[str, type[Wire]] = {
+        "spec": GpuQuotaSpec,
+        "spec.total": GpuTotal,
+        "spec.single": GpuSingle,
+    }
+    for word in ("requests", "limits"):
+        known[f"spec.total.{word}"] = GpuFigures
+        known[f"spec.single.max{word.title()}"] = GpuFigures
+        known[f"spec.single.default{word.title()}"] = GpuFigures
+    for where, shape in known.items():
+        names = {field.encode_name for field in msgspec.structs.fields(shape)}
+        for name in _inside(manifest.body, where):
+            if name not in names:
+                yield manifest.finding("warning", f"{where}.{name}", "is not known here")
+
+
+def _inside(body: object, where: str) -> Mapping[str, object]:
+    found = body
+    for word in where.split("."):
+        found = found.get(word) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _both(one: Bound, other: Bound) -> Iterator[tuple[str, int, int]]:
+    """The figures that both of two bounds name."""
+    for word, mine, theirs in zip(FIGURES, one, other, strict=True):
+        if mine is not None and theirs is not None:
+            yield word, mine, theirs

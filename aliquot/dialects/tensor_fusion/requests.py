@@ -1,0 +1,118 @@
+"""What pods ask for of GPUs, in whatever manner: by annotation, as cards, as slices.
+
+Everything comes down to one thing: so much of each of so many devices. Where there are annotations,
+they count; else cards and slices do, at the peak of the pod's phases. A GB in the name of a slice
+is 2^30 bytes, as in `gpu_memory`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from aliquot.dialects.nos.gpu_memory import CARD, gigabytes, peak, slice_gb
+from aliquot.dialects.tensor_fusion.annotations import UNSAID, Pair, Wish
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
+from aliquot.engine.model.gpu import NOTHING, WHOLE, GpuAmount, GpuAsk
+
+GIB = 2**30
+
+_ALL = GpuAmount(WHOLE, WHOLE)
+_MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,3})g\..*")
+_SEVENTHS = 7
+"""A MIG slice `Ag.Bgb` has A of these of a card's compute."""
+
+
+def ask(
+    wanted: Wish | None,
+    phases: Sequence[Mapping[str, int]],
+    card_gb: int,
+    defaults: Defaults = NO_DEFAULTS,
+) -> GpuAsk | None:
+    """What a pod asks for; None if it asks for no GPUs.
+
+    `wanted` is what its annotations say, `card_gb` what a card has by default.
+    """
+    return _by_cards(phases, card_gb) if wanted is None else _by_annotations(wanted, defaults)
+
+
+def _by_annotations(wanted: Wish, defaults: Defaults) -> GpuAsk:
+    """Whoever wants devices to itself and says no more is charged for all of them."""
+    low, high = defaults
+    by_default = (low.tflops, high.tflops) if wanted.percent == UNSAID else UNSAID
+    tflops = _fill(wanted.tflops, by_default)
+    vram = _fill(wanted.vram, (low.vram, high.vram))
+    percent = _fill(wanted.percent, UNSAID)
+    says_no_more = not any((*tflops, *vram, *percent))
+    if wanted.dedicated or (wanted.whole and says_no_more):
+        request = limit = NOTHING
+        request_part = limit_part = _ALL
+    else:
+        request, limit = (GpuAmount(*pair) for pair in zip(tflops, vram, strict=True))
+        request_part, limit_part = (GpuAmount(part) for part in percent)
+    return GpuAsk(
+        request=request,
+        limit=limit,
+        request_part=request_part,
+        limit_part=limit_part,
+        count=wanted.count,
+        whole=wanted.whole,
+        model=wanted.model,
+        vendor=wanted.vendor,
+        pool=wanted.pool,
+        indices=wanted.indices,
+    )
+
+
+def _fill(written: Pair, by_default: Pair) -> tuple[int, int]:
+    """Request and limit: as written, else by default, else like the other one; always in order."""
+    request = written[0] if written[0] is not None else by_default[0]
+    limit = written[1] if written[1] is not None else by_default[1]
+    request, limit = _or(request, limit), _or(limit, request)
+    return (request, max(request, limit)) if written[1] is None else (min(request, limit), limit)
+
+
+def _or(one: int | None, other: int | None) -> int:
+    return (other or 0) if one is None else one
+
+
+def _by_cards(phases: Sequence[Mapping[str, int]], card_gb: int) -> GpuAsk | None:
+    """Cards and slices. Where a pod has both, devices are chosen for its cards.
+
+    The slices then count beside them; slices of several sizes count as so many of one size.
+    """
+    cards = max(phase.get(CARD, 0) for phase in phases)
+    largest = max(phases, key=lambda phase: gigabytes(phase, card_gb))
+    count = cards or sum(number for name, number in largest.items() if slice_gb(name))
+    if not count:
+        return None
+    memory = (peak(phases, card_gb) - cards * card_gb) * GIB
+    compute = max(_compute(phase) for phase in phases) - cards * WHOLE
+    whole = WHOLE if cards else 0
+    amount = GpuAmount(0, _each(memory, count))
+    part = GpuAmount(whole + _each(compute, count), whole)
+    return GpuAsk(
+        request=amount,
+        limit=amount,
+        request_part=part,
+        limit_part=part,
+        count=count,
+        whole=cards > 0,
+        sliced=not cards,
+    )
+
+
+def _each(total: int, count: int) -> int:
+    """What one of them has of a total, rounded up."""
+    return -(-total // count)
+
+
+def _compute(phase: Mapping[str, int]) -> int:
+    """What cards and slices come to, in parts of a card; MPS slices are of memory only."""
+    sevenths = sum(_sevenths(name) * number for name, number in phase.items())
+    return phase.get(CARD, 0) * WHOLE + _each(sevenths * WHOLE, _SEVENTHS)
+
+
+@lru_cache(maxsize=4096)
+def _sevenths(resource: str) -> int:
+    match = _MIG.fullmatch(resource) if slice_gb(resource) else None
+    return int(match[1]) if match is not None else 0

@@ -1,0 +1,41 @@
+"""Is the input about sharing GPUs? Only then are single GPUs told apart, and who has which.
+
+Otherwise cards are numbers of a resource like any other, and nothing changes for anybody.
+"""
+
+from collections.abc import Iterable
+
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.tensor_fusion.annotations import asks, asks_for_compute
+from aliquot.dialects.tensor_fusion.objects import GpuFigures, GpuQuotaWire, GpuWire
+
+
+def is_shared(manifests: Iterable[Manifest]) -> bool:
+    """Is there a GPU, a quota on GPUs, or a pod that asks for GPUs by annotation?"""
+    return any(
+        isinstance(each.content, GpuQuotaWire | GpuWire)
+        or any(asks(face.metadata) for face in faces(each))
+        for each in manifests
+    )
+
+
+def counts_compute(manifests: Iterable[Manifest]) -> bool:
+    """Does anybody ask for TFLOPs, or bound them?"""
+    return any(
+        _bounds_compute(each) or any(asks_for_compute(face.metadata) for face in faces(each))
+        for each in manifests
+    )
+
+
+def _bounds_compute(manifest: Manifest) -> bool:
+    content = manifest.content
+    spec = content.spec if isinstance(content, GpuQuotaWire) else None
+    total, single = (spec.total, spec.single) if spec is not None else (None, None)
+    written: list[GpuFigures | None] = []
+    if total is not None:
+        written += [total.requests, total.limits]
+    if single is not None:
+        written += [single.max_requests, single.max_limits, single.default_requests]
+        written += [single.default_limits]
+    return any(figures is not None and figures.tflops is not None for figures in written)

@@ -1,0 +1,63 @@
+"""What TensorFusion writes into its quotas and GPUs for users to read."""
+
+from collections.abc import Iterable, Iterator
+
+from aliquot.dialects.core.documents import Body
+from aliquot.dialects.core.manifest import TENSOR_FUSION, Manifest
+from aliquot.dialects.core.times import moment
+from aliquot.dialects.tensor_fusion import gpus
+from aliquot.dialects.tensor_fusion.amounts import write
+from aliquot.dialects.tensor_fusion.conditions import Conditions
+from aliquot.dialects.tensor_fusion.figures import available_percent, condition, used
+from aliquot.dialects.tensor_fusion.quotas import KIND
+from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
+from aliquot.engine.report.summary import GpuQuotaSummary
+
+_NOT_KNOWN = ("runningApps",)
+"""What only the node of a GPU can say."""
+
+
+def quota(manifest: Manifest, summary: GpuQuotaSummary, conditions: Conditions) -> Body:
+    """A quota says what is used, what is left, and what is wrong, and since when."""
+    status = {
+        "used": used(summary),
+        "availablePercent": available_percent(summary),
+        "conditions": [
+            {
+                **condition(each),
+                "lastTransitionTime": moment(conditions.since(summary, each.type)),
+            }
+            for each in summary.conditions
+        ],
+        "lastUpdateTime": moment(conditions.updated(summary)),
+    }
+    return {**manifest.body, "status": {**(manifest.body.get("status") or {}), **status}}
+
+
+def events(conditions: Conditions) -> Iterator[Body]:
+    """One for each time that a quota came to be beyond a bound or threshold, or within again."""
+    for number, each in enumerate(conditions.crossings):
+        about = {"kind": KIND, "namespace": each.namespace, "name": each.name}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{each.name}.{number:x}", "namespace": each.namespace},
+            "involvedObject": {"apiVersion": f"{TENSOR_FUSION}/v1", **about},
+            "type": "Warning" if each.condition.status else "Normal",
+            "reason": each.condition.reason,
+            "message": each.condition.message,
+            "firstTimestamp": moment(each.at),
+            "lastTimestamp": moment(each.at),
+            "count": 1,
+            "source": {"component": "aliquot"},
+        }
+
+
+def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:
+    """A GPU says what is left of it."""
+    written = manifest.body.get("status") or {}
+    kept = {word: value for word, value in written.items() if word not in _NOT_KNOWN}
+    taken = gpus.taken(asks, device.capacity)
+    rows = zip(device.capacity, device.outside, taken, strict=True)
+    left = GpuAmount(*(max(has - others - ours, 0) for has, others, ours in rows))
+    return {**manifest.body, "status": {**kept, "available": write(left)}}

@@ -1,0 +1,50 @@
+"""Volcano's weights of namespaces, which it keeps among the limits of ResourceQuotas.
+
+A weight is a whole number of at least 1; whatever else is written counts as 1, and so does nothing.
+Of several ResourceQuotas in a namespace, the highest counts.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import ResourceQuotaSpec, ResourceQuotaWire
+from aliquot.engine.model.quantity import LIMIT, parse
+from aliquot.errors import QuantityError
+
+KEY = "volcano.sh/namespace.weight"
+
+_ONE = 10**9
+
+
+def weights(objects: Iterable[Manifest]) -> dict[str, int]:
+    """The weight of every namespace that has another than 1, as these objects have it."""
+    found: dict[str, int] = {}
+    for each in objects:
+        if isinstance(each.content, ResourceQuotaWire):
+            weight = _written(each.content) or 1
+            if weight > found.get(each.namespace, 1):
+                found[each.namespace] = weight
+    return found
+
+
+def weight_that_counts(manifest: Manifest) -> Iterator[Finding]:
+    """Whoever writes 0 or 1.5 does not mean 1."""
+    content = manifest.content
+    assert isinstance(content, ResourceQuotaWire)
+    hard = (content.spec or ResourceQuotaSpec()).hard or {}
+    if KEY in hard and _written(content) is None:
+        problem = f"{hard[KEY]!r} is no whole number of at least 1, and counts as 1"
+        yield manifest.finding("warning", f"spec.hard[{KEY}]", problem)
+
+
+def _written(content: ResourceQuotaWire) -> int | None:
+    """The weight that a ResourceQuota gives; None if it gives none that makes sense."""
+    value = ((content.spec or ResourceQuotaSpec()).hard or {}).get(KEY)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        nanos = parse(str(value)).nanos
+    except QuantityError:
+        return None
+    return min(nanos // _ONE, LIMIT) if nanos >= _ONE and nanos % _ONE == 0 else None

@@ -1,0 +1,175 @@
+"""The rules that queues must obey, alone, as a tree and across a change: one function a rule.
+
+As with other quotas, all queues are looked at as they stand together after a change. A rule yields
+findings; it never raises and never changes anything.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+
+from aliquot.dialects.core.findings import Finding, Severity, few
+from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.kep9.rules import gpu_memory_in_gigabytes
+from aliquot.dialects.quota_index import Forest, circle
+from aliquot.dialects.volcano import queues
+from aliquot.dialects.volcano.queues import KIND, ROOT, SPECIAL
+from aliquot.engine.model.objects import Amounts, Quota
+from aliquot.engine.model.quantity import text
+
+_HIERARCHY = ("volcano.sh/hierarchy", "volcano.sh/hierarchy-weights")
+_GUARANTEE, _DESERVED, _CAPABILITY = (
+    f"spec.{word}" for word in ("guarantee.resource", "deserved", "capability")
+)
+
+
+def check_queue(manifest: Manifest) -> Iterator[Finding]:
+    """What is wrong with one queue by itself, or worth a word."""
+    yield from bounds_in_order(manifest)
+    yield from bounds_that_count(manifest)
+    yield from gpu_memory_in_gigabytes(manifest, queues.bounds(manifest))
+    yield from only_what_is_considered(manifest)
+
+
+def check_queues(forest: Forest, coming: Container[str] = ()) -> Iterator[Finding]:
+    """What is wrong with the queues as they stand together.
+
+    `coming` are the names of queues that a later change brings.
+    """
+    yield from parents_are_there(forest, coming)
+    yield from no_circles(forest)
+    yield from children_within_parents(forest)
+
+
+def check_queue_change(
+    after: Forest, replaced: Mapping[Key, Manifest], gone: Mapping[Key, str]
+) -> Iterator[Finding]:
+    """What must not be deleted. `gone` says where it is written that something goes."""
+    children: dict[str, list[str]] = {}
+    for manifest, _ in after.queues:
+        children.setdefault(queues.parent(manifest) or "", []).append(manifest.name)
+    for key, place in gone.items():
+        kind, _, name = key
+        old = replaced.get(key)
+        if kind != KIND or old is None:
+            continue
+        if name in SPECIAL:
+            yield Finding("error", place, old.title, "", "cannot be deleted")
+        elif name in children:
+            problem = f"cannot be deleted: it is the parent of {few(children[name])}"
+            yield Finding("error", place, old.title, "", problem)
+
+
+def bounds_in_order(manifest: Manifest) -> Iterator[Finding]:
+    """What is guaranteed, what is deserved and what is allowed at most: each within the next.
+
+    Looked at is what both of two maps name: without a word, a share follows the guarantee, and
+    there is no ceiling.
+    """
+    one = queues.queue(manifest)
+    yield from _within(manifest, (_GUARANTEE, one.min), (_DESERVED, one.deserved))
+    yield from _within(manifest, (_GUARANTEE, one.min), (_CAPABILITY, one.max))
+    yield from _within(manifest, (_DESERVED, one.deserved), (_CAPABILITY, one.max))
+
+
+def _within(
+    manifest: Manifest, lower: tuple[str, Amounts], higher: tuple[str, Amounts]
+) -> Iterator[Finding]:
+    ceiling = dict(higher[1])
+    words = [each[0].split(".")[1] for each in (lower, higher)]
+    for resource, low in lower[1]:
+        high = ceiling.get(resource, low)
+        if low > high:
+            numbers = f"{words[0]} {text(resource, low)} is above {words[1]}"
+            where = queues.field(manifest, lower[0], resource)
+            yield manifest.finding("error", where, f"{numbers} {text(resource, high)}")
+
+
+def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
+    """The root is the cluster: it has what the nodes have."""
+    if manifest.name == ROOT:
+        for where, written in queues.bounds(manifest).items():
+            if written:
+                yield manifest.finding("warning", where, "has no effect on this queue")
+        if queues.spec(manifest).parent:
+            yield manifest.finding("error", "spec.parent", "the root has no parent")
+
+
+def only_what_is_considered(manifest: Manifest) -> Iterator[Finding]:
+    """Wishes that a queue may have and that have no effect here yet."""
+    said = queues.spec(manifest)
+    wishes = {
+        "spec.affinity": said.affinity,
+        "spec.extendClusters": said.extend_clusters,
+        "spec.dequeueStrategy": said.dequeue_strategy not in (None, "", "traverse"),
+    }
+    for where, value in wishes.items():
+        if value:
+            yield manifest.finding("warning", where, "is not considered yet")
+    for key in _HIERARCHY:
+        if key in (manifest.metadata.annotations or {}):
+            problem = "is not considered; a queue names the one above it in spec.parent"
+            yield manifest.finding("warning", f"metadata.annotations[{key}]", problem)
+
+
+def parents_are_there(forest: Forest, coming: Container[str]) -> Iterator[Finding]:
+    """A queue hangs below one that is there."""
+    names = {manifest.name for manifest, _ in forest.queues}
+    for manifest, _ in forest.queues:
+        above = queues.parent(manifest)
+        if above is None or above in names:
+            continue
+        if above in coming:
+            problem = f"parent queue {above} comes later; until then this one has no parent"
+            yield manifest.finding("warning", "spec.parent", problem)
+        else:
+            yield manifest.finding("error", "spec.parent", f"there is no parent queue {above}")
+
+
+def children_within_parents(forest: Forest) -> Iterator[Finding]:
+    """What children are guaranteed, and deserve, comes out of what their parent has.
+
+    Looked at is what the parent names, too. Each child may use as much as the parent; more than
+    that would be no use to it.
+    """
+    yield from _sums_within(forest, "error", _GUARANTEE, lambda queue: queue.min)
+    yield from _sums_within(forest, "warning", _DESERVED, lambda queue: queue.deserved)
+    for manifest, one in forest.queues:
+        ceiling = dict(forest.quotas[one.parent].max) if one.parent is not None else {}
+        for resource, high in one.max:
+            limit = ceiling.get(resource, high)
+            if high > limit:
+                numbers = f"{text(resource, high)} is above {text(resource, limit)}"
+                where = queues.field(manifest, _CAPABILITY, resource)
+                yield manifest.finding("error", where, f"{numbers} of its parent {one.parent}")
+
+
+def _sums_within(
+    forest: Forest, severity: Severity, where: str, amounts: Callable[[Quota], Amounts]
+) -> Iterator[Finding]:
+    """Named are the child with which a sum goes above the parent's, and all that add to it."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for manifest, one in forest.queues:
+        if one.parent is None:
+            continue
+        limits = dict(amounts(forest.quotas[one.parent]))
+        for resource, amount in amounts(one):
+            sums[one.parent, resource] = total = sums[one.parent, resource] + amount
+            if amount and limits.get(resource, total) < total:
+                whose = f"with this queue, the children of {one.parent}"
+                have, limit = text(resource, total), text(resource, limits[resource])
+                problem = f"{whose} have a {where.split('.')[1]} of {have} together, above {limit}"
+                yield manifest.finding(severity, queues.field(manifest, where, resource), problem)
+
+
+def no_circles(forest: Forest) -> Iterator[Finding]:
+    """Up from any queue, there is an end."""
+    parents = {manifest.name: queues.parent(manifest) for manifest, _ in forest.queues}
+    for manifest, _ in forest.queues:
+        problem = circle(manifest.name, parents)
+        if problem is not None:
+            yield manifest.finding("error", "spec.parent", problem)
+
+
+def children_named(forest: Forest, name: str) -> Collection[str]:
+    """The queues right below one."""
+    return [each.name for _, each in forest.queues if each.parent == name]
