@@ -12,15 +12,16 @@ from rich.text import Text
 from aliquot.cli.bars import bars
 from aliquot.cli.live import Watching
 from aliquot.cli.tables import tables
-from aliquot.cluster.outcome import outcome
-from aliquot.cluster.simulation import Simulation
 from aliquot.dialects.configuration import Configuration
 from aliquot.engine.model.knobs import SECOND
 from aliquot.kube import access, plane, scheduler
 from aliquot.kube.client import Client
 from aliquot.kube.plane import control_plane
-from aliquot.server import demo, simulated
+from aliquot.local import demo
+from aliquot.server import simulated
 from aliquot.server.running import Settings, running
+from aliquot.simulation.outcome import outcome
+from aliquot.simulation.simulation import Simulation
 from aliquot.validation import inputs
 
 ROOT = Path(__file__).parent.parent

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from aliquot.cli.bar import Part, bar, legend, room
 from aliquot.cli.grid import indented, table
-from aliquot.cluster.outcome import Result
 from aliquot.engine.model.quantity import amount, text
+from aliquot.simulation.outcome import Result
 
 _PARTS: tuple[Part, ...] = (
     ("█", "green", "used within min"),

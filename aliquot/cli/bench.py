@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from aliquot.bench.apiserver import apiserver
+from aliquot.bench.cluster.comparison import PARTS, Settings, measure
+from aliquot.bench.engine import BENCHMARKS
+from aliquot.bench.figure import Figure, as_json
 from aliquot.cli.bar import bar
-from aliquot.cluster.benchmarks import BENCHMARKS
-from aliquot.cluster.figure import Figure, as_json
-from aliquot.server.benchmark import apiserver
-from aliquot.server.measuring.together import PARTS, Settings, measure
 
 _BENCHMARKS = {**BENCHMARKS, "apiserver": apiserver}
 _CLUSTER = "cluster"

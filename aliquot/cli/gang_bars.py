@@ -8,7 +8,7 @@ from rich.text import Text
 
 from aliquot.cli.bar import Part, bar
 from aliquot.cli.grid import MOST_ROWS, indented, more, table
-from aliquot.cluster.outcome import Result
+from aliquot.simulation.outcome import Result
 
 _LENGTH = 10
 _PARTS: tuple[Part, ...] = (("█", "green", ""), ("░", "bright_black", ""))

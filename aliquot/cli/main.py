@@ -20,7 +20,7 @@ from aliquot.cli.test import test
 from aliquot.cli.up import up
 from aliquot.cli.validate import validate
 from aliquot.cli.webhook import webhook
-from aliquot.cluster.memory import calm_collector
+from aliquot.collector import calm_collector
 from aliquot.errors import AliquotError
 
 

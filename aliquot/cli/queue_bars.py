@@ -8,9 +8,9 @@ from rich.text import Text
 
 from aliquot.cli.bar import Part, bar, legend, room
 from aliquot.cli.grid import indented, table
-from aliquot.cluster.outcome import Result
 from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT, amount, text
+from aliquot.simulation.outcome import Result
 
 _PARTS: tuple[Part, ...] = (
     ("█", "green", "used"),

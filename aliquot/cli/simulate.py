@@ -7,12 +7,12 @@ import yaml
 
 from aliquot.cli.skipped import say_what_was_skipped
 from aliquot.cli.tables import print_tables
-from aliquot.cluster.objects import objects
-from aliquot.cluster.outcome import outcome
-from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import configuration
 from aliquot.dialects.core.times import duration
 from aliquot.dialects.policy import resolve
+from aliquot.simulation.objects import objects
+from aliquot.simulation.outcome import outcome
+from aliquot.simulation.simulation import Simulation
 from aliquot.validation import inputs
 
 _POLICIES = click.Choice(configuration.POLICIES)

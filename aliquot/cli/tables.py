@@ -14,11 +14,11 @@ from aliquot.cli.gpu_quota_bars import gpu_quota_bars
 from aliquot.cli.grid import MOST_ROWS, indented, more
 from aliquot.cli.grid import table as _table
 from aliquot.cli.queue_bars import queue_bars
-from aliquot.cluster.outcome import Result, outcome
-from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects.core.findings import few
 from aliquot.dialects.core.times import seconds
 from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.simulation.outcome import Result, outcome
+from aliquot.simulation.simulation import Done, Simulation
 
 _PIPE_WIDTH = 160
 

@@ -8,8 +8,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from aliquot.cluster import scenario
-from aliquot.cluster.scenario import Verdict
+from aliquot.simulation import scenario
+from aliquot.simulation.scenario import Verdict
 
 
 @click.command()

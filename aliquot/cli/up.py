@@ -20,7 +20,8 @@ from aliquot.kube.client import Client
 from aliquot.kube.plane import Plane, control_plane
 from aliquot.kube.resource import NAMESPACES
 from aliquot.kube.webhook import running as webhook
-from aliquot.server import demo, simulated
+from aliquot.local import demo
+from aliquot.server import simulated
 from aliquot.server.running import Server, Settings, running
 from aliquot.validation import files
 from aliquot.validation.inputs import load_configuration

@@ -30,8 +30,7 @@ from aliquot.kube.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.kube.scheduler import Scheduler
 from aliquot.kube.standing import Standing
 from aliquot.kube.writer import Urgency, Write, Writer
-from aliquot.mirror.capacity import capacity_labels
-from aliquot.mirror.statuses import Statuses
+from aliquot.mirror.statuses import Statuses, capacity_labels
 
 _log = structlog.get_logger()
 

@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from aliquot.collector import filling
 from aliquot.kube import scheduler
 from aliquot.kube.access import Access
 from aliquot.kube.audit import Audit
 from aliquot.kube.client import Client
 from aliquot.kube.health import Health
 from aliquot.kube.lease import Election
-from aliquot.kube.memory import filling
 from aliquot.kube.metrics import Metrics
 from aliquot.kube.operator import Operator
 from aliquot.kube.probes import Probes

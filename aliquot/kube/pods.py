@@ -19,9 +19,9 @@ from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.objects import Shape
 from aliquot.errors import InputError
-from aliquot.mirror.capacity import CAPACITY_LABELS
 from aliquot.mirror.mirror import Mirror
-from aliquot.mirror.record import Phase, PodRecord
+from aliquot.mirror.pod_record import Phase, PodRecord
+from aliquot.mirror.statuses import CAPACITY_LABELS
 
 DEFAULT_SCHEDULER = "default-scheduler"
 _PLACE = "cluster"

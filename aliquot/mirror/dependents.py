@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from aliquot.dialects.core.manifest import Key
-from aliquot.mirror.belonging import group_key
-from aliquot.mirror.record import PodRecord
+from aliquot.mirror.group_membership import group_key
+from aliquot.mirror.pod_record import PodRecord
 
 _Key = TypeVar("_Key")
 

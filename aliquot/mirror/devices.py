@@ -17,7 +17,7 @@ from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.engine.model.events import DeviceGone, DeviceSet, Event
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.objects import Node, Pod
-from aliquot.mirror.record import PodRecord
+from aliquot.mirror.pod_record import PodRecord
 from aliquot.mirror.store import Store
 
 Asks = dict[str, dict[str, GpuAsk]]

@@ -14,6 +14,7 @@ from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import Forest, Special, plant
 from aliquot.dialects.volcano import queues
+from aliquot.dialects.volcano.namespace_weights import weights
 from aliquot.engine.model.events import (
     BudgetGone,
     BudgetSet,
@@ -30,14 +31,13 @@ from aliquot.engine.model.events import (
     WeightSet,
 )
 from aliquot.engine.model.objects import Budget, Pod
-from aliquot.mirror.belonging import queue_of
 from aliquot.mirror.dependents import Dependents
 from aliquot.mirror.devices import Devices
 from aliquot.mirror.gangs import Gangs
 from aliquot.mirror.gpu_quotas import BEAR_ON_GPU_QUOTAS, GpuQuotas
-from aliquot.mirror.record import Phase, PodRecord
+from aliquot.mirror.group_membership import queue_of
+from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store
-from aliquot.mirror.weights import BEAR_ON_WEIGHTS, Weights
 
 _BEAR_ON_QUOTAS = {*quotas.KINDS, queues.KIND, "Namespace"}
 
@@ -204,3 +204,23 @@ class Mirror:
                 self._tell(NodeGone(manifest.name))
             case "PodDisruptionBudget":
                 self._tell(BudgetGone(f"{manifest.namespace}/{manifest.name}"))
+
+
+BEAR_ON_WEIGHTS = {"ResourceQuota", "Namespace"}
+"""The kinds of objects that decide them."""
+
+
+class Weights:
+    """The weight of every namespace that has another than 1."""
+
+    def __init__(self, tell: Callable[[Event], None]) -> None:
+        self.told: dict[str, int] = {}
+        self._tell = tell
+
+    def restate(self, objects: Iterable[Manifest]) -> None:
+        """Tell of the namespaces whose weight is another than before."""
+        before, self.told = self.told, weights(objects)
+        for namespace in sorted({*before, *self.told}):
+            weight = self.told.get(namespace, 1)
+            if weight != before.get(namespace, 1):
+                self._tell(WeightSet(namespace, weight))

@@ -27,7 +27,8 @@ from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
 from aliquot.dialects.volcano import status as volcano_status
 from aliquot.engine.cycle import Engine
-from aliquot.engine.report.summary import GangSummary, QuotaSummary
+from aliquot.engine.report.summary import GangSummary, QuotaSummary, over_quota_pods
+from aliquot.engine.state import State
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
 
@@ -110,3 +111,28 @@ def _used(manifest: Manifest, summary: QuotaSummary) -> dict[str, str]:
         as_written(name, bounds.min, bounds.max): quantity
         for name, quantity in amounts.write(used).items()
     }
+
+
+CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
+_ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
+
+
+def capacities(state: State, mirror: Mirror) -> dict[str, str]:
+    """In-quota or over-quota, by uid: of every pod that runs and has a quota."""
+    over = over_quota_pods(state)
+    return {
+        uid: "over-quota" if uid in over else "in-quota"
+        for uid, record in mirror.records.items()
+        if record.phase == "Running" and state.tree.home(record.pod) is not None
+    }
+
+
+def capacity_labels(state: State, mirror: Mirror) -> dict[str, dict[str, str]]:
+    """The label of each pod that has one, by uid: that of the group of its quota."""
+    found = mirror.store.objects.values()
+    groups = {quotas.quota_name(each): each.group for each in found if each.kind in quotas.KINDS}
+    labels = {}
+    for uid, capacity in capacities(state, mirror).items():
+        group = groups.get(state.tree.home(mirror.records[uid].pod) or "", "")
+        labels[uid] = {CAPACITY_LABELS.get(group, _ANY_OTHER): capacity}
+    return labels

@@ -1,6 +1,6 @@
 """The objects of the embedded cluster, as they stand now."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aliquot.dialects.core import budgets, nodes, pods, simulation_annotations
 from aliquot.dialects.core.labels import texts
@@ -24,6 +24,7 @@ from aliquot.dialects.core.objects import (
     WorkloadWire,
 )
 from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pods import Manners
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.koordinator import keys as koordinator
@@ -36,7 +37,7 @@ from aliquot.dialects.volcano import gangs, jobs, made_groups, queues
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.objects import Gang
 from aliquot.errors import InputError
-from aliquot.mirror.belonging import namespace_queue
+from aliquot.mirror.group_membership import namespace_queue
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _MOST_PODS = 100_000
@@ -249,3 +250,32 @@ def _runs_on(manifest: Manifest, node: str) -> bool:
     return (
         isinstance(content, PodWire) and content.spec is not None and content.spec.node_name == node
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is applied and deleted at one moment."""
+
+    at: int
+    apply: tuple[Manifest, ...] = ()
+    delete: tuple[tuple[Key, str], ...] = ()
+    """Keys, each with the place that asks for it."""
+
+
+def manners(manifest: Manifest, store: Store) -> dict[str, Manners]:
+    """Those of the pods of each task; a Job's class is that of all its tasks.
+
+    An owner without tasks has a single one without a name.
+    """
+    found = faces(manifest)
+    if not isinstance(manifest.content, GangJobWire):
+        (face,) = found
+        return {"": store.priority(face.spec, manifest, face.spec_field)}
+    named = jobs.spec(manifest).priority_class_name
+    by_task = {}
+    for task, face in zip(jobs.tasks(manifest), found, strict=True):
+        spec = face.spec or PodSpec()
+        if named and not spec.priority_class_name and spec.priority is None:
+            spec = PodSpec(priority_class_name=named, preemption_policy=spec.preemption_policy)
+        by_task[task.name] = store.priority(spec, manifest, face.spec_field)
+    return by_task

@@ -11,7 +11,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from aliquot.kube import certificates
+from aliquot import certificates
 
 _YEARS = datetime.timedelta(days=3650)
 _NAMES = (

@@ -18,9 +18,8 @@ from aliquot.dialects.quota_index import Forest, Special, plant
 from aliquot.dialects.tensor_fusion.gpu_rules import BEAR_ON_GPUS, check_gpus
 from aliquot.dialects.volcano import queue_rules, queues
 from aliquot.errors import InputError
-from aliquot.mirror.belonging import queue_of, ties
-from aliquot.mirror.change import Change
-from aliquot.mirror.store import Store
+from aliquot.mirror.group_membership import queue_of, ties
+from aliquot.mirror.store import Change, Store
 from aliquot.validation import object_rules as rules
 
 _QUOTAS = {*quotas.KINDS, queues.KIND}

@@ -19,7 +19,7 @@ from aliquot.dialects.quota_index import Special
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano.made_groups import group_name
 from aliquot.errors import InputError
-from aliquot.mirror.change import Change
+from aliquot.mirror.store import Change
 from aliquot.validation import files, history, pods_and_queues, pods_in_the_way
 from aliquot.validation.timeline import Changes
 

@@ -15,7 +15,7 @@ from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.dialects.volcano.keys import Ties
 from aliquot.dialects.volcano.queue_rules import children_named
-from aliquot.mirror.belonging import group_key, group_of, queue_of, ties
+from aliquot.mirror.group_membership import group_key, group_of, queue_of, ties
 from aliquot.validation.history import State
 from aliquot.validation.pods_in_the_way import few, staying
 

@@ -16,7 +16,7 @@ from aliquot.dialects.core.objects import Step, TimelineWire
 from aliquot.dialects.core.simulation_annotations import arrival
 from aliquot.dialects.core.times import duration
 from aliquot.errors import InputError
-from aliquot.mirror.change import Change
+from aliquot.mirror.store import Change
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from aliquot.cli.gpu_quota_bars import gpu_quota_bars
-from aliquot.cluster.outcome import gpu_quota
 from aliquot.engine.model.gpu import Bound, GpuAmount, GpuQuota
 from aliquot.engine.report.summary import GpuQuotaSummary
+from aliquot.simulation.outcome import gpu_quota
 from tests.cli.test_queue_bars import lines
 
 GIB = 2**30

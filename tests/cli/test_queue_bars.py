@@ -9,9 +9,9 @@ from rich.console import Console, RenderableType
 
 from aliquot.cli.gang_bars import gang_bars
 from aliquot.cli.queue_bars import queue_bars
-from aliquot.cluster.outcome import gangs, queue
 from aliquot.engine.model.objects import Quota
 from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.simulation.outcome import gangs, queue
 
 TREE = {
     "idle": Quota("idle"),

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from aliquot.cluster.expectation import Expect, compare
-from aliquot.cluster.outcome import Result, gpu_quota
 from aliquot.dialects.core.times import moment
 from aliquot.dialects.tensor_fusion import status as gpu_status
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.report.summary import Condition, GpuQuotaSummary
+from aliquot.simulation.expectation import Expect, compare
+from aliquot.simulation.outcome import Result, gpu_quota
 from tests.cli.tensor_fusion import gpu
 from tests.cli.tensor_fusion import gpu_quota as written
 from tests.dialects.manifests import read

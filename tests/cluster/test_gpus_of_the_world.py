@@ -1,6 +1,5 @@
 """What the embedded cluster tells of GPUs, of quotas on them, and of who runs on which."""
 
-from aliquot.cluster.world import World
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.events import (
@@ -16,7 +15,8 @@ from aliquot.engine.model.events import (
 )
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.objects import Pod
-from aliquot.mirror.change import Change
+from aliquot.mirror.store import Change
+from aliquot.simulation.world import World
 from tests.cli.manifests import Body, node, pod, workload
 from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota, model
 from tests.dialects.manifests import read

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aliquot.cluster import scenario
 from aliquot.dialects import configuration
 from aliquot.dialects.core import documents
 from aliquot.engine.model.reasons import Reason
+from aliquot.simulation import scenario
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

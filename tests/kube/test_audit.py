@@ -14,7 +14,7 @@ from aliquot.kube.objects import Objects
 from aliquot.kube.pods import Pods
 from aliquot.kube.resource import NODES
 from aliquot.mirror.mirror import Mirror
-from aliquot.mirror.record import PodRecord
+from aliquot.mirror.pod_record import PodRecord
 from tests.kube.test_reading_objects import QUOTAS, node, quota, wire
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from aliquot import certificates
+from aliquot.certificates import Pair
 from aliquot.errors import ApiError
-from aliquot.kube import access, certificates
-from aliquot.kube.certificates import Pair
+from aliquot.kube import access
 from aliquot.kube.client import Client
 from aliquot.kube.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from aliquot.kube.webhook.identity import of_secret

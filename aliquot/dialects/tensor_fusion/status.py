@@ -1,6 +1,7 @@
 """What TensorFusion writes into its quotas and GPUs for users to read."""
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import TENSOR_FUSION, Manifest
@@ -8,10 +9,9 @@ from aliquot.dialects.core.times import moment
 from aliquot.dialects.tensor_fusion import gpus
 from aliquot.dialects.tensor_fusion.amounts import write
 from aliquot.dialects.tensor_fusion.conditions import Conditions
-from aliquot.dialects.tensor_fusion.figures import available_percent, condition, used
 from aliquot.dialects.tensor_fusion.quotas import KIND
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.report.summary import GpuQuotaSummary
+from aliquot.engine.report.summary import Condition, GpuQuotaSummary
 
 _NOT_KNOWN = ("runningApps",)
 """What only the node of a GPU can say."""
@@ -61,3 +61,34 @@ def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:
     rows = zip(device.capacity, device.outside, taken, strict=True)
     left = GpuAmount(*(max(has - others - ours, 0) for has, others, ours in rows))
     return {**manifest.body, "status": {**kept, "available": write(left)}}
+
+
+def used(summary: GpuQuotaSummary) -> Body:
+    """What the pods of its namespace use."""
+    return {
+        "requests": write(summary.requests),
+        "limits": write(summary.limits),
+        "workers": summary.workers,
+    }
+
+
+def available_percent(summary: GpuQuotaSummary) -> dict[str, str]:
+    """What is left of each bound, to two digits; `100` where there is none."""
+    return {word: _percent(left) for word, left in summary.available_percent.items()}
+
+
+def condition(each: Condition) -> Body:
+    """One thing that is so, or not, and why."""
+    return {
+        "type": each.type,
+        "status": str(each.status),
+        "reason": each.reason,
+        "message": each.message,
+    }
+
+
+def _percent(left: Fraction | None) -> str:
+    if left is None:
+        return "100"
+    whole, part = divmod(round(max(left, Fraction(0)) * 100), 100)
+    return f"{whole}.{part:02}"

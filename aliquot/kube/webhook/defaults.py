@@ -22,7 +22,7 @@ from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
 from aliquot.kube.webhook.live import Live
-from aliquot.mirror.belonging import namespace_queue
+from aliquot.mirror.group_membership import namespace_queue
 
 Place = tuple[str, ...]
 """The keys that lead to a value."""

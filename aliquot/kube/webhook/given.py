@@ -8,8 +8,8 @@ from pathlib import Path
 
 import structlog
 
+from aliquot.certificates import Pair
 from aliquot.errors import InputError
-from aliquot.kube.certificates import Pair
 
 _LOOK_SECONDS = 5.0
 _log = structlog.get_logger()

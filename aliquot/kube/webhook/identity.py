@@ -12,9 +12,9 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from aliquot import certificates
+from aliquot.certificates import Pair
 from aliquot.dialects.core.documents import Body
-from aliquot.kube import certificates
-from aliquot.kube.certificates import Pair
 
 AUTHORITY_LASTS = datetime.timedelta(days=3650)
 CERTIFICATE_LASTS = datetime.timedelta(days=365)

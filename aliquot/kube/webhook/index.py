@@ -15,7 +15,7 @@ from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.errors import InputError
-from aliquot.mirror.belonging import ties
+from aliquot.mirror.group_membership import ties
 
 Word = tuple[str, str]
 """What kind of word it is, and the word."""

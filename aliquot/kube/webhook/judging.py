@@ -18,7 +18,7 @@ from aliquot.kube.webhook.live import SHARES, Live
 from aliquot.kube.webhook.reading import PLACE, Reading, reading, sound
 from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
 from aliquot.kube.webhook.surroundings import surroundings
-from aliquot.mirror.change import Change
+from aliquot.mirror.store import Change
 from aliquot.validation import history, pods_and_queues, pods_in_the_way
 from aliquot.validation.history import State
 

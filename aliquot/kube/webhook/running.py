@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
+from aliquot import certificates
+from aliquot.certificates import Pair
+from aliquot.collector import filling
 from aliquot.dialects.configuration import Configuration
-from aliquot.kube import certificates
-from aliquot.kube.certificates import Pair
 from aliquot.kube.client import Client
 from aliquot.kube.health import Health
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
-from aliquot.kube.memory import filling
 from aliquot.kube.probes import Probes
 from aliquot.kube.side import Side
 from aliquot.kube.webhook.given import Given

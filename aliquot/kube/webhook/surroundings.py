@@ -16,7 +16,7 @@ from aliquot.dialects.volcano import queues
 from aliquot.errors import InputError
 from aliquot.kube.webhook.index import Word
 from aliquot.kube.webhook.live import SHARES, Live
-from aliquot.mirror.belonging import group_of, ties
+from aliquot.mirror.group_membership import group_of, ties
 
 
 def surroundings(live: Live, old: Manifest | None, new: Manifest | None) -> dict[Key, Manifest]:

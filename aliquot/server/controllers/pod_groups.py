@@ -11,8 +11,8 @@ from aliquot.dialects.core.objects import GangJobWire
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.dialects.volcano.queues import DEFAULT
 from aliquot.errors import InputError, RefusalError
-from aliquot.mirror.manners import manners
 from aliquot.mirror.store import Store as Mirrored
+from aliquot.mirror.store import manners
 from aliquot.server.api import Api
 from aliquot.server.budgets import controller
 from aliquot.server.controllers.pods import reference

@@ -2,8 +2,8 @@
 
 import shutil
 
-from aliquot.server.envtest import MISSING as NO_REAL_SERVER
-from aliquot.server.envtest import assets as real_server
+from aliquot.bench.envtest import MISSING as NO_REAL_SERVER
+from aliquot.bench.envtest import assets as real_server
 
 __all__ = ["NO_KUBECTL", "NO_REAL_SERVER", "kubectl", "real_server"]
 

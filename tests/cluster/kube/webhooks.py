@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from aliquot.bench.envtest import answers, free_ports
+from aliquot.bench.process import child
 from aliquot.dialects.core.documents import Body
 from aliquot.kube.resource import CUSTOM
-from aliquot.server.child import child
-from aliquot.server.envtest import answers, free_ports
 from tests.cluster.api.wire import Wire
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from aliquot import certificates
 from aliquot.errors import InputError
-from aliquot.kube import certificates
 from aliquot.kube.webhook.given import Given
 from aliquot.kube.webhook.identity import Identity, of_secret, renewed
 

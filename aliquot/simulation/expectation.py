@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from aliquot.cluster.outcome import Result
 from aliquot.dialects.core.objects import Wire
 from aliquot.engine.model.quantity import parse
 from aliquot.errors import QuantityError
+from aliquot.simulation.outcome import Result
 
 
 class Pending(Wire, forbid_unknown_fields=True):

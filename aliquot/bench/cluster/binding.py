@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import quantiles
 
-from aliquot.cluster.figure import Figure
+from aliquot.bench.cluster import load
+from aliquot.bench.cluster.bind_observer import Witness, witness
+from aliquot.bench.cluster.cluster import Cluster
+from aliquot.bench.cluster.scheduler_process import Contender, started
+from aliquot.bench.figure import Figure
+from aliquot.bench.process import Child
 from aliquot.errors import ProcessError
-from aliquot.server.child import Child
-from aliquot.server.measuring import load
-from aliquot.server.measuring.cluster import Cluster
-from aliquot.server.measuring.contender import Contender, started
-from aliquot.server.measuring.witness import Witness, witness
 
 _PATIENCE = 600.0
 _SLOW_SECONDS = 60.0

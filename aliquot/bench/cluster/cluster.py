@@ -13,16 +13,16 @@ from pathlib import Path
 
 import msgspec
 
+from aliquot.bench import envtest
+from aliquot.bench.cluster import load
+from aliquot.bench.envtest import Server
+from aliquot.bench.process import Child, machine_cpu
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
 from aliquot.errors import ApiError
 from aliquot.kube import access
 from aliquot.kube.client import Client
 from aliquot.kube.resource import CUSTOM, NAMESPACES, NODES, PODS, Resource
-from aliquot.server import envtest
-from aliquot.server.child import Child, machine_cpu
-from aliquot.server.envtest import Server
-from aliquot.server.measuring import load
 
 _AT_ONCE = 32
 _SOON = 0.05

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from aliquot.cluster.figure import Figure
-from aliquot.cluster.gpu_benchmark import gpu
-from aliquot.cluster.memory import calm_collector
-from aliquot.cluster.queue_benchmark import queues
-from aliquot.cluster.share_benchmark import share
+from aliquot.bench.figure import Figure
+from aliquot.bench.gpus import gpu
+from aliquot.bench.queues import queues
+from aliquot.bench.shares import share
+from aliquot.collector import calm_collector
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import yaml
 
+from aliquot.bench import envtest
+from aliquot.bench.cluster.cluster import Cluster
+from aliquot.bench.process import Child, child
 from aliquot.errors import ProcessError
-from aliquot.server import envtest
-from aliquot.server.child import Child, child
-from aliquot.server.measuring.cluster import Cluster
 
 _PATIENCE = 120.0
 _LOOK = 0.02

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from aliquot.cluster.figure import Figure
-from aliquot.cluster.memory import calm_collector
+from aliquot.bench.figure import Figure
+from aliquot.collector import calm_collector
 from aliquot.engine.columns import Resources, Slots
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill

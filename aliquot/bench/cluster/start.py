@@ -7,13 +7,13 @@ a pod that has been waiting for it: only now it is at work.
 import asyncio
 import time
 
-from aliquot.cluster.figure import Figure
+from aliquot.bench.cluster import load
+from aliquot.bench.cluster.cluster import Cluster
+from aliquot.bench.cluster.scheduler_process import Running, alone, started
+from aliquot.bench.figure import Figure
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import ProcessError
 from aliquot.kube.resource import PODS
-from aliquot.server.measuring import load
-from aliquot.server.measuring.cluster import Cluster
-from aliquot.server.measuring.contender import Running, alone, started
 
 _NODES, _PODS = 5_000, 50_000
 """What the budget is about."""

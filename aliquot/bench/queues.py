@@ -4,8 +4,8 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 
-from aliquot.cluster.figure import Figure
-from aliquot.cluster.memory import calm_collector
+from aliquot.bench.figure import Figure
+from aliquot.collector import calm_collector
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind
 from aliquot.engine.model.events import Event, GangSet, NodeSet, PodSet, QuotaSet, WeightSet

@@ -22,9 +22,9 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from aliquot.bench.process import Child, child
 from aliquot.errors import ProcessError
 from aliquot.server import kubeconfig
-from aliquot.server.child import Child, child
 
 MISSING = (
     "no kube-apiserver and etcd in KUBEBUILDER_ASSETS or, without it, in /usr/local/kubebuilder/bin"

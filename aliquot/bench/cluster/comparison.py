@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from aliquot.cluster.figure import Figure
+from aliquot.bench import envtest
+from aliquot.bench.cluster import load
+from aliquot.bench.cluster.binding import Backlog, Stream, backlog, stream
+from aliquot.bench.cluster.cluster import Cluster, cluster, fresh_server
+from aliquot.bench.cluster.scheduler_process import Contender, alone, kube_schedulers
+from aliquot.bench.cluster.start import start
+from aliquot.bench.cluster.takeover import take_over
+from aliquot.bench.figure import Figure
 from aliquot.errors import InputError
-from aliquot.server import envtest
-from aliquot.server.measuring import load
-from aliquot.server.measuring.binding import Backlog, Stream, backlog, stream
-from aliquot.server.measuring.cluster import Cluster, cluster, fresh_server
-from aliquot.server.measuring.contender import Contender, alone, kube_schedulers
-from aliquot.server.measuring.starting import start
-from aliquot.server.measuring.taking_over import take_over
 
 Part = Literal["binding", "start", "takeover"]
 PARTS: tuple[Part, ...] = get_args(Part)

@@ -9,12 +9,12 @@ import signal
 import time
 from itertools import count
 
-from aliquot.cluster.figure import Figure
+from aliquot.bench.cluster import load
+from aliquot.bench.cluster.bind_observer import witness
+from aliquot.bench.cluster.cluster import Cluster
+from aliquot.bench.cluster.scheduler_process import aliquot, started
+from aliquot.bench.figure import Figure
 from aliquot.errors import ProcessError
-from aliquot.server.measuring import load
-from aliquot.server.measuring.cluster import Cluster
-from aliquot.server.measuring.contender import aliquot, started
-from aliquot.server.measuring.witness import witness
 
 _PATIENCE = 120.0
 _PODS_A_SECOND = 20

@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from aliquot.cluster.expectation import Expect, compare
-from aliquot.cluster.outcome import outcome
-from aliquot.cluster.simulation import Simulation
 from aliquot.dialects import configuration
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document, unpack
@@ -21,6 +18,9 @@ from aliquot.dialects.core.objects import Metadata, Wire
 from aliquot.dialects.core.times import duration, seconds
 from aliquot.dialects.policy import resolve
 from aliquot.errors import InputError
+from aliquot.simulation.expectation import Expect, compare
+from aliquot.simulation.outcome import outcome
+from aliquot.simulation.simulation import Simulation
 from aliquot.validation import files
 from aliquot.validation.inputs import Inputs, collect
 

@@ -11,9 +11,7 @@ from aliquot.dialects.core.manifest import Key, Manifest, key, owner_of
 from aliquot.dialects.core.pod_templates import MAKERS
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
-from aliquot.mirror.change import Change
-from aliquot.mirror.manners import manners
-from aliquot.mirror.store import Store
+from aliquot.mirror.store import Change, Store, manners
 
 
 class Groups:

@@ -5,8 +5,8 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from aliquot.cluster.figure import Figure
-from aliquot.cluster.memory import calm_collector
+from aliquot.bench.figure import Figure
+from aliquot.collector import calm_collector
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind
 from aliquot.engine.model.events import DeviceSet, Event, GpuQuotaSet, NodeSet, PodSet

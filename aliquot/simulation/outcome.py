@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.times import seconds
-from aliquot.dialects.tensor_fusion import figures as gpu_figures
+from aliquot.dialects.tensor_fusion import status as gpu_status
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.importance import natural
 from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
-from aliquot.mirror.capacity import capacities
+from aliquot.mirror.statuses import capacities
+from aliquot.simulation.simulation import Done, Simulation
 
 Result = dict[str, Any]
 
@@ -148,7 +148,7 @@ def gpu_quota(summary: GpuQuotaSummary) -> Result:
     """How a quota on GPUs stands."""
     return {
         "name": f"{summary.namespace}/{summary.name}",
-        "used": gpu_figures.used(summary),
-        "availablePercent": gpu_figures.available_percent(summary),
-        "conditions": [gpu_figures.condition(each) for each in summary.conditions],
+        "used": gpu_status.used(summary),
+        "availablePercent": gpu_status.available_percent(summary),
+        "conditions": [gpu_status.condition(each) for each in summary.conditions],
     }

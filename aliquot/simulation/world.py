@@ -8,13 +8,12 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from aliquot.cluster.ages import Ages
-from aliquot.cluster.groups import Groups
-from aliquot.cluster.workloads import Workload
 from aliquot.dialects.core import pods, simulation_annotations
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, owner_of, read
+from aliquot.dialects.core.objects import Metadata
 from aliquot.dialects.core.pod_templates import MAKERS
+from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import Special
@@ -24,10 +23,11 @@ from aliquot.engine.model.events import Event
 from aliquot.engine.model.importance import Key as OrderKey
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.objects import Pod
-from aliquot.mirror.change import Change
-from aliquot.mirror.manners import manners
 from aliquot.mirror.mirror import Mirror
-from aliquot.mirror.record import Phase, PodRecord
+from aliquot.mirror.pod_record import Phase, PodRecord
+from aliquot.mirror.store import Change, manners
+from aliquot.simulation.pod_groups import Groups
+from aliquot.simulation.workloads import Workload
 
 
 class World:
@@ -272,3 +272,19 @@ def _carry_over(old: PodRecord, new: PodRecord) -> None:
 def _worth(record: PodRecord) -> tuple[bool, OrderKey]:
     """Running pods are worth more than waiting ones, of each kind the more important ones."""
     return (record.phase != "Running", importance(record.pod))
+
+
+class Ages:
+    """Ages by arrival; `timestamps` are all that any object ever carries."""
+
+    def __init__(self, timestamps: Iterable[int] = ()) -> None:
+        self._ranks = {moment: rank for rank, moment in enumerate(sorted(set(timestamps)))}
+
+    def of(self, manifest: Manifest, now: int, owner: Metadata | None = None) -> int:
+        """The age of what comes now; the first pods of an owner are as old as that."""
+        written = manifest.metadata.creation_timestamp
+        if written is None and owner is not None:
+            written = owner.creation_timestamp
+        moment = timestamp(written, manifest.place, "metadata.creationTimestamp")
+        youngest = len(self._ranks)
+        return now + (youngest if moment is None else self._ranks.get(moment, youngest))

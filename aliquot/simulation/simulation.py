@@ -7,7 +7,6 @@ moment at which anything can happen.
 
 from dataclasses import dataclass
 
-from aliquot.cluster.world import World
 from aliquot.dialects.core.times import seconds, timestamp
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
@@ -15,6 +14,7 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.knobs import Knobs
 from aliquot.errors import EndlessError
+from aliquot.simulation.world import World
 from aliquot.validation.inputs import Inputs
 
 _MOST_EVICTIONS = 1_000

@@ -17,9 +17,9 @@ from pathlib import Path
 import aiohttp
 import yaml
 
-from aliquot.cluster.figure import Figure
+from aliquot.bench.envtest import embedded
+from aliquot.bench.figure import Figure
 from aliquot.dialects.core.documents import Body
-from aliquot.server.envtest import embedded
 
 _PODS = 50_000
 _BINDS = 5_000
