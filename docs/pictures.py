@@ -14,9 +14,11 @@ from aliquot.cli.live import Watching
 from aliquot.cli.tables import tables
 from aliquot.dialects.configuration import Configuration
 from aliquot.engine.model.knobs import SECOND
-from aliquot.kube import access, plane, scheduler
-from aliquot.kube.client import Client
-from aliquot.kube.plane import control_plane
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import control_plane
 from aliquot.local import demo
 from aliquot.server import simulated
 from aliquot.server.running import Settings, running

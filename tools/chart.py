@@ -17,8 +17,8 @@ import yaml
 
 from aliquot import __version__
 from aliquot.cli.manifests import as_yaml
+from aliquot.kube.install.all_objects import PARTS, objects
 from aliquot.kube.install.installation import COMPONENT, IMAGE, Installation
-from aliquot.kube.install.together import PARTS, objects
 
 CHART = Path(__file__).parent.parent / "charts" / "aliquot"
 HEAD = "{{- /* Written by `make chart` from aliquot/kube/install: change it there. */}}\n"

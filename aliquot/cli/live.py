@@ -12,7 +12,7 @@ from rich.text import Text
 from aliquot.cli.bars import bars
 from aliquot.cli.grid import indented, table
 from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.kube.plane import Plane
+from aliquot.kube.control.control_plane import Plane
 from aliquot.simulation.outcome import quota
 
 _EVERY = 0.5

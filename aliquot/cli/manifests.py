@@ -10,8 +10,8 @@ import yaml
 from aliquot.dialects import configuration
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
+from aliquot.kube.install.all_objects import PARTS, objects
 from aliquot.kube.install.installation import IMAGE, NAMESPACE, REPLICAS, Installation
-from aliquot.kube.install.together import PARTS, objects
 from aliquot.validation import inputs
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

@@ -12,9 +12,11 @@ from aliquot.cli.failures import expected
 from aliquot.cli.stopping import stopping
 from aliquot.dialects.configuration import POLICIES
 from aliquot.dialects.core.times import duration
-from aliquot.kube import access, logs, plane
-from aliquot.kube.plane import control_plane
-from aliquot.kube.scheduler import Settings
+from aliquot.kube.api import access
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control.control_plane import control_plane
+from aliquot.kube.control.scheduler import Settings
+from aliquot.kube.observe import logs
 from aliquot.validation.inputs import load_configuration
 
 

@@ -15,11 +15,14 @@ from aliquot.cli.stopping import stopping
 from aliquot.dialects.configuration import POLICIES, Configuration
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
-from aliquot.kube import access, logs, plane, scheduler
-from aliquot.kube.client import Client
-from aliquot.kube.plane import Plane, control_plane
-from aliquot.kube.resource import NAMESPACES
-from aliquot.kube.webhook import running as webhook
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import NAMESPACES
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import Plane, control_plane
+from aliquot.kube.observe import logs
+from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
 from aliquot.server import simulated
 from aliquot.server.running import Server, Settings, running

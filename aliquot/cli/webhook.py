@@ -11,11 +11,12 @@ from aliquot.cli.failures import expected
 from aliquot.cli.stopping import stopping
 from aliquot.dialects.configuration import POLICIES
 from aliquot.errors import InputError
-from aliquot.kube import access, logs
-from aliquot.kube.client import Client
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
-from aliquot.kube.webhook.running import Settings
-from aliquot.kube.webhook.running import webhook as running_webhook
+from aliquot.kube.observe import logs
+from aliquot.kube.webhook.app import Settings
+from aliquot.kube.webhook.app import webhook as running_webhook
 from aliquot.validation.inputs import load_configuration
 
 _PORT = click.IntRange(0, 65535)

@@ -9,8 +9,8 @@ from itertools import count
 
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import ApiError
-from aliquot.kube.client import Client
-from aliquot.kube.resource import CUSTOM, NAMESPACES, Resource
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.server.simulated import DURATION
 
 NODES = "8x8"

@@ -9,10 +9,10 @@ from aliquot.engine.books.ledger import Ledger, Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import NodeGone, NodeSet, PodSet
 from aliquot.engine.model.objects import Node, Pod, Shape
-from aliquot.kube.audit import violations
-from aliquot.kube.objects import Objects
-from aliquot.kube.pods import Pods
-from aliquot.kube.resource import NODES
+from aliquot.kube.api.resource import NODES
+from aliquot.kube.control.objects import Objects
+from aliquot.kube.control.pods import Pods
+from aliquot.kube.observe.audit import violations
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import PodRecord
 from tests.kube.test_reading_objects import QUOTAS, node, quota, wire

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from aliquot.engine.model.decisions import Bind, Evict, Nominate
 from aliquot.errors import ApiError
-from aliquot.kube.audit import violations
+from aliquot.kube.observe.audit import violations
 from tests.kube.workshop import Workshop, pod
 
 Story = Callable[[Workshop], Awaitable[None]]

@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.lease import Election
-from aliquot.kube.side import Side
-from aliquot.kube.tenure import Timing
+from aliquot.kube.leader.leader_election import Election
+from aliquot.kube.leader.leader_rules import Timing
+from aliquot.kube.observe.background_loop import Side
 from tests.cluster.kube.stories import story, until
 from tests.kube.leases import Leases
 

@@ -15,8 +15,8 @@ from aliquot.engine.model.objects import Pod, Shape
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.standing import Standing
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.metrics_snapshot import Standing
 from aliquot.kube.webhook import metrics as webhook
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "metrics.md"

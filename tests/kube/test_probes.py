@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 
 from aliquot.errors import InputError
-from aliquot.kube.health import Health
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.probes import Probes
-from aliquot.kube.side import Side
+from aliquot.kube.observe.background_loop import Side
+from aliquot.kube.observe.health import Health
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.probes import Probes
 
 Answer = tuple[int, str, str]
 Get = Callable[..., Awaitable[Answer]]

@@ -22,10 +22,10 @@ from aliquot.engine.model.events import (
 )
 from aliquot.engine.model.gpu import Bound
 from aliquot.errors import InputError
-from aliquot.kube.objects import Objects
-from aliquot.kube.pods import Pods
-from aliquot.kube.resource import CUSTOM, NODES, PRIORITY_CLASSES
-from aliquot.kube.terms import Pleas, one_policy, terms
+from aliquot.kube.api.resource import CUSTOM, NODES, PRIORITY_CLASSES
+from aliquot.kube.control.objects import Objects
+from aliquot.kube.control.pods import Pods
+from aliquot.kube.control.sharing_mode import Pleas, one_policy, terms
 from aliquot.mirror.mirror import Mirror
 
 GPUS = CUSTOM["gpus.tensor-fusion.ai"]

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from aliquot.engine.model.objects import Pod, Shape
-from aliquot.kube import resting
-from aliquot.kube.resting import Resting
+from aliquot.kube.control import bind_backoff
+from aliquot.kube.control.bind_backoff import Resting
 
 POD = Pod("uid", "team-a", "p", Shape(()))
 
@@ -30,7 +30,7 @@ def test_a_refused_pod_rests_longer_each_time() -> None:
 
 
 def test_a_pod_waits_for_its_gang_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resting, "_FOR_A_GANG", 0.02)
+    monkeypatch.setattr(bind_backoff, "_FOR_A_GANG", 0.02)
 
     async def story() -> list[str]:
         over: list[str] = []

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from aliquot.errors import InputError
-from aliquot.kube import side
-from aliquot.kube.side import Side
+from aliquot.kube.observe import background_loop
+from aliquot.kube.observe.background_loop import Side
 
 
 def test_work_goes_on_in_a_thread_of_its_own_while_the_main_loop_is_busy() -> None:
@@ -118,7 +118,7 @@ def test_waiting_for_a_failure_can_be_given_up() -> None:
 
 
 def test_a_thread_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side, "_PATIENCE", 0.1)
+    monkeypatch.setattr(background_loop, "_PATIENCE", 0.1)
     free = threading.Event()
 
     async def hang() -> None:

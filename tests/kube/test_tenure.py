@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.errors import InputError
-from aliquot.kube.tenure import Candidate, Read, Term, Timing, Wait, Write
+from aliquot.kube.leader.leader_rules import Candidate, Read, Term, Timing, Wait, Write
 from tests.kube.candidates import TIMING, Clock, Fate, World
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube import writer as writing
-from aliquot.kube.writer import Urgency, Write, Writer
+from aliquot.kube.control import writer as writing
+from aliquot.kube.control.writer import Urgency, Write, Writer
 
 
 class Desk:

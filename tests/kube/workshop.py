@@ -12,13 +12,13 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision
 from aliquot.engine.model.events import Event
 from aliquot.errors import ApiError
-from aliquot.kube.client import Client
-from aliquot.kube.events import Events
-from aliquot.kube.hands import Hands
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.resource import CUSTOM, NODES
-from aliquot.kube.view import View
-from aliquot.kube.writer import Writer
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, NODES
+from aliquot.kube.control.events import Events
+from aliquot.kube.control.executor import Hands
+from aliquot.kube.control.intake import View
+from aliquot.kube.control.writer import Writer
+from aliquot.kube.observe.metrics import Metrics
 
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 Body = dict[str, Any]

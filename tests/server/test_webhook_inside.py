@@ -10,12 +10,12 @@ import pytest
 from aliquot import certificates
 from aliquot.certificates import Pair
 from aliquot.errors import ApiError
-from aliquot.kube import access
-from aliquot.kube.client import Client
-from aliquot.kube.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from aliquot.kube.webhook.app import Running, Settings, webhook
+from aliquot.kube.webhook.cert_secret import Keeper
 from aliquot.kube.webhook.identity import of_secret
-from aliquot.kube.webhook.keeping import Keeper
-from aliquot.kube.webhook.running import Running, Settings, webhook
 from aliquot.server.running import running
 from tests.kube.webhook.writes import quota
 

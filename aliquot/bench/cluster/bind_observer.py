@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aliquot.dialects.core.objects import Metadata, Wire
-from aliquot.kube.client import Client
-from aliquot.kube.known import Name
-from aliquot.kube.reflector import Reflector
-from aliquot.kube.resource import PODS, Resource
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import PODS, Resource
+from aliquot.kube.watch.known_names import Name
+from aliquot.kube.watch.reflector import Reflector
 
 
 class _Spec(Wire):

@@ -20,9 +20,9 @@ from aliquot.bench.process import Child, machine_cpu
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
 from aliquot.errors import ApiError
-from aliquot.kube import access
-from aliquot.kube.client import Client
-from aliquot.kube.resource import CUSTOM, NAMESPACES, NODES, PODS, Resource
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, NAMESPACES, NODES, PODS, Resource
 
 _AT_ONCE = 32
 _SOON = 0.05

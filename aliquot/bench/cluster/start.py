@@ -13,7 +13,7 @@ from aliquot.bench.cluster.scheduler_process import Running, alone, started
 from aliquot.bench.figure import Figure
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import ProcessError
-from aliquot.kube.resource import PODS
+from aliquot.kube.api.resource import PODS
 
 _NODES, _PODS = 5_000, 50_000
 """What the budget is about."""

@@ -21,7 +21,7 @@ from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
-from aliquot.kube.webhook.live import Live
+from aliquot.kube.webhook.cache import Live
 from aliquot.mirror.group_membership import namespace_queue
 
 Place = tuple[str, ...]

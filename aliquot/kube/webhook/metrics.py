@@ -6,9 +6,9 @@ registry is its own.
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
-from aliquot.kube.metrics import build_info
-from aliquot.kube.webhook.judging import JUDGED
+from aliquot.kube.observe.metrics import build_info
 from aliquot.kube.webhook.review import Asked
+from aliquot.kube.webhook.verdict import JUDGED
 
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 

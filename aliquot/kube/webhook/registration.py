@@ -12,11 +12,11 @@ import structlog
 
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.backoff import Backoff
-from aliquot.kube.client import Client
+from aliquot.kube.api.backoff import Backoff
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 from aliquot.kube.install.installation import Installation
 from aliquot.kube.install.webhooks import configurations
-from aliquot.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 
 _LOOK_SECONDS = 10.0
 _END_SECONDS = 2.0

@@ -15,12 +15,12 @@ from aiohttp import web
 
 from aliquot.errors import InputError
 from aliquot.kube.webhook import review
+from aliquot.kube.webhook.cache import Live
 from aliquot.kube.webhook.defaults import patch
-from aliquot.kube.webhook.judging import OURS, judge
-from aliquot.kube.webhook.live import Live
 from aliquot.kube.webhook.metrics import Metrics
-from aliquot.kube.webhook.reading import reading
+from aliquot.kube.webhook.request_objects import reading
 from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
+from aliquot.kube.webhook.verdict import OURS, judge
 
 _MOST_BYTES = 8 * 2**20
 """Twice what API servers take for one object, and a little more: a review may hold two."""

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aliquot.dialects.core.objects import PlainWire
-from aliquot.kube.client import Client
-from aliquot.kube.known import Name
-from aliquot.kube.reflector import Pace, Reflector
-from aliquot.kube.resource import PODS, Resource
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import PODS, Resource
+from aliquot.kube.watch.known_names import Name
+from aliquot.kube.watch.reflector import Pace, Reflector
 from tests.cluster.kube.scripted import Scripted, Step, asking
 
 QUICK = Pace(page=2, watch_seconds=(1, 1), silence_seconds=0.2, absent_seconds=0.2)

@@ -14,9 +14,9 @@ from typing import Any, Literal
 from aiohttp import web
 from multidict import CIMultiDict
 
-from aliquot.kube.access import Access
-from aliquot.kube.client import Client
-from aliquot.kube.credential import Constant, Credential, Proof, with_token
+from aliquot.kube.api.access import Access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.credential import Constant, Credential, Proof, with_token
 
 Step = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Body = dict[str, Any]

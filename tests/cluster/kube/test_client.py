@@ -8,9 +8,9 @@ from aiohttp import web
 
 import aliquot
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.access import Access, find
-from aliquot.kube.client import Client
-from aliquot.kube.resource import CUSTOM, NODES, PODS, SECRETS, Resource
+from aliquot.kube.api.access import Access, find
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, NODES, PODS, SECRETS, Resource
 from tests.cluster.api.objects import binding, config_map, node, pod
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube import exec_plugin
-from aliquot.kube.access import find
-from aliquot.kube.client import Client
+from aliquot.kube.api import exec_plugin
+from aliquot.kube.api.access import find
+from aliquot.kube.api.client import Client
 from tests.cluster.kube.kubeconfigs import AUTHORITY, SERVER, config, data, served_by, who
 from tests.cluster.kube.scripted import Scripted, Step, refuses, says, scripted
 from tests.cluster.kube.stories import story

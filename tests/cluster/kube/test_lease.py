@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from aliquot.errors import ApiError
-from aliquot.kube import access
-from aliquot.kube.access import Access
-from aliquot.kube.client import Client
-from aliquot.kube.lease import Election
-from aliquot.kube.tenure import Timing
+from aliquot.kube.api import access
+from aliquot.kube.api.access import Access
+from aliquot.kube.api.client import Client
+from aliquot.kube.leader.leader_election import Election
+from aliquot.kube.leader.leader_rules import Timing
 from tests.cluster.api.servers import Server
 from tests.cluster.kube.relay import Relay, relay
 from tests.cluster.kube.stories import story, until

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from aliquot.collector import filling
 from aliquot.errors import UnreachableError
-from aliquot.kube import lines as reading
-from aliquot.kube.backoff import Backoff
-from aliquot.kube.depth import shallow
-from aliquot.kube.known import Known, Name
-from aliquot.kube.lines import lines
+from aliquot.kube.api import lines as reading
+from aliquot.kube.api.backoff import Backoff
+from aliquot.kube.api.lines import lines
+from aliquot.kube.watch.depth import shallow
+from aliquot.kube.watch.known_names import Known, Name
 
 
 async def _chunks(text: bytes, ends: list[int]) -> AsyncIterator[bytes]:

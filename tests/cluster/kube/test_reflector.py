@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from aliquot.dialects.core.objects import NodeWire, PlainWire, PodWire
-from aliquot.kube.access import find
-from aliquot.kube.client import Client
-from aliquot.kube.reflector import Pace
-from aliquot.kube.resource import NODES, PODS, Resource
+from aliquot.kube.api.access import find
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import NODES, PODS, Resource
+from aliquot.kube.watch.reflector import Pace
 from tests.cluster.api.objects import definition, node, path_of, pod, thing
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire

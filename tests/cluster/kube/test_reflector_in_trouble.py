@@ -7,8 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from aliquot.dialects.core.objects import Metadata, PlainWire, PodWire, Wire
-from aliquot.kube.reflector import Reflector
-from aliquot.kube.resource import PODS
+from aliquot.kube.api.resource import PODS
+from aliquot.kube.watch.reflector import Reflector
 from tests.cluster.kube.listening import Told, telling
 from tests.cluster.kube.scripted import (
     asking,

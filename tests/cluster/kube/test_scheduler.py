@@ -8,14 +8,16 @@ from functools import partial
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.events import Event
-from aliquot.kube import access, plane, scheduler
-from aliquot.kube.client import Client
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.operator import Operator
-from aliquot.kube.plane import control_plane
-from aliquot.kube.resource import CUSTOM, PODS
-from aliquot.kube.scheduler import Scheduler
-from aliquot.kube.writer import Writer
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, PODS
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import control_plane
+from aliquot.kube.control.operator import Operator
+from aliquot.kube.control.scheduler import Scheduler
+from aliquot.kube.control.writer import Writer
+from aliquot.kube.observe.metrics import Metrics
 from aliquot.server import simulated
 from aliquot.server.running import Settings, running
 

@@ -5,7 +5,7 @@ import asyncio
 from aiohttp import web
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.kube.view import View
+from aliquot.kube.control.intake import View
 from tests.cli.manifests import labelled, pod
 from tests.cluster.kube.scripted import Step, asking, event, mark, streams
 

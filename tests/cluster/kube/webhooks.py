@@ -12,7 +12,7 @@ from pathlib import Path
 from aliquot.bench.envtest import answers, free_ports
 from aliquot.bench.process import child
 from aliquot.dialects.core.documents import Body
-from aliquot.kube.resource import CUSTOM
+from aliquot.kube.api.resource import CUSTOM
 from tests.cluster.api.wire import Wire
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from aliquot.dialects.core.documents import Body
-from aliquot.kube.resource import (
+from aliquot.kube.api.resource import (
     BUDGETS,
     CUSTOM,
     DEFINITIONS_OF_KINDS,

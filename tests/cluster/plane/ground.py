@@ -13,11 +13,9 @@ from pathlib import Path
 
 from aliquot.dialects.configuration import Configuration
 from aliquot.errors import ApiError
-from aliquot.kube import access, plane, scheduler
-from aliquot.kube.audit import violations
-from aliquot.kube.client import Client
-from aliquot.kube.plane import Plane, control_plane
-from aliquot.kube.resource import (
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import (
     BUDGETS,
     CUSTOM,
     EVENTS,
@@ -27,6 +25,10 @@ from aliquot.kube.resource import (
     PRIORITY_CLASSES,
     Resource,
 )
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import Plane, control_plane
+from aliquot.kube.observe.audit import violations
 from tests.cluster.plane.books import Body, Books, path
 
 _RESOURCES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import urllib3
 
 from aliquot.dialects.core.documents import Body
-from aliquot.kube.resource import PODS
+from aliquot.kube.api.resource import PODS
 from tests.cluster.api.wire import Wire
 
 _AT_ONCE = {"gracePeriodSeconds": 0}

@@ -12,7 +12,7 @@ from itertools import count
 
 import pytest
 
-from aliquot.kube import operator, writer
+from aliquot.kube.control import operator, writer
 from aliquot.server.running import running
 from tests.cluster.api import binaries
 from tests.cluster.plane.between import standing

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from aliquot.kube import operator
-from aliquot.kube.plane import Plane
-from aliquot.kube.resource import NODES, PODS
+from aliquot.kube.api.resource import NODES, PODS
+from aliquot.kube.control import operator
+from aliquot.kube.control.control_plane import Plane
 from aliquot.server.running import running
 from tests.cluster.plane import weather as w
 from tests.cluster.plane.between import standing

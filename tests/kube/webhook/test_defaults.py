@@ -10,8 +10,8 @@ from aliquot.dialects.core.manifest import Manifest, read
 from aliquot.dialects.tensor_fusion.annotations import wish
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, defaults
 from aliquot.dialects.tensor_fusion.requests import ask
+from aliquot.kube.webhook.cache import Live
 from aliquot.kube.webhook.defaults import patch
-from aliquot.kube.webhook.live import Live
 from aliquot.server.patching import json_patch
 from tests.kube.webhook.writes import (
     KOORDINATOR,

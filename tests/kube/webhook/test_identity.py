@@ -9,7 +9,7 @@ import pytest
 
 from aliquot import certificates
 from aliquot.errors import InputError
-from aliquot.kube.webhook.given import Given
+from aliquot.kube.webhook.cert_files import Given
 from aliquot.kube.webhook.identity import Identity, of_secret, renewed
 
 NAMES = ["hook.space.svc", "hook.space.svc.cluster.local", "127.0.0.1"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
-from aliquot.kube.webhook.judging import judge
+from aliquot.kube.webhook.verdict import judge
 from aliquot.validation import inputs
 from tests.kube.webhook.writes import (
     KOORDINATOR,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from aliquot.errors import InputError
 from aliquot.kube.webhook import review
-from aliquot.kube.webhook.judging import judge
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.service import Service
+from aliquot.kube.webhook.verdict import judge
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     cluster,

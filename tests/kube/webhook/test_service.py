@@ -10,7 +10,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from aliquot.kube.webhook import service as service_module
-from aliquot.kube.webhook.live import Live
+from aliquot.kube.webhook.cache import Live
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.review import Asked, Verdict, answer
 from aliquot.kube.webhook.service import Service

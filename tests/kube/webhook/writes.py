@@ -6,9 +6,9 @@ from typing import Any
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import read
-from aliquot.kube.webhook.judging import judge
-from aliquot.kube.webhook.live import Live
+from aliquot.kube.webhook.cache import Live
 from aliquot.kube.webhook.review import Asked, Operation, Verdict
+from aliquot.kube.webhook.verdict import judge
 
 Body = dict[str, Any]
 KOORDINATOR = "quota.scheduling.koordinator.sh/"

@@ -1,0 +1,1 @@
+"""The API server as a client sees it: access, requests, refusals, kinds."""

@@ -1,0 +1,1 @@
+"""Which replica leads: the rules, and the Lease."""

@@ -1,0 +1,1 @@
+"""Lists and watches, for ever: every object of a kind, and every change to it."""
