@@ -20,8 +20,8 @@ from aliquot.kube.control import control_plane as plane
 from aliquot.kube.control import scheduler
 from aliquot.kube.control.control_plane import control_plane
 from aliquot.local import demo
-from aliquot.server import simulated
-from aliquot.server.running import Settings, running
+from aliquot.server.app import Settings, running
+from aliquot.server.controllers import simulated_nodes
 from aliquot.simulation.outcome import outcome
 from aliquot.simulation.simulation import Simulation
 from aliquot.validation import inputs
@@ -75,7 +75,7 @@ def load(example: str, policy: str) -> Simulation:
 
 async def demonstration(name: str, seconds: float) -> None:
     """What `aliquot up --demo` shows after so many seconds."""
-    nodes = tuple(simulated.nodes(demo.NODES, simulated.MODEL))
+    nodes = tuple(simulated_nodes.nodes(demo.NODES, simulated_nodes.MODEL))
     async with running(Settings(nodes=nodes)) as server:
         reach = partial(access.find, server.kubeconfig)
         deciding = scheduler.Settings(Configuration())

@@ -24,8 +24,8 @@ from aliquot.kube.control.control_plane import Plane, control_plane
 from aliquot.kube.observe import logs
 from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
-from aliquot.server import simulated
-from aliquot.server.running import Server, Settings, running
+from aliquot.server.app import Server, Settings, running
+from aliquot.server.controllers import simulated_nodes
 from aliquot.validation import files
 from aliquot.validation.inputs import load_configuration
 
@@ -40,7 +40,7 @@ from aliquot.validation.inputs import load_configuration
     metavar="8x8|PATH",
     help="Simulated nodes by GPUs each, or their manifests; 0 for none.",
 )
-@click.option("--gpu-model", default=simulated.MODEL, show_default=True, help="Their GPUs.")
+@click.option("--gpu-model", default=simulated_nodes.MODEL, show_default=True, help="Their GPUs.")
 @click.option("--config", metavar="FILE", help="Configuration of the control plane.")
 @click.option("--policy", type=click.Choice(POLICIES), help="Overrides the configuration.")
 @click.option("--host", default="127.0.0.1", help="The address to listen on.")
@@ -96,7 +96,7 @@ def _settings(
 def _nodes(said: str, model: str) -> list[Body]:
     """Nodes by number, or those of manifests."""
     if not Path(said).exists():
-        return simulated.nodes(said, model)
+        return simulated_nodes.nodes(said, model)
     found = [each for each in files.parse(said) if each.body.get("kind") == "Node"]
     if not found:
         raise InputError(said, "", "holds no Nodes")

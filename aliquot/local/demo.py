@@ -11,7 +11,7 @@ from aliquot.dialects.core.documents import Body
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
-from aliquot.server.simulated import DURATION
+from aliquot.server.controllers.simulated_nodes import DURATION
 
 NODES = "8x8"
 """The nodes that it is made for."""

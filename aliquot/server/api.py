@@ -8,17 +8,18 @@ from collections.abc import Callable
 
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
-from aliquot.server import metadata, rules
-from aliquot.server.admission import Admission
-from aliquot.server.beginnings import begin, strip
+from aliquot.server.admission.admission import Admission
 from aliquot.server.deletion import Deletion
-from aliquot.server.entry import Entry, tried
-from aliquot.server.kind import Kind
-from aliquot.server.options import DeleteOptions, WriteOptions
-from aliquot.server.refusals import already_exists, bad_request, forbidden, not_found
-from aliquot.server.registry import Registry
-from aliquot.server.selection import Selection
-from aliquot.server.store import Store
+from aliquot.server.http.options import DeleteOptions, WriteOptions
+from aliquot.server.http.refusals import already_exists, bad_request, forbidden, not_found
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.kinds.registry import Registry
+from aliquot.server.rules import metadata
+from aliquot.server.rules import object_rules as rules
+from aliquot.server.rules.initial_status import begin, strip
+from aliquot.server.selectors.selection import Selection
+from aliquot.server.storage.entry import Entry, tried
+from aliquot.server.storage.store import Store
 
 Edit = Callable[[Body], Body]
 """What makes the changed object from a copy of the present one."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
-from aliquot.server import simulated
+from aliquot.server.admission.priorities import SYSTEM
 from aliquot.server.api import Api
-from aliquot.server.metadata import timestamp
-from aliquot.server.priorities import SYSTEM
+from aliquot.server.controllers import simulated_nodes
+from aliquot.server.rules.metadata import timestamp
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
@@ -21,7 +21,7 @@ async def bootstrap(api: Api, nodes: Sequence[Body]) -> None:
     for definition in definitions():
         await _make(api, "CustomResourceDefinition", definition)
     for node in nodes:
-        await _make(api, "Node", simulated.alive(node, timestamp()))
+        await _make(api, "Node", simulated_nodes.alive(node, timestamp()))
 
 
 async def _make(api: Api, word: str, body: Body) -> None:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from aliquot.dialects.core.documents import Body
-from aliquot.server import metadata
-from aliquot.server.entry import Entry
-from aliquot.server.kind import Kind
-from aliquot.server.options import DeleteOptions
-from aliquot.server.refusals import conflict
+from aliquot.server.http.options import DeleteOptions
+from aliquot.server.http.refusals import conflict
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules import metadata
+from aliquot.server.storage.entry import Entry
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"

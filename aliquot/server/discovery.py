@@ -3,9 +3,9 @@
 from typing import Any
 
 from aliquot.dialects.core.documents import Body
-from aliquot.server.kind import Kind
-from aliquot.server.refusals import no_such_path
-from aliquot.server.registry import Registry
+from aliquot.server.http.refusals import no_such_path
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.kinds.registry import Registry
 
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS = ["get", "patch", "update"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from aliquot.server.running import Server, Settings, running
+from aliquot.server.app import Server, Settings, running
 
 Answer = tuple[int, Any]
 PODS = "/api/v1/namespaces/default/pods"

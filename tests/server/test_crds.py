@@ -11,9 +11,9 @@ from aliquot.dialects.core import objects as wire
 from aliquot.dialects.core.documents import Body, parse
 from aliquot.dialects.crds import DEFINITIONS, definitions
 from aliquot.dialects.tensor_fusion import objects as gpu_wire
-from aliquot.server.core_rules import check_create, fill_defaults
-from aliquot.server.schemas import check, unknown
-from aliquot.server.schemas import fill_defaults as fill_by_schema
+from aliquot.server.rules.core_rules import check_create, fill_defaults
+from aliquot.server.schema.check import check, unknown
+from aliquot.server.schema.check import fill_defaults as fill_by_schema
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

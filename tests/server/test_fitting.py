@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from aliquot.dialects.crds import definitions
-from aliquot.server.core_schemas import schema
-from aliquot.server.fitting import compiled
-from aliquot.server.schemas import check
+from aliquot.server.schema.check import check
+from aliquot.server.schema.core_schemas import schema
+from aliquot.server.schema.quick_check import compiled
 from tests.server.test_core_rules import WHOLE, twisted
 
 QUOTA: dict[str, Any] = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from aliquot.dialects.crds import DEFINITIONS
-from aliquot.server.core_schemas import schema as core_schema
-from aliquot.server.kinds import OWN, word
-from aliquot.server.openapi import document, index
+from aliquot.server.kinds.group_kinds import OWN, word
+from aliquot.server.schema.core_schemas import schema as core_schema
+from aliquot.server.schema.openapi import document, index
 
 
 @dataclass(frozen=True)

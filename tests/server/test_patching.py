@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aliquot.errors import PatchError, PatchMisfitError
-from aliquot.server.patching import json_patch, merge_patch
+from aliquot.server.patch.merge import json_patch, merge_patch
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from aliquot.dialects.core import schema
 from aliquot.dialects.core.schema import QUANTITY_PATTERN
-from aliquot.server.causes import together
-from aliquot.server.schemas import check, fill_defaults, prune, unknown
+from aliquot.server.rules.causes import together
+from aliquot.server.schema.check import check, fill_defaults, prune, unknown
 
 
 def found(shape: Any, value: Any) -> list[tuple[str, str, str]]:

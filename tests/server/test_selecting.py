@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aliquot.errors import SelectorError
-from aliquot.server.selecting import Fields, Labels
+from aliquot.server.selectors.selectors import Fields, Labels
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from aliquot.server.running import Settings
-from aliquot.server.window import Window
+from aliquot.server.app import Settings
+from aliquot.server.storage.window import Window
 from tests.server.client import MAPS, Client, config, served
 
 

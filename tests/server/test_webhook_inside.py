@@ -16,7 +16,7 @@ from aliquot.kube.api.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDA
 from aliquot.kube.webhook.app import Running, Settings, webhook
 from aliquot.kube.webhook.cert_secret import Keeper
 from aliquot.kube.webhook.identity import of_secret
-from aliquot.server.running import running
+from aliquot.server.app import running
 from tests.kube.webhook.writes import quota
 
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]

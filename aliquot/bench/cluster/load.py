@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from aliquot.dialects.core.documents import Body
-from aliquot.server import simulated
+from aliquot.server.controllers import simulated_nodes
 
 MOST_FOR_A_NODE = 20
 """Pods that fit for each node."""
@@ -23,7 +23,7 @@ _SIZES = (
 
 def nodes(count: int) -> list[Body]:
     """Nodes of 96 cpu and 8 GPUs; of no kind that the embedded server plays the kubelet of."""
-    return simulated.nodes(f"{count}x8", simulated.MODEL)
+    return simulated_nodes.nodes(f"{count}x8", simulated_nodes.MODEL)
 
 
 def teams() -> list[str]:
@@ -59,7 +59,9 @@ def running(pod: Body, node: str) -> tuple[Body, Body]:
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
-    status = simulated.started({**bound, "status": {"conditions": [scheduled]}}, now, "10.0.0.1")
+    status = simulated_nodes.started(
+        {**bound, "status": {"conditions": [scheduled]}}, now, "10.0.0.1"
+    )
     return bound, {"status": status}
 
 

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 from aliquot.dialects.core.documents import Body
 from aliquot.server.api import Api
-from aliquot.server.budgets import controller, standing
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.owned import Owned
-from aliquot.server.selecting import Labels
-from aliquot.server.window import Change
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.selectors.selectors import Labels
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import Owned
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import controller, standing
 
 _BUDGETS = "poddisruptionbudgets.policy"
 _PATIENCE = 120

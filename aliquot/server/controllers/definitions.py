@@ -4,9 +4,9 @@ from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.definitions import CLEANUP, DEFINITIONS
-from aliquot.server.options import DeleteOptions
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions
+from aliquot.server.kinds.definitions import CLEANUP, DEFINITIONS
+from aliquot.server.storage.window import Change
 
 _AGAIN = 0.5
 

@@ -10,11 +10,11 @@ from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.options import DeleteOptions
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import Owned
+from aliquot.server.storage.window import Change
 
 _DEPLOYMENTS, _SETS = "deployments.apps", "replicasets.apps"
 _HASH = "pod-template-hash"

@@ -5,11 +5,11 @@ from aliquot.errors import RefusalError
 from aliquot.server.api import Api, Edit
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.deletion import FOREGROUND, ORPHAN
-from aliquot.server.entry import Entry
-from aliquot.server.kind import Kind
-from aliquot.server.options import DeleteOptions, Preconditions
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions, Preconditions
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.storage.entry import Entry
+from aliquot.server.storage.owners import Owned
+from aliquot.server.storage.window import Change
 
 
 class Garbage:

@@ -1,18 +1,20 @@
 """Jobs: pods until so many have succeeded, or too many have failed."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from aliquot.dialects.core.documents import Body
 from aliquot.server.api import Api
-from aliquot.server.budgets import phase, ready
-from aliquot.server.controllers.expiry import expire
-from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, Flock
 from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions, Preconditions
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import Owned
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import phase, ready
 
 _JOBS = "jobs.batch"
 _INDEX = "batch.kubernetes.io/job-completion-index"
@@ -186,3 +188,18 @@ def _conditions(verdict: str) -> list[Body]:
         }
         for each in (first, verdict)
     ]
+
+
+async def expire(api: Api, kind: Kind, body: Body, since: str) -> float | None:
+    """Delete an object that was done at this time; or the seconds until then, if it ever goes."""
+    about, after = body["metadata"], body["spec"].get("ttlSecondsAfterFinished")
+    if after is None or "deletionTimestamp" in about:
+        return None
+    left: float = after - (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
+    if left > 0:
+        return left
+    options = DeleteOptions(
+        propagation_policy="Foreground", preconditions=Preconditions(uid=about["uid"])
+    )
+    await api.delete(kind, about["namespace"], about["name"], options)
+    return None

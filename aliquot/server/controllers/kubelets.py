@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.times import duration
 from aliquot.errors import InputError, RefusalError
-from aliquot.server import simulated
 from aliquot.server.api import Api
-from aliquot.server.budgets import phase
+from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Entry, Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.options import DeleteOptions, Preconditions
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions, Preconditions
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Entry, Key
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import phase
 
 _LEASES = "kube-node-lease"
 _EVERY = 10.0
@@ -68,7 +68,7 @@ class Kubelets:
                 self._mention(change.entry)
 
     def _see(self, entry: Entry) -> None:
-        if simulated.is_simulated(entry.read()):
+        if simulated_nodes.is_simulated(entry.read()):
             self._simulated.add(entry.name)
         else:
             self._simulated.discard(entry.name)
@@ -114,12 +114,12 @@ class Kubelets:
             self._addresses >> 8 & 255,
             (self._addresses & 255),
         )
-        status = simulated.started(pod, timestamp(), f"10.{one}.{two}.{three}")
+        status = simulated_nodes.started(pod, timestamp(), f"10.{one}.{two}.{three}")
         await self._tell(key, pod, status)
         return None
 
     async def _end(self, key: Key, pod: Body) -> float | None:
-        said = (pod["metadata"].get("annotations") or {}).get(simulated.DURATION)
+        said = (pod["metadata"].get("annotations") or {}).get(simulated_nodes.DURATION)
         if said is None:
             return None
         try:
@@ -130,7 +130,7 @@ class Kubelets:
         left = seconds - (datetime.now(UTC) - since).total_seconds()
         if left > 0:
             return left
-        await self._tell(key, pod, simulated.ended(pod, timestamp()))
+        await self._tell(key, pod, simulated_nodes.ended(pod, timestamp()))
         return None
 
     async def _stop(self, found: Entry, pod: Body) -> float | None:

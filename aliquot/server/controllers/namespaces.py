@@ -4,8 +4,8 @@ from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.options import DeleteOptions
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions
+from aliquot.server.storage.window import Change
 
 _ACCOUNT = "default"
 

@@ -14,14 +14,14 @@ from aliquot.errors import InputError, RefusalError
 from aliquot.mirror.store import Store as Mirrored
 from aliquot.mirror.store import manners
 from aliquot.server.api import Api
-from aliquot.server.budgets import controller
 from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Entry
-from aliquot.server.kind import Kind
-from aliquot.server.options import DeleteOptions, Preconditions
-from aliquot.server.owned import Owned, Place
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions, Preconditions
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.storage.entry import Entry
+from aliquot.server.storage.owners import Owned, Place
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import controller
 
 _PLACE = "cluster"
 _DEPLOYMENTS, _CLASSES = "deployments.apps", "priorityclasses.scheduling.k8s.io"

@@ -3,7 +3,7 @@
 import copy
 
 from aliquot.dialects.core.documents import Body
-from aliquot.server.budgets import phase, ready
+from aliquot.server.subresources.budgets import phase, ready
 
 
 def from_template(owner: Body, template: Body, labels: dict[str, str] | None = None) -> Body:

@@ -1,11 +1,11 @@
 """ResourceQuotas: their status, kept up to date with what their namespace takes."""
 
 from aliquot.dialects.core.documents import Body
+from aliquot.server.admission.resource_quotas import QUOTAS, Books
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.quotas import QUOTAS, Books
-from aliquot.server.window import Change
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.window import Change
 
 
 class Quotas:

@@ -3,14 +3,14 @@
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
-from aliquot.server.budgets import ready
-from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, Flock
 from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import Owned
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import ready
 
 _SETS = "replicasets.apps"
 

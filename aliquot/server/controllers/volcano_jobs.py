@@ -16,17 +16,17 @@ from aliquot.dialects.volcano.job_pods import in_job, templates
 from aliquot.dialects.volcano.made_groups import group_name
 from aliquot.errors import InputError, RefusalError
 from aliquot.server.api import Api
-from aliquot.server.budgets import phase
-from aliquot.server.controllers.expiry import expire
-from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.jobs import expire
 from aliquot.server.controllers.pod_groups import manifest_of
+from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, Flock
 from aliquot.server.controllers.pods import from_template
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.kind import Kind
-from aliquot.server.metadata import timestamp
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import Owned
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import phase
 
 _JOBS = f"jobs.{VOLCANO_JOBS}"
 _SCHEDULER = "volcano"

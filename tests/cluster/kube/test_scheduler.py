@@ -18,8 +18,8 @@ from aliquot.kube.control.operator import Operator
 from aliquot.kube.control.scheduler import Scheduler
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
-from aliquot.server import simulated
-from aliquot.server.running import Settings, running
+from aliquot.server.app import Settings, running
+from aliquot.server.controllers import simulated_nodes
 
 SETTINGS = scheduler.Settings(Configuration(profiles=[Profile("aliquot")]))
 
@@ -29,7 +29,7 @@ async def scheduling(
     fence: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[tuple[Client, Scheduler]]:
     """A scheduler that always leads, and its operator, with a writer that asks this fence."""
-    nodes = tuple(simulated.nodes("1x8", simulated.MODEL))
+    nodes = tuple(simulated_nodes.nodes("1x8", simulated_nodes.MODEL))
     async with (
         running(Settings(nodes=nodes)) as server,
         Client(access.find(server.kubeconfig, None)) as client,

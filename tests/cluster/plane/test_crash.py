@@ -13,7 +13,7 @@ from itertools import count
 import pytest
 
 from aliquot.kube.control import operator, writer
-from aliquot.server.running import running
+from aliquot.server.app import running
 from tests.cluster.api import binaries
 from tests.cluster.plane.between import standing
 from tests.cluster.plane.cluster import Cluster

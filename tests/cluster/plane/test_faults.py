@@ -15,7 +15,7 @@ import pytest
 from aliquot.kube.api.resource import NODES, PODS
 from aliquot.kube.control import operator
 from aliquot.kube.control.control_plane import Plane
-from aliquot.server.running import running
+from aliquot.server.app import running
 from tests.cluster.plane import weather as w
 from tests.cluster.plane.between import standing
 from tests.cluster.plane.ground import Ground, ground, resource_of

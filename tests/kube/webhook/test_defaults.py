@@ -12,7 +12,7 @@ from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, defaults
 from aliquot.dialects.tensor_fusion.requests import ask
 from aliquot.kube.webhook.cache import Live
 from aliquot.kube.webhook.defaults import patch
-from aliquot.server.patching import json_patch
+from aliquot.server.patch.merge import json_patch
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     cluster,

@@ -1,0 +1,1 @@
+"""What an object passes before it is kept: priorities, resource quotas, webhooks."""

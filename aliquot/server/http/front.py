@@ -1,0 +1,62 @@
+"""HTTP: requests in, answers out; a refusal is a Status, and nothing a client sends is fatal."""
+
+import hmac
+import logging
+
+from aiohttp import web
+
+from aliquot.errors import AliquotError, RefusalError
+from aliquot.server.http import about
+from aliquot.server.http.answers import answer, as_yaml, wants_yaml
+from aliquot.server.http.refusals import internal, unauthorized
+from aliquot.server.http.target import target
+from aliquot.server.http.verbs import Verbs
+
+logger = logging.getLogger(__name__)
+_MOST_PATH = 8192
+
+
+class Front:
+    """The door: who has the token may come in."""
+
+    def __init__(self, verbs: Verbs, token: str) -> None:
+        self._verbs = verbs
+        self._expected = f"Bearer {token}".encode()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request."""
+        try:
+            self._authenticate(request)
+            return await self._answer(request)
+        except RefusalError as refusal:
+            return _said(refusal)
+        except (ConnectionError, TimeoutError, web.HTTPException):
+            raise
+        except AliquotError as error:
+            return _said(RefusalError(400, "BadRequest", str(error)))
+        except Exception as error:
+            logger.exception("%s %s", request.method, request.path[:200])
+            return _said(internal(type(error).__name__))
+
+    def _authenticate(self, request: web.BaseRequest) -> None:
+        given = request.headers.get("Authorization", "").encode("utf-8", "replace")
+        if not hmac.compare_digest(given, self._expected):
+            raise unauthorized()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if len(request.path) > _MOST_PATH:
+            raise RefusalError(414, "RequestURITooLong", "the path is too long")
+        found = about.answer_about(request, self._verbs.api.registry)
+        if found is not None:
+            return found
+        done = await self._verbs.answer(request, target(request.path, self._verbs.api.registry))
+        if isinstance(done, web.Response) and wants_yaml(request.headers.get("Accept", "")):
+            return as_yaml(done)
+        return done
+
+
+def _said(refusal: RefusalError) -> web.Response:
+    headers = {}
+    if seconds := (refusal.details or {}).get("retryAfterSeconds"):
+        headers["Retry-After"] = str(seconds)
+    return answer(refusal.status(), refusal.code, headers)

@@ -1,0 +1,116 @@
+"""Refusals: what the server says no with, in the words and codes of Kubernetes.
+
+Clients decide by `reason` and `code`, people read the message; both are as an API server has them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from aliquot.errors import RefusalError
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules.causes import Cause, together
+
+_MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
+    """The Status of something that was done and has left nothing to show."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {**_details(kind, name), "uid": uid},
+    }
+
+
+def not_found(kind: Kind, name: str) -> RefusalError:
+    """There is no such object."""
+    message = f'{kind.resource} "{name}" not found'
+    return RefusalError(404, "NotFound", message, _details(kind, name))
+
+
+def no_such_path() -> RefusalError:
+    """There is nothing at all there."""
+    return RefusalError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def already_exists(kind: Kind, name: str) -> RefusalError:
+    """There is one already."""
+    message = f'{kind.resource} "{name}" already exists'
+    return RefusalError(409, "AlreadyExists", message, _details(kind, name))
+
+
+def conflict(kind: Kind, name: str, why: str = _MODIFIED) -> RefusalError:
+    """Somebody else was faster."""
+    message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
+    return RefusalError(409, "Conflict", message, _details(kind, name))
+
+
+def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
+    """The object is not as it must be; every field that is wrong is named."""
+    details = {
+        "name": name,
+        "group": kind.group,
+        "kind": kind.name,
+        "causes": [cause.wire() for cause in causes],
+    }
+    full = f"{kind.name}.{kind.group}" if kind.group else kind.name
+    message = f'{full} "{name}" is invalid: {together(causes)}'
+    return RefusalError(422, "Invalid", message, _without_empty(details))
+
+
+def forbidden(
+    kind: Kind, name: str, why: str, causes: list[dict[str, str]] | None = None
+) -> RefusalError:
+    """Some rule of admission says no."""
+    details = _details(kind, name) | ({"causes": causes} if causes else {})
+    return RefusalError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details)
+
+
+def bad_request(message: str) -> RefusalError:
+    """The request cannot be understood."""
+    return RefusalError(400, "BadRequest", message)
+
+
+def invalid_option(what: str, field: str, message: str) -> RefusalError:
+    """Something that was asked for besides the object makes no sense."""
+    cause = Cause(field, "FieldValueInvalid", message)
+    details = {"kind": what, "causes": [cause.wire()]}
+    return RefusalError(422, "Invalid", f'{what} "" is invalid: {cause}', details)
+
+
+def expired(message: str) -> RefusalError:
+    """What is asked for is too long ago: list anew."""
+    return RefusalError(410, "Expired", message)
+
+
+def method_not_allowed() -> RefusalError:
+    """There is such a thing, but it cannot be done to it."""
+    message = "the server does not allow this method on the requested resource"
+    return RefusalError(405, "MethodNotAllowed", message, {})
+
+
+def unsupported(message: str) -> RefusalError:
+    """A body in a form that is not understood here."""
+    return RefusalError(415, "UnsupportedMediaType", message, {})
+
+
+def unauthorized() -> RefusalError:
+    """No token, or the wrong one."""
+    return RefusalError(401, "Unauthorized", "Unauthorized")
+
+
+def internal(message: str) -> RefusalError:
+    """A defect of ours, or of a webhook."""
+    return RefusalError(500, "InternalError", f"Internal error occurred: {message}")
+
+
+def _details(kind: Kind, name: str) -> dict[str, Any]:
+    return _without_empty({"name": name, "group": kind.group, "kind": kind.plural})
+
+
+def _without_empty(details: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in details.items() if value}

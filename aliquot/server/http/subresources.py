@@ -1,0 +1,79 @@
+"""Parts of objects that are asked for by themselves: binding, eviction, scale, finalize, log."""
+
+from typing import Any
+
+from aiohttp import web
+
+from aliquot.dialects.core.documents import Body
+from aliquot.server.api import Api
+from aliquot.server.http import bodies
+from aliquot.server.http.answers import answer
+from aliquot.server.http.options import write_options
+from aliquot.server.http.refusals import bad_request, method_not_allowed
+from aliquot.server.http.target import Target
+from aliquot.server.patch import request as patches
+from aliquot.server.subresources import scale
+from aliquot.server.subresources.binding import bind, named
+from aliquot.server.subresources.eviction import evict
+
+
+class Parts:
+    """Requests about parts of objects."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def answer(self, request: web.BaseRequest, at: Target) -> web.Response:
+        """Do what a request asks for."""
+        match at.subresource, request.method:
+            case "binding", "POST":
+                body = await bodies.decoded(request)
+                done = await bind(
+                    self._api, at.kind, at.namespace or "", at.name or named(body), body
+                )
+                return answer(done, 201)
+            case "eviction", "POST":
+                body, dry = await bodies.decoded(request), write_options(request.query).dry_run
+                done = await evict(self._api, at.kind, at.namespace or "", at.name, body, dry)
+                return answer(done, 201)
+            case "scale", "GET":
+                found = await self._api.get(at.kind, at.namespace, at.name)
+                return answer(scale.scale(at.kind, found))
+            case "scale", "PUT" | "PATCH":
+                return await self._scale(request, at)
+            case "finalize", "PUT":
+                return await self._finalize(request, at)
+            case "log", "GET":
+                await self._api.get(at.kind, at.namespace, at.name)
+                return web.Response(text="")
+        raise method_not_allowed()
+
+    async def _scale(self, request: web.BaseRequest, at: Target) -> web.Response:
+        wanted: Any
+        if request.method == "PUT":
+            wanted = await bodies.decoded(request)
+        else:
+            content, form = await bodies.read(request), bodies.media_type(request)
+            present = await self._api.get(at.kind, at.namespace, at.name)
+            shown = scale.scale(at.kind, present)
+            del shown["metadata"]["resourceVersion"]
+            wanted = patches.patch(at.kind, form, content)(shown)
+        if not isinstance(wanted, dict) or not isinstance(wanted.get("spec") or {}, dict):
+            raise bad_request("a Scale is expected")
+        if not isinstance(wanted.get("metadata") or {}, dict):
+            raise bad_request("a Scale is expected, with metadata")
+        edit = scale.scaled(at.kind, at.name, wanted)
+        options = write_options(request.query)
+        kept = await self._api.change(at.kind, at.namespace, at.name, edit, "scale", options)
+        return answer(scale.scale(at.kind, kept))
+
+    async def _finalize(self, request: web.BaseRequest, at: Target) -> web.Response:
+        wanted = await bodies.decoded(request)
+        left = ((wanted or {}).get("spec") or {}).get("finalizers") or []
+
+        def edit(body: Body) -> Body:
+            body["spec"] = {"finalizers": left} if left else {}
+            return body
+
+        kept = await self._api.change(at.kind, None, at.name, edit, "finalize")
+        return answer(kept.body)

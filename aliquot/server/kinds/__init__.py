@@ -1,0 +1,1 @@
+"""Which kinds are served: built in, or defined by users."""

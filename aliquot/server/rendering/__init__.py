@@ -1,0 +1,1 @@
+"""How answers look: whole objects, tables, metadata only."""

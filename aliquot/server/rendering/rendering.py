@@ -1,0 +1,95 @@
+"""Showing: whole objects, tables, or metadata only, as a client asks for it in `Accept`."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+import msgspec
+
+from aliquot.dialects.core.documents import Body
+from aliquot.errors import RefusalError
+from aliquot.server.kinds import conversion
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rendering.tables import table
+from aliquot.server.storage.entry import Entry
+
+Manner = Literal["whole", "table", "metadata"]
+
+_MANNERS: dict[str, Manner] = {
+    "": "whole",
+    "Table": "table",
+    "PartialObjectMetadata": "metadata",
+    "PartialObjectMetadataList": "metadata",
+}
+_FORMS = ("application/json", "application/yaml", "*/*", "application/*")
+_encode = msgspec.json.Encoder().encode
+
+
+def manner(accept: str) -> Manner:
+    """The first manner of those asked for that there is."""
+    for part in accept.split(",") if accept else ["*/*"]:
+        form, *parameters = (word.strip() for word in part.split(";"))
+        said = dict(word.partition("=")[::2] for word in parameters)
+        found = _MANNERS.get(said.get("as", ""))
+        known = said.get("g", "meta.k8s.io") == "meta.k8s.io" and said.get("v", "v1") == "v1"
+        if form in _FORMS and found is not None and known:
+            return found
+    message = "only the following media types are accepted: application/json"
+    raise RefusalError(406, "NotAcceptable", message)
+
+
+def one(kind: Kind, entry: Entry, how: Manner, include: str = "Metadata") -> bytes:
+    """One object; of a table, with as much of it as was asked for."""
+    if how == "whole":
+        return conversion.shown(kind, entry)
+    if how == "metadata":
+        return _encode(_metadata(kind, entry))
+    shown = _included(_table(kind, [entry]), kind, [entry], include)
+    return _encode(_with_version(shown, str(entry.version)))
+
+
+def many(
+    kind: Kind, entries: Sequence[Entry], how: Manner, metadata: Body, include: str = "Metadata"
+) -> bytes:
+    """A list of objects."""
+    if how == "table":
+        shown = _included(_table(kind, entries), kind, entries, include)
+        return _encode({**shown, "metadata": metadata})
+    if how == "metadata":
+        items = b",".join(_encode(_metadata(kind, each)) for each in entries)
+        return _list("meta.k8s.io/v1", "PartialObjectMetadataList", metadata, items)
+    if kind.definition is None:
+        start = len(_encode({"apiVersion": kind.api_version, "kind": kind.name}))
+        items = b",".join([b"{" + conversion.shown(kind, each)[start:] for each in entries])
+    else:
+        items = b",".join([conversion.shown(kind, each) for each in entries])
+    return _list(kind.api_version, kind.list_name, metadata, items)
+
+
+def _list(api_version: str, name: str, metadata: Body, items: bytes) -> bytes:
+    head = _encode({"kind": name, "apiVersion": api_version, "metadata": metadata})
+    return b'%b,"items":[%b]}\n' % (head[:-1], items)
+
+
+def _metadata(kind: Kind, entry: Entry) -> Body:
+    about = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    return {**about, "metadata": conversion.read(kind, entry)["metadata"]}
+
+
+def _table(kind: Kind, entries: Sequence[Entry]) -> Body:
+    objects = [conversion.read(kind, each) for each in entries]
+    return table(kind.word, objects, datetime.now(UTC), kind.columns)
+
+
+def _included(body: Body, kind: Kind, entries: Sequence[Entry], include: str) -> Body:
+    """A table with as much of its objects as was asked for."""
+    for row, entry in zip(body["rows"], entries, strict=True):
+        if include == "None":
+            row.pop("object", None)
+        elif include == "Object":
+            row["object"] = conversion.read(kind, entry)
+    return body
+
+
+def _with_version(body: Body, version: str) -> Body:
+    return {**body, "metadata": {"resourceVersion": version}}

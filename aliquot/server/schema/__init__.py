@@ -1,0 +1,1 @@
+"""The shapes of objects, and whether one has the shape of its kind."""

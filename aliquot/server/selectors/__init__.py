@@ -1,0 +1,1 @@
+"""Which objects a list, a watch or a budget is about."""
