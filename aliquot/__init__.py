@@ -4,7 +4,7 @@ The engine, for notebooks and other programs: build a cluster, feed events, read
 """
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Wait
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
@@ -16,7 +16,7 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape, Where
+from aliquot.engine.model.objects import Node, NodeConstraints, Pod, Quota, Shape
 from aliquot.engine.report.summary import QuotaSummary
 from aliquot.errors import AliquotError
 
@@ -30,9 +30,9 @@ __all__ = [
     "Engine",
     "Event",
     "Evict",
-    "Hold",
     "Knobs",
     "Node",
+    "NodeConstraints",
     "NodeGone",
     "NodeSet",
     "Pod",
@@ -43,5 +43,5 @@ __all__ = [
     "QuotaSet",
     "QuotaSummary",
     "Shape",
-    "Where",
+    "Wait",
 ]

@@ -41,7 +41,7 @@ class Watching:
         parts: list[RenderableType] = [Text(self._headline), Text("")]
         if standing.quotas:
             quotas = [quota(each) for each in standing.quotas]
-            parts += [Text("QUOTAS", style="bold"), *bars(view.terms.policy, quotas, width)]
+            parts += [Text("QUOTAS", style="bold"), *bars(view.sharing_mode.policy, quotas, width)]
         waiting = sum(standing.pending.values())
         parts.append(Text(f"\n{waiting} pods wait", style="yellow" if waiting else ""))
         if self._happened:

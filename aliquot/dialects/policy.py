@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import NOS_GROUPS, Manifest
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys
 from aliquot.dialects.koordinator.keys import has_keys
 from aliquot.dialects.quota_index import Special
@@ -103,6 +103,6 @@ def expected(configuration: Configuration, manifests: Iterable[Manifest]) -> str
 
 def _is_for_koordinator(manifest: Manifest) -> bool:
     """Quotas say so in any key, pods in the labels that name a quota or spare them."""
-    if any(has_keys((each.metadata.labels,)) for each in faces(manifest)):
+    if any(has_keys((each.metadata.labels,)) for each in template_views(manifest)):
         return True
     return manifest.kind in KINDS and has_koordinator_keys(manifest)

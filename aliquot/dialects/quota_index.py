@@ -20,7 +20,7 @@ from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys, quota, quo
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, NAMESPACE, ROOT, SYSTEM
 from aliquot.dialects.volcano import queues
-from aliquot.engine.books.membership import Homes
+from aliquot.engine.books.membership import Membership
 from aliquot.engine.model.objects import Quota
 
 Special = Literal["", "koordinator", "volcano"]
@@ -30,7 +30,7 @@ _API_VERSION = "scheduling.sigs.k8s.io/v1alpha1"
 
 
 @dataclass(frozen=True, slots=True)
-class Forest:
+class QuotaIndex:
     """Every quota, with its parent and its namespaces found."""
 
     pairs: tuple[tuple[Manifest, Quota], ...] = ()
@@ -41,7 +41,7 @@ class Forest:
     """What the bare names of quotas stand for."""
     quotas: dict[str, Quota] = field(default_factory=dict)
     """By the engine's name for them, parents before their children."""
-    homes: Homes = field(default_factory=Homes)
+    homes: Membership = field(default_factory=Membership)
     has_trees: bool = False
     """Is it Koordinator that reads them? One key makes all of them its."""
 
@@ -77,7 +77,7 @@ class Forest:
             found = self.quotas[found].parent
 
 
-def plant(manifests: Iterable[Manifest], special: Special = "") -> Forest:
+def build(manifests: Iterable[Manifest], special: Special = "") -> QuotaIndex:
     """The quotas among these objects.
 
     With those of Koordinator, there are a quota for what keeps the cluster going and one for the
@@ -100,11 +100,11 @@ def plant(manifests: Iterable[Manifest], special: Special = "") -> Forest:
     pairs = tuple((each, _quota(each, parents, owners)) for each in found)
     lines = tuple(_queues(manifests, special == "volcano"))
     quotas = {each.name: each for _, each in (*pairs, *lines)}
-    homes = Homes()
+    homes = Membership()
     for one in quotas.values():
         homes.add(one)
     has_trees = special == "koordinator" or any(has_koordinator_keys(each) for each in found)
-    return Forest(pairs, lines, names, _from_the_top(quotas), homes, has_trees)
+    return QuotaIndex(pairs, lines, names, _from_the_top(quotas), homes, has_trees)
 
 
 @cache

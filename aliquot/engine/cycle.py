@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from aliquot.engine.gang_claims import muster_all
-from aliquot.engine.holds.assumed import Assumptions
-from aliquot.engine.holds.nominations import Holds
+from aliquot.engine.holds.assumed import AssumedPods
+from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.reservation import Reservations
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold, Nominate
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
@@ -44,7 +44,7 @@ from aliquot.engine.report.summary import (
 )
 from aliquot.engine.state import State
 from aliquot.engine.trial import BEYOND, Trial
-from aliquot.engine.wakeups import Wakes
+from aliquot.engine.wakeups import Wakeups
 
 
 class Engine:
@@ -59,12 +59,12 @@ class Engine:
         if type(self._policy).turn is not Policy.turn:
             path, turn = self._policy.path, self._policy.turn
             self.state.waiting.take_turns(partial(path, self.state), partial(turn, self.state))
-        self._holds = Holds(self.state, self._policy, knobs.eviction.hold_for)
+        self._nominations = Nominations(self.state, self._policy, knobs.eviction.hold_for)
         hold_for = knobs.eviction.hold_for
-        self._reservations = Reservations(self.state, self._policy, self._holds, hold_for)
-        self._trial = Trial(self.state, self._policy, self._holds)
-        self._wakes = Wakes(self.state)
-        self._assumptions = Assumptions(self.state)
+        self._reservations = Reservations(self.state, self._policy, self._nominations, hold_for)
+        self._trial = Trial(self.state, self._policy, self._nominations)
+        self._wakeups = Wakeups(self.state)
+        self._assumptions = AssumedPods(self.state)
         self._now = 0
         self._in_vain: tuple[int, ...] = ()
         """When nobody could use what was idle."""
@@ -79,19 +79,19 @@ class Engine:
         self._assumptions.expire(now)
         muster_all(self.state)
         decisions: list[Decision] = list(self._lose())
-        self._holds.expire(now)
+        self._nominations.expire(now)
         for name in self._policy.begin(self.state, now):
             self.state.waiting.wake(self.state.waiting.parked(Watch(quota=name)))
         self.state.waiting.line_up()
-        self._wakes.by_what_was_stirred(now)
+        self._wakeups.by_what_was_stirred(now)
         decisions.extend(self._lower())
         decisions.extend(self._let_go(self._policy.recycle(self.state, now)))
         muster_all(self.state)
-        self._wakes.by_what_came_free()
+        self._wakeups.by_what_came_free()
         while (due := self.state.waiting.next()) is not None:
             self._try(*due, decisions)
-            self._wakes.by_what_came_free()
-        if all(isinstance(decision, Hold) for decision in decisions):
+            self._wakeups.by_what_came_free()
+        if all(isinstance(decision, Wait) for decision in decisions):
             decisions.extend(self._try_what_is_idle())
         decisions.extend(self._reservations.reserve(now))
         return decisions
@@ -149,8 +149,8 @@ class Engine:
     def next_deadline(self) -> int | None:
         """When a cycle is due even if nothing happens before: a hold ends, a pod may be asked."""
         moments = (
-            self._wakes.deadline(self._now),
-            self._holds.deadline(),
+            self._wakeups.deadline(self._now),
+            self._nominations.deadline(),
             self._policy.deadline(self.state),
             self._reservations.deadline(),
             self._assumptions.deadline(),
@@ -177,7 +177,7 @@ class Engine:
 
     def is_awaited(self, uid: str) -> bool:
         """Is room held that this pod is to leave?"""
-        return self._holds.is_awaited(uid)
+        return self._nominations.is_awaited(uid)
 
     def gangs(self) -> list[GangSummary]:
         """How every gang stands, by name."""
@@ -192,7 +192,7 @@ class Engine:
 
     def _try(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane; if it may not start, neither may those behind it."""
-        held = self._holds.nodes_of(claim)
+        held = self._nominations.nodes_of(claim)
         verdict, lesser = self._trial.book(claim)
         if verdict is None:
             self._started(lane, claim, decisions)
@@ -201,11 +201,11 @@ class Engine:
         else:
             self.state.waiting.park(lane, verdict)
             self._reservations.refused(claim, verdict, self._now)
-            self._wakes.note_when_ripe(self._now)
+            self._wakeups.note_when_ripe(self._now)
             for waiting in lane.tell(verdict):
-                decisions.extend(Hold(pod, verdict) for pod in waiting.members)
+                decisions.extend(Wait(pod, verdict) for pod in waiting.members)
             return
-        self._holds.displace(claim, lesser, self._left(claim, held))
+        self._nominations.displace(claim, lesser, self._left(claim, held))
 
     def _left(self, claim: Claim, held: list[str]) -> list[str]:
         """The nodes on which room was held for a claim that has found its place elsewhere."""
@@ -244,18 +244,18 @@ class Engine:
         """Evict the victims, and hold room and right for the claim until they are gone."""
         state = self.state
         victims = tuple(victim.pod for victim in plan.victims)
-        state.circles.note(state.circles.move(state.waiting.mark, claim.pods, victims))
+        state.repeat_guard.note(state.repeat_guard.move(state.waiting.mark, claim.pods, victims))
         self._policy.promised(state, claim)
-        self._holds.begin(claim, (pod.uid for pod in victims), self._now)
+        self._nominations.begin(claim, (pod.uid for pod in victims), self._now)
         for victim in plan.victims:
             state.budgets.spend(victim.pod)
             state.let_go(victim.pod.uid)
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
         muster_all(state)
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
-            state.ledger.hold(pod.uid, state.terms.booking(pod, claim.quota, node, devices))
+            state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))
-        state.waiting.add(state.terms.claim(claim.pods, claim.others, surplus=claim.surplus))
+        state.waiting.add(state.bookings.claim(claim.pods, claim.others, surplus=claim.surplus))
 
     def _lower(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, a quota above a lowered bound gives back at once.
@@ -273,7 +273,7 @@ class Engine:
             yield from self._let_go(lowered_bounds.evictions(state, name, excess, self._now))
             if lowered_bounds.above_max(state, name) or self._policy.excess(state, name):
                 state.lowered[name] = None
-                self._wakes.note_when_ripe(self._now)
+                self._wakeups.note_when_ripe(self._now)
 
     def _let_go(self, evictions: Iterable[Evict]) -> Iterator[Evict]:
         """Carry out what nobody in particular has asked for."""

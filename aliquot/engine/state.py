@@ -15,7 +15,7 @@ from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Entry, Ledger, Stage
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import ROOT, Tree, is_lower, place
-from aliquot.engine.books.repeat_guard import Circles, mark
+from aliquot.engine.books.repeat_guard import RepeatGuard, mark
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuBooks, GpuLeaving
 from aliquot.engine.gpus.devices import Devices
@@ -45,7 +45,7 @@ from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.model.objects import Gang, Node, Pod, Quota
 from aliquot.engine.placement.best_node import Placement
-from aliquot.engine.queue.bookings import Terms
+from aliquot.engine.queue.bookings import Bookings
 from aliquot.engine.queue.waiting import Waiting
 
 
@@ -64,7 +64,7 @@ class State:
         self.placement = Placement(
             self.resources, self.nodes, self.ledger, self.devices, knobs.placement.score
         )
-        self.terms = Terms(self.tree, self.nodes, self.ledger, self.placement, self.devices)
+        self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.waiting = Waiting()
         self.gangs = Gangs()
         self.untouchable: frozenset[str] = frozenset()
@@ -74,7 +74,7 @@ class State:
         self.running = Running(self.resources, self.tree, order, self.gangs)
         """Bound pods that are there to stay: the ones that could be asked to go."""
         self.budgets = Budgets()
-        self.circles = Circles()
+        self.repeat_guard = RepeatGuard()
         self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
         self.gpus_leaving = GpuLeaving()
         self.leaving.tallies.append(self.gpus_leaving)
@@ -126,7 +126,7 @@ class State:
             case GpuQuotaGone(namespace):
                 self.gpu_quotas.remove(namespace)
                 self.ledger.freed_gpus.add(namespace)
-                self.circles.forget()
+                self.repeat_guard.forget()
             case BudgetSet(budget):
                 self.budgets.set(budget)
             case BudgetGone(path):
@@ -138,12 +138,12 @@ class State:
 
     def give_up_hold(self, uid: str) -> None:
         """Nothing is kept for this pod any longer; it waits on."""
-        self.ledger.wait(uid, self.terms.asking(self.pods[uid]))
+        self.ledger.wait(uid, self.bookings.asking(self.pods[uid]))
         if uid in self.waiting:
             claim = self.waiting.claim(uid)
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
                 same = claim.pods, claim.others, claim.missing, claim.surplus
-                self.waiting.add(self.terms.claim(*same))
+                self.waiting.add(self.bookings.claim(*same))
                 self.gangs.stir(self.pods[uid])
 
     def _set_pod(self, pod: Pod) -> None:
@@ -152,9 +152,9 @@ class State:
             self._changed(old, pod)
         if pod.uid in self.leaving.overdue and not pod.terminating:
             self.leaving.overdue.remove(pod.uid)  # it stays after all
-            self.circles.forget()
+            self.repeat_guard.forget()
         if self.stays(pod):
-            self.circles.asked += mark(pod)
+            self.repeat_guard.asked += mark(pod)
         self.pods[pod.uid] = pod
         self.gangs.join(pod)
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
@@ -169,19 +169,19 @@ class State:
         if old.gang != pod.gang:
             self.gangs.leave(old)
         if self.stays(old):
-            self.circles.asked -= mark(old)
+            self.repeat_guard.asked -= mark(old)
         known = replace(old, node=pod.node, nominated=pod.nominated, started=pod.started)
         if known != pod:
-            self.circles.forget()
+            self.repeat_guard.forget()
 
     def _file(self, pod: Pod) -> None:
         """Book a pod where it stands now: on its node, or among those that wait."""
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
-            self.ledger.commit(pod.uid, self.terms.booking(pod, self.tree.home(pod), pod.node))
+            self.ledger.commit(pod.uid, self.bookings.booking(pod, self.tree.home(pod), pod.node))
             self._list(pod)
-        elif entry is None or entry.stage is not Stage.RESERVED:
+        elif entry is None or entry.stage is not Stage.ASSUMED:
             self._let_wait(pod)
 
     def _list(self, pod: Pod) -> None:
@@ -215,7 +215,7 @@ class State:
     def let_go(self, uid: str) -> None:
         """A bound pod is evicted: it is on its way out."""
         if self.stays(self.pods[uid]):
-            self.circles.asked -= mark(self.pods[uid])
+            self.repeat_guard.asked -= mark(self.pods[uid])
         self.gangs.stir(self.pods[uid])
         self._list(replace(self.pods[uid], terminating=True))
 
@@ -223,7 +223,7 @@ class State:
         """A pod that was to go has not gone, and is not waited for."""
         if uid in self.leaving and not self.pods[uid].terminating:
             self.leaving.give_up_on(uid)
-            self.circles.forget()
+            self.repeat_guard.forget()
             self.stirred = True
 
     def stays(self, pod: Pod) -> bool:
@@ -236,12 +236,12 @@ class State:
         stuck = pod.gated or pod.terminating
         node = None if stuck else pod.nominated or self._held_on(pod.uid)
         if node is not None and node in self.nodes.known:
-            self.ledger.hold(pod.uid, self.terms.booking(pod, self.tree.home(pod), node))
+            self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.home(pod), node))
         else:
-            self.ledger.wait(pod.uid, self.terms.asking(pod))
+            self.ledger.wait(pod.uid, self.bookings.asking(pod))
         self.gangs.stir(pod)
         if stuck or self.gangs.of(pod) is None:
-            self.waiting.add(self.terms.claim((pod,)))
+            self.waiting.add(self.bookings.claim((pod,)))
 
     def _held_on(self, uid: str) -> str | None:
         """The node on which room is held for a pod, whether or not the cluster says so yet."""
@@ -258,8 +258,8 @@ class State:
             del self._by_quota_named[pod.quota][uid]
         self.lost.pop(uid, None)
         if self.stays(pod):
-            self.circles.asked -= mark(pod)
-            self.circles.forget()
+            self.repeat_guard.asked -= mark(pod)
+            self.repeat_guard.forget()
         self.leaving.overdue.discard(uid)
         self._unlist(uid)
         self.waiting.remove(uid)
@@ -271,9 +271,9 @@ class State:
 
     def _unbind(self, uid: str) -> None:
         pod = self.pods.get(uid)
-        if pod is not None and self.ledger.entries[uid].stage is Stage.RESERVED:
+        if pod is not None and self.ledger.entries[uid].stage is Stage.ASSUMED:
             self.lost.pop(uid, None)
-            self.circles.forget()
+            self.repeat_guard.forget()
             self._let_wait(pod)
 
     def _set_device(self, device: Device) -> None:
@@ -283,7 +283,7 @@ class State:
 
     def _touch_devices(self, nodes: Iterable[str], device: str) -> None:
         """A device is not what it was: look at its node anew, and at those who have it."""
-        self.circles.forget()
+        self.repeat_guard.forget()
         self.stirred = True
         for name in nodes:
             if name in self.nodes.known:
@@ -300,12 +300,12 @@ class State:
         if self.gpu_quotas.known.get(quota.namespace) != quota:
             self.gpu_quotas.set(quota)
             self.ledger.freed_gpus.add(quota.namespace)
-            self.circles.forget()
+            self.repeat_guard.forget()
 
     def _set_node(self, node: Node) -> None:
         if self.nodes.known.get(node.name) == node:
             return
-        self.circles.forget()
+        self.repeat_guard.forget()
         self.stirred = True
         slot = self.nodes.set(node)
         self.ledger.touched.append(slot)
@@ -318,7 +318,7 @@ class State:
     def _drop_node(self, name: str) -> None:
         if name not in self.nodes.known:
             return
-        self.circles.forget()
+        self.repeat_guard.forget()
         self.nodes.remove(name)
         self.ledger.touched.append(self.nodes.slots[name])
         for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
@@ -340,7 +340,7 @@ class State:
             return
         if before is not None and is_lower(quota, before):
             self.lowered[quota.name] = None
-        self.circles.forget()
+        self.repeat_guard.forget()
         self.tree.set(quota)
         self.stirred = True
         if before is not None and before.closed != quota.closed:
@@ -355,7 +355,7 @@ class State:
     def _drop_quota(self, name: str) -> None:
         quota = self.tree.quotas.get(name)
         if quota is not None:
-            self.circles.forget()
+            self.repeat_guard.forget()
             self.tree.remove(name)
             self.ledger.freed_quotas.add(self.tree.slots[ROOT])
             self._rehome(name, quota.namespaces)
@@ -371,7 +371,7 @@ class State:
             uids.update(self.ledger.by_quota.get(name, {}))
         for namespace in namespaces:
             uids.update(self._by_namespace.get(namespace, {}))
-        if quota == self.tree.homes.fallback:
+        if quota == self.tree.membership.fallback:
             uids = dict.fromkeys(self.pods)
         uids.update(dict.fromkeys(self.gangs.asking))
         for uid in uids:
@@ -389,13 +389,13 @@ class State:
 
     def home_of(self, gang: Gang) -> str | None:
         """The quota of a gang."""
-        return self.tree.homes.of(gang.quota, gang.name.partition("/")[0])
+        return self.tree.membership.of(gang.quota, gang.name.partition("/")[0])
 
     def _set_gang(self, gang: Gang) -> None:
         if self.gangs.known.get(gang.name) != gang:
             self.gangs.set(gang)
             self.running.regroup()
-            self.circles.forget()
+            self.repeat_guard.forget()
             self.stirred = True
             for uid in self.gangs.members.get(gang.name, ()):  # whoever waits there may ask them
                 if uid in self.running.slots:
@@ -407,7 +407,7 @@ class State:
             return
         self.ledger.release(self.gangs.remove(name))
         self.running.regroup()
-        self.circles.forget()
+        self.repeat_guard.forget()
         for uid in list(self.gangs.members.get(name, ())):
             if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
                 self._let_wait(self.pods[uid])
@@ -415,5 +415,5 @@ class State:
     def _weigh(self, namespace: str, weight: int) -> None:
         if self.weights.get(namespace, 1) != weight:
             self.weights[namespace] = weight
-            self.circles.forget()
+            self.repeat_guard.forget()
             self.stirred = True

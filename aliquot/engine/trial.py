@@ -11,7 +11,7 @@ from dataclasses import replace
 from aliquot.engine.books.ledger import Booking, Entry
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.gang_claims import stand_in, take
-from aliquot.engine.holds.nominations import Holds
+from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.best_node import Ask
@@ -43,10 +43,10 @@ _IN_A_CIRCLE = "; those who could make way did so before, and to ask them again 
 class Trial:
     """Tries claims against the gates, the nodes, and those who could make way."""
 
-    def __init__(self, state: State, policy: Policy, holds: Holds) -> None:
+    def __init__(self, state: State, policy: Policy, holds: Nominations) -> None:
         self.state = state
         self._policy = policy
-        self._holds = holds
+        self._nominations = holds
         self._gates = (closed_gate, gpu_gate, max_gate, policy.gate)
         self._short_of: tuple[Ask, int]
         """For what no node was found in the last trial, and for how many like it there were."""
@@ -56,8 +56,8 @@ class Trial:
         """Why a waiting claim cannot start now, with the numbers of now; None if it can."""
         ledger = self.state.ledger
         held = [uid for uid in claim.uids() if uid in ledger.holding]
-        only = self._holds.node_class(claim)
-        lesser = self._holds.lesser(claim)
+        only = self._nominations.node_class(claim)
+        lesser = self._nominations.lesser(claim)
         pods, others = claim.pods, claim.others
         with ledger.lifted([*held, *(u for u in lesser if u not in held)]):
             before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
@@ -77,12 +77,12 @@ class Trial:
         if not ledger.holding:
             refusal = self.judge(claim)
             return refusal and self._reclaim(claim, refusal), []
-        only = self._holds.node_class(claim)
+        only = self._nominations.node_class(claim)
         with ledger.lifted(uid for uid in claim.uids() if uid in ledger.holding):
             refusal = self.judge(claim, only=only)
             if refusal is None:
                 return None, []
-            lesser = self._holds.lesser(claim)
+            lesser = self._nominations.lesser(claim)
             with ledger.lifted(lesser):
                 refusal = self.judge(claim, only=only) if lesser else refusal
                 verdict = refusal and self._reclaim(claim, refusal)
@@ -94,8 +94,8 @@ class Trial:
         if refusal.reason is not Reason.NO_NODE_FITS:
             return refusal
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
-            booking = state.terms.booking(pod, claim.quota, node, devices)
-            state.ledger.reserve(pod.uid, booking)
+            booking = state.bookings.booking(pod, claim.quota, node, devices)
+            state.ledger.assume(pod.uid, booking)
         return None
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
@@ -117,7 +117,7 @@ class Trial:
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if not plan.victims and not self.state.leaving:
             return self._as_planned(claim, plan, refusal)
-        if plan.victims or claim.pods[0].uid not in self._holds:
+        if plan.victims or claim.pods[0].uid not in self._nominations:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
         everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
@@ -149,9 +149,12 @@ class Trial:
 
     def _goes_round(self, claim: Claim, plan: Plan) -> bool:
         """Has the same been done before, with nothing changed from outside since?"""
-        circles, victims = self.state.circles, tuple(victim.pod for victim in plan.victims)
-        move = circles.move(self.state.waiting.mark, claim.pods, victims)
-        return circles.was_made(move, self._policy.is_owed(self.state, claim))
+        repeat_guard, victims = (
+            self.state.repeat_guard,
+            tuple(victim.pod for victim in plan.victims),
+        )
+        move = repeat_guard.move(self.state.waiting.mark, claim.pods, victims)
+        return repeat_guard.was_made(move, self._policy.is_owed(self.state, claim))
 
     def _search(self, claim: Claim) -> Plan | None:
         """Who must go so that the claim can start; class by class where charges depend on it."""
@@ -279,7 +282,7 @@ class Trial:
                 del before[pod.uid]
                 state.ledger.restore(before)
                 return booking
-            state.ledger.reserve(pod.uid, booking)
+            state.ledger.assume(pod.uid, booking)
         return None
 
     def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
@@ -292,7 +295,7 @@ class Trial:
         booking = self._booking(claim, pod, ask, claim.quota, node)
         if isinstance(booking, Refusal):
             return booking
-        state.ledger.reserve(pod.uid, booking)
+        state.ledger.assume(pod.uid, booking)
         return None
 
     def _booking(
@@ -300,13 +303,13 @@ class Trial:
     ) -> Booking | Refusal:
         """What a pod takes on the best node; if that is too much of GPUs, on another one."""
         state = self.state
-        booking = state.terms.booking(pod, quota, node)
+        booking = state.bookings.booking(pod, quota, node)
         beyond = gpu_refusal(state, claim, pod, booking.gpu)
         if beyond is None:
             return booking
         tried = {state.devices.kinds(booking.gpu)}
         for other in state.placement.others(ask, node):
-            booking = state.terms.booking(pod, quota, other)
+            booking = state.bookings.booking(pod, quota, other)
             kinds = state.devices.kinds(booking.gpu)
             if kinds not in tried:
                 tried.add(kinds)

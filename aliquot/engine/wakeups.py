@@ -17,7 +17,7 @@ Each costs a search for victims; those who were longest without one come first.
 """
 
 
-class Wakes:
+class Wakeups:
     """Wakes lanes of waiting claims."""
 
     def __init__(self, state: State) -> None:

@@ -28,7 +28,7 @@ class Gangs:
     def note(self, record: PodRecord, phase: Phase) -> None:
         """A pod is in this phase now; its gang is told anew if that is news to it."""
         pod = record.pod
-        group = group_key(record.ties, pod.namespace)
+        group = group_key(record.group_ref, pod.namespace)
         for each in sorted(self._endings.note(pod.path, group, pod.task, phase)):
             old = self.told.get(_name(each))
             if old is not None:

@@ -7,31 +7,33 @@ namespace. Who is in no queue by any of these, the policy puts into the default 
 from collections.abc import Mapping
 
 from aliquot.dialects.core.manifest import Key, Manifest, key
-from aliquot.dialects.core.pod_templates import Face
+from aliquot.dialects.core.pod_templates import PodTemplateView
 from aliquot.dialects.volcano import gangs, made_groups
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.dialects.volcano.keys import Ties
+from aliquot.dialects.volcano.keys import GroupRef
 
 Objects = Mapping[Key, Manifest]
 
 
-def ties(face: Face, manifest: Manifest) -> Ties:
+def group_ref(face: PodTemplateView, manifest: Manifest) -> GroupRef:
     """What a pod, or what makes it, says: who has a group made for it speaks for all its pods."""
-    return made_groups.ties(manifest) or volcano.ties(face.metadata, manifest, face.metadata_field)
+    return made_groups.group_ref(manifest) or volcano.group_ref(
+        face.metadata, manifest, face.metadata_field
+    )
 
 
-def group_key(said: Ties, namespace: str) -> Key | None:
+def group_key(said: GroupRef, namespace: str) -> Key | None:
     """The key of the PodGroup that is named, if one is."""
     return None if said.gang is None else key(gangs.KIND, namespace, said.gang)
 
 
-def group_of(said: Ties, namespace: str, objects: Objects) -> Manifest | None:
+def group_of(said: GroupRef, namespace: str, objects: Objects) -> Manifest | None:
     """The PodGroup that is named, if it is there."""
     named = group_key(said, namespace)
     return objects.get(named) if named is not None else None
 
 
-def queue_of(said: Ties, namespace: str, objects: Objects) -> str | None:
+def queue_of(said: GroupRef, namespace: str, objects: Objects) -> str | None:
     """The queue of a pod that says this; None if nobody names any."""
     group = group_of(said, namespace, objects)
     named = gangs.queue_of(group)[0] if group is not None else None

@@ -12,7 +12,7 @@ from aliquot.dialects.core import budgets, nodes
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
-from aliquot.dialects.quota_index import Forest, Special, plant
+from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano import queues
 from aliquot.dialects.volcano.namespace_weights import weights
 from aliquot.engine.model.events import (
@@ -54,7 +54,7 @@ class Mirror:
     ) -> None:
         """`written_here`: statuses are our own word coming back."""
         self.store = Store()
-        self.forest = Forest()
+        self.quota_index = QuotaIndex()
         """The quotas as they were last told, with what they mean to each other."""
         self.records: dict[str, PodRecord] = {}
         """Every pod that is known, by uid."""
@@ -81,24 +81,27 @@ class Mirror:
             self._weights.restate(self.store.objects.values())
         if kinds & BEAR_ON_GPU_QUOTAS:
             self.gpu_quotas.restate(self.store.objects.values())
-        groups = self.gangs.restate(touched, bool(self.forest.queues), age)
+        groups = self.gangs.restate(touched, bool(self.quota_index.queues), age)
         self.restate_pods(self._dependents.of(touched | groups))
         self._restate_nodes(changed)
         self.devices.restate(touched, self.records.values(), self.gpu_quotas.defaults)
 
     def _restate_quotas(self) -> None:
         """Tell what has become of the quotas, parents first, and of the pods that name them."""
-        before, self.forest = self.forest, plant(self.store.objects.values(), self._special)
-        for name, quota in self.forest.quotas.items():
+        before, self.quota_index = (
+            self.quota_index,
+            build(self.store.objects.values(), self._special),
+        )
+        for name, quota in self.quota_index.quotas.items():
             if before.quotas.get(name) != quota:
                 self._tell(QuotaSet(quota))
         for name in reversed(before.quotas):
-            if name not in self.forest.quotas:
+            if name not in self.quota_index.quotas:
                 self._tell(QuotaGone(name))
         for name, uids in self._dependents.asking.items():
-            if before.names.get(name) != self.forest.names.get(name):
+            if before.names.get(name) != self.quota_index.names.get(name):
                 self.restate_pods(uids)
-        if bool(before.queues) != bool(self.forest.queues):
+        if bool(before.queues) != bool(self.quota_index.queues):
             self.restate_pods(self.records)
 
     def _restate_nodes(self, changed: Iterable[Key]) -> None:
@@ -119,9 +122,9 @@ class Mirror:
     def where_it_belongs(self, record: PodRecord) -> Pod:
         """A pod in its quota and in its gang, as things are; with at least the gang's priority."""
         pod, objects = record.pod, self.store.objects
-        queue = queue_of(record.ties, pod.namespace, objects)
-        quota = self.forest.asked_for(record.asks_for, pod.namespace, record.priority, queue)
-        gang = self.gangs.told.get(f"{pod.namespace}/{record.ties.gang}")
+        queue = queue_of(record.group_ref, pod.namespace, objects)
+        quota = self.quota_index.asked_for(record.asks_for, pod.namespace, record.priority, queue)
+        gang = self.gangs.told.get(f"{pod.namespace}/{record.group_ref.gang}")
         if gang is None:
             if (pod.quota, pod.gang, pod.priority) == (quota, None, record.priority):
                 return pod  # as most are: a copy of each would be a tenth of reading it
@@ -158,7 +161,7 @@ class Mirror:
 
     def replay(self, tell: Callable[[Event], None]) -> None:
         """Tell somebody new all that the objects say, as if they had come just now."""
-        for quota in self.forest.quotas.values():
+        for quota in self.quota_index.quotas.values():
             tell(QuotaSet(quota))
         for namespace, weight in self._weights.told.items():
             tell(WeightSet(namespace, weight))

@@ -6,7 +6,7 @@ from typing import Literal
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
-from aliquot.dialects.volcano.keys import NO_TIES, Ties
+from aliquot.dialects.volcano.keys import NO_TIES, GroupRef
 from aliquot.engine.model.objects import Pod
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
@@ -22,7 +22,7 @@ class PodRecord:
     owner: Key | None = None
     asks_for: str | None = None
     """What it calls its quota, if it names one."""
-    ties: Ties = NO_TIES
+    group_ref: GroupRef = NO_TIES
     """What it says about its gang and its queue."""
     priority: int = 0
     """Its own, whatever that of its gang."""

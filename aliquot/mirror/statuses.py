@@ -84,7 +84,7 @@ class Statuses:
 
     def _gangs_by_queue(self) -> dict[str | None, list[GangSummary]]:
         inside: dict[str | None, list[GangSummary]] = {}
-        homes, told = self._mirror.forest.homes, self._mirror.gangs.told
+        homes, told = self._mirror.quota_index.homes, self._mirror.gangs.told
         for name, each in self.gangs.items():
             home = homes.of(told[name].quota, name.partition("/")[0])
             inside.setdefault(home, []).append(each)

@@ -23,8 +23,8 @@ from aliquot.dialects.core.objects import (
     WorkloadSpec,
     WorkloadWire,
 )
-from aliquot.dialects.core.pod_templates import faces
-from aliquot.dialects.core.pods import Manners
+from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.koordinator import keys as koordinator
@@ -87,7 +87,7 @@ class Store:
             case PodWire(spec=spec, status=status, metadata=metadata):
                 self._check_pod(spec, status, manifest, "spec")
                 _check_labels(metadata, manifest, "metadata")
-                volcano.ties(metadata, manifest)
+                volcano.group_ref(metadata, manifest)
                 _check_gpus(metadata, manifest, "metadata")
             case WorkloadWire(spec=spec):
                 self._check_workload(spec or WorkloadSpec(), manifest)
@@ -145,16 +145,16 @@ class Store:
         self._check_class(jobs.spec(manifest).priority_class_name, manifest)
         self._check_templates(manifest)
         made_groups.pod_group(manifest)
-        for face in faces(manifest):
-            _check_ties(volcano.ties(face.metadata, manifest, face.metadata_field), manifest)
+        for face in template_views(manifest):
+            _check_ties(volcano.group_ref(face.metadata, manifest, face.metadata_field), manifest)
 
     def _check_templates(self, manifest: Manifest) -> None:
         """What pods will look like, and whether they can be named after their owner."""
-        for face in faces(manifest):
+        for face in template_views(manifest):
             self._check_pod(face.spec, None, manifest, face.spec_field)
             _check_labels(face.metadata, manifest, face.metadata_field)
             _check_timestamp(face.metadata, manifest, face.metadata_field)
-            volcano.ties(face.metadata, manifest, face.metadata_field)
+            volcano.group_ref(face.metadata, manifest, face.metadata_field)
             _check_gpus(face.metadata, manifest, face.metadata_field)
         if len(manifest.name) > _LONGEST_OWNER:
             problem = f"is too long for the names of its pods: {_LONGEST_OWNER} characters at most"
@@ -222,7 +222,7 @@ def _check_priority(value: int | None, manifest: Manifest, field: str) -> None:
         raise manifest.error(field, problem)
 
 
-def _check_ties(said: volcano.Ties, manifest: Manifest) -> None:
+def _check_ties(said: volcano.GroupRef, manifest: Manifest) -> None:
     """The pods of a Volcano Job are in its gang and in its queue, and in no other."""
     if said.gang is not None:
         raise manifest.error(said.gang_field, "the pods of this Job are in a gang of their own")
@@ -262,12 +262,12 @@ class Change:
     """Keys, each with the place that asks for it."""
 
 
-def manners(manifest: Manifest, store: Store) -> dict[str, Manners]:
+def priority_infos(manifest: Manifest, store: Store) -> dict[str, PriorityInfo]:
     """Those of the pods of each task; a Job's class is that of all its tasks.
 
     An owner without tasks has a single one without a name.
     """
-    found = faces(manifest)
+    found = template_views(manifest)
     if not isinstance(manifest.content, GangJobWire):
         (face,) = found
         return {"": store.priority(face.spec, manifest, face.spec_field)}

@@ -21,8 +21,10 @@ _GONE = ("Evicted", "Deleted")
 def objects(simulation: Simulation) -> Iterator[Body]:
     """All objects: first those given, then quotas that nobody wrote, then the pods."""
     engine, mirror = simulation.engine, simulation.world.mirror
-    given, forest = mirror.store.objects, mirror.forest
-    built_in = (each for each, _ in (*forest.pairs, *forest.queues) if each.key not in given)
+    given, quota_index = mirror.store.objects, mirror.quota_index
+    built_in = (
+        each for each, _ in (*quota_index.pairs, *quota_index.queues) if each.key not in given
+    )
     statuses = Statuses(engine, mirror, simulation.conditions)
     for manifest in (*given.values(), *built_in):
         if manifest.kind != "Pod":

@@ -11,7 +11,7 @@ from aliquot.dialects.core.manifest import Key, Manifest, key, owner_of
 from aliquot.dialects.core.pod_templates import MAKERS
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
-from aliquot.mirror.store import Change, Store, manners
+from aliquot.mirror.store import Change, Store, priority_infos
 
 
 class Groups:
@@ -60,7 +60,7 @@ class Groups:
         if given in self._store.objects and given not in self._made:
             self._names[owner.key] = name
             return given
-        priorities = {task: each[0] for task, each in manners(owner, self._store).items()}
+        priorities = {task: each[0] for task, each in priority_infos(owner, self._store).items()}
         made = pod_group(owner, priorities)
         self._names[owner.key] = made.name
         self._store.put(made)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Manifest, owner_reference
 from aliquot.dialects.core.objects import GangJobWire, WorkloadSpec, WorkloadWire
-from aliquot.dialects.core.pods import Manners
+from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.job_pods import in_group, in_job, templates
 
@@ -21,7 +21,7 @@ class Workload:
     """An owner of pods, and where it stands. One without tasks has a single one without a name."""
 
     manifest: Manifest
-    manners: dict[str, Manners]
+    priority_infos: dict[str, PriorityInfo]
     """How its pods behave, by task."""
     applied: int
     group: str = ""
@@ -54,7 +54,7 @@ class Workload:
 
     def task_of(self, said: str) -> str:
         """The task of a pod that says this; the first where there is none of that name."""
-        return said if said in self.manners else next(iter(self.manners))
+        return said if said in self.priority_infos else next(iter(self.priority_infos))
 
     def all_pods(self) -> list[str]:
         """The uids of its pods that are still there."""

@@ -25,7 +25,7 @@ from aliquot.engine.model.importance import importance
 from aliquot.engine.model.objects import Pod
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
-from aliquot.mirror.store import Change, manners
+from aliquot.mirror.store import Change, priority_infos
 from aliquot.simulation.pod_groups import Groups
 from aliquot.simulation.workloads import Workload
 
@@ -136,7 +136,7 @@ class World:
                 self.mirror.gangs.note(record, "Deleted")
 
     def _apply_pod(self, manifest: Manifest, now: int) -> None:
-        said = volcano.ties(manifest.metadata, manifest)
+        said = volcano.group_ref(manifest.metadata, manifest)
         path, status = f"{manifest.namespace}/{manifest.name}", pods.status(manifest)
         old = self.mirror.records.get(self._uids.get(path, ""))
         by_default = self.mirror.gpu_quotas.defaults(manifest.namespace)
@@ -146,7 +146,7 @@ class World:
         record = PodRecord(pod, manifest.body, defaults=by_default)
         record.owner = owner_of(manifest)
         record.asks_for = koordinator.quota_named(manifest)
-        record.ties, record.priority = said, record.pod.priority
+        record.group_ref, record.priority = said, record.pod.priority
         self._join(record)
         record.pod = self.mirror.where_it_belongs(record)
         record.duration = simulation_annotations.lasts(manifest)
@@ -178,14 +178,14 @@ class World:
             own = self.mirror.store.priority(pods.spec(manifest), manifest, "spec")
             age = self._ages.of(manifest, now)
             return pods.pod(manifest, uid, own, age, self.mirror.cards, by_default)
-        theirs = workload.manners[workload.task_of(task)]
+        theirs = workload.priority_infos[workload.task_of(task)]
         since = workload.manifest.metadata if workload.applied == now else None
         age = self._ages.of(manifest, now, since)
         return pods.pod(manifest, uid, theirs, age, self.mirror.cards, by_default)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
-        workload = Workload(manifest, manners(manifest, self.mirror.store), now, group)
+        workload = Workload(manifest, priority_infos(manifest, self.mirror.store), now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
@@ -212,8 +212,8 @@ class World:
     def _join(self, record: PodRecord) -> None:
         """The pods of an owner that has a group are in it, unless they name another."""
         group = self._groups.of(record.owner) if record.owner is not None else ""
-        if group and record.ties.gang is None:
-            record.ties = replace(record.ties, gang=group)
+        if group and record.group_ref.gang is None:
+            record.group_ref = replace(record.group_ref, gang=group)
 
     def _drop_workload(self, key: Key, now: int) -> None:
         """An owner goes with its pods, those that have ended as well."""

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 
 from aliquot.dialects.core.findings import Finding, refused
 from aliquot.dialects.core.manifest import Key, Manifest
-from aliquot.dialects.core.pod_templates import Face
+from aliquot.dialects.core.pod_templates import PodTemplateView
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.kep9 import rules as quota_rules
 from aliquot.dialects.koordinator import rules as tree_rules
 from aliquot.dialects.nos.cards import Cards
-from aliquot.dialects.quota_index import Forest, Special, plant
+from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.tensor_fusion.gpu_rules import BEAR_ON_GPUS, check_gpus
 from aliquot.dialects.volcano import queue_rules, queues
 from aliquot.errors import InputError
-from aliquot.mirror.group_membership import queue_of, ties
+from aliquot.mirror.group_membership import group_ref, queue_of
 from aliquot.mirror.store import Change, Store
 from aliquot.validation import object_rules as rules
 
@@ -44,9 +44,9 @@ class State:
     """What of the last change could not be done, or read."""
     sound: dict[Key, Manifest] = field(default_factory=dict)
     """The objects that make sense."""
-    forest: Forest = field(default_factory=Forest)
+    quota_index: QuotaIndex = field(default_factory=QuotaIndex)
     """The quotas among them."""
-    before: Forest = field(default_factory=Forest)
+    before: QuotaIndex = field(default_factory=QuotaIndex)
     """The quotas before the last change."""
     replaced: dict[Key, Manifest] = field(default_factory=dict)
     """What the last change replaced or deleted, as it stood before."""
@@ -82,9 +82,9 @@ class State:
             self.gone.pop(each.key, None)
         for each in change.apply:
             self._judge(each)
-        self.before = self.forest
+        self.before = self.quota_index
         if self.quotas_changed:
-            self.forest = plant(self.sound.values(), self.special)
+            self.quota_index = build(self.sound.values(), self.special)
 
     @property
     def quotas_changed(self) -> bool:
@@ -92,11 +92,11 @@ class State:
         touched = (*(each.key for each in self.change.apply), *self.gone)
         return any(kind in _QUOTAS for kind, _, _ in touched)
 
-    def named_by(self, manifest: Manifest, face: Face) -> str | None:
+    def named_by(self, manifest: Manifest, face: PodTemplateView) -> str | None:
         """The quota that a pod asks for, if it does."""
         priority, _ = self._store.priority(face.spec, manifest, face.spec_field)
-        queue = queue_of(ties(face, manifest), manifest.namespace, self.sound)
-        return self.forest.named_by(manifest, priority, queue)
+        queue = queue_of(group_ref(face, manifest), manifest.namespace, self.sound)
+        return self.quota_index.named_by(manifest, priority, queue)
 
     def _delete(self, key: Key, place: str) -> None:
         try:
@@ -159,13 +159,15 @@ def _after(number: int, last: Mapping[str, int]) -> frozenset[str]:
 
 
 def standing(
-    objects: Mapping[Key, Manifest], forest: Forest, cards: Cards, special: Special
+    objects: Mapping[Key, Manifest], quota_index: QuotaIndex, cards: Cards, special: Special
 ) -> State:
     """The state of objects that make sense, with the quotas among them, before any change."""
     store = Store()
     for each in objects.values():
         store.put(each)
-    return State(cards=cards, special=special, sound=dict(objects), forest=forest, _store=store)
+    return State(
+        cards=cards, special=special, sound=dict(objects), quota_index=quota_index, _store=store
+    )
 
 
 def found(state: State, capacity: Mapping[str, int] | None = None) -> Iterator[Finding]:
@@ -180,12 +182,12 @@ def found(state: State, capacity: Mapping[str, int] | None = None) -> Iterator[F
         known = state.sound.values()
         if capacity is None and state.knows_all_nodes:
             capacity = quota_rules.capacity_of(known, state.cards)
-        yield from quota_rules.check_quotas(state.forest, known, capacity)
+        yield from quota_rules.check_quotas(state.quota_index, known, capacity)
     if state.changed_kinds & BEAR_ON_GPUS:
         yield from check_gpus(state.sound.values(), state.cards, state.knows_all_nodes)
     if state.quotas_changed:
-        yield from tree_rules.check_tree(state.forest, state.coming)
+        yield from tree_rules.check_tree(state.quota_index, state.coming)
         changed = (state.applied, state.replaced, state.gone)
-        yield from tree_rules.check_change(state.before, state.forest, *changed)
-        yield from queue_rules.check_queues(state.forest, state.coming_queues)
-        yield from queue_rules.check_queue_change(state.forest, state.replaced, state.gone)
+        yield from tree_rules.check_change(state.before, state.quota_index, *changed)
+        yield from queue_rules.check_queues(state.quota_index, state.coming_queues)
+        yield from queue_rules.check_queue_change(state.quota_index, state.replaced, state.gone)

@@ -25,7 +25,7 @@ from aliquot.dialects.core.objects import (
     QuotaWire,
     ResourceQuotaWire,
 )
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.kep9.rules import check_quota
 from aliquot.dialects.koordinator.rules import check_member
 from aliquot.dialects.nos.cards import MEMORY_LABEL, Cards
@@ -45,7 +45,7 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
     yield from text_in_quotes(manifest)
     yield from gang_rules.check_member(manifest)
     yield from check_asker(manifest)
-    for face in faces(manifest):
+    for face in template_views(manifest):
         yield from only_what_is_considered(manifest, face.spec, face.spec_field)
     match manifest.content:
         case QuotaWire() | CompositeQuotaWire():
@@ -68,7 +68,7 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
 def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
     """An API server refuses labels and annotations that are not text."""
     places = {"metadata": manifest.metadata}
-    places.update((each.metadata_field, each.metadata) for each in faces(manifest))
+    places.update((each.metadata_field, each.metadata) for each in template_views(manifest))
     for field, metadata in places.items():
         for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
             for key in unquoted(values):

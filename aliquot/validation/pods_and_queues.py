@@ -10,12 +10,12 @@ from collections.abc import Container, Iterator
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.manifest import Key, Manifest, key
 from aliquot.dialects.core.objects import GangJobWire, PlainWire, PodGroupWire
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.dialects.volcano.keys import Ties
+from aliquot.dialects.volcano.keys import GroupRef
 from aliquot.dialects.volcano.queue_rules import children_named
-from aliquot.mirror.group_membership import group_key, group_of, queue_of, ties
+from aliquot.mirror.group_membership import group_key, group_of, group_ref, queue_of
 from aliquot.validation.history import State
 from aliquot.validation.pods_in_the_way import few, staying
 
@@ -28,11 +28,11 @@ def queue_objections(state: State, ever: Container[Key]) -> Iterator[Finding]:
 
     `ever` are the keys of all objects that ever come.
     """
-    if state.forest.queues or state.coming_queues:
+    if state.quota_index.queues or state.coming_queues:
         for manifest in state.applied:
             for queue, field in _named(manifest):
                 yield from queues_that_are_there(manifest, queue, field, ever)
-    if not state.forest.queues and not state.before.queues:
+    if not state.quota_index.queues and not state.before.queues:
         return
     yield from only_leaves_take_pods(state)
     if state.quotas_changed:
@@ -63,13 +63,15 @@ def queues_in_time(
     manifest: Manifest, queue: str, field: str, state: State, ever: Container[Key]
 ) -> Iterator[Finding]:
     """A queue may come later; where nobody has queues, naming one is but an oddity."""
-    if not state.forest.queues and not state.coming_queues:
+    if not state.quota_index.queues and not state.coming_queues:
         yield from queues_that_are_there(manifest, queue, field, ever, "warning")
     elif queue in state.coming_queues and key(queues.KIND, "", queue) not in state.sound:
         yield manifest.finding("warning", field, f"queue {queue} comes later; until then pods wait")
 
 
-def gangs_that_are_there(manifest: Manifest, said: Ties, ever: Container[Key]) -> Iterator[Finding]:
+def gangs_that_are_there(
+    manifest: Manifest, said: GroupRef, ever: Container[Key]
+) -> Iterator[Finding]:
     """A pod of a gang that never comes starts by itself."""
     named = group_key(said, manifest.namespace)
     if named is not None and named not in ever:
@@ -77,7 +79,7 @@ def gangs_that_are_there(manifest: Manifest, said: Ties, ever: Container[Key]) -
         yield manifest.finding("warning", said.gang_field, problem)
 
 
-def one_queue_a_gang(manifest: Manifest, said: Ties, state: State) -> Iterator[Finding]:
+def one_queue_a_gang(manifest: Manifest, said: GroupRef, state: State) -> Iterator[Finding]:
     """A gang is in one queue as a whole."""
     group = group_of(said, manifest.namespace, state.sound)
     theirs = gangs.queue_of(group)[0] if group is not None else None
@@ -88,12 +90,12 @@ def one_queue_a_gang(manifest: Manifest, said: Ties, state: State) -> Iterator[F
 
 def only_leaves_take_pods(state: State) -> Iterator[Finding]:
     """A queue that holds queues holds no pods."""
-    parents = {each.name for _, each in state.forest.queues if each.is_parent}
+    parents = {each.name for _, each in state.quota_index.queues if each.is_parent}
     for manifest in staying(state) if parents and state.quotas_changed else state.applied:
         for said in _ties(manifest) if parents else ():
             queue = queue_of(said, manifest.namespace, state.sound)
             if queue in parents:
-                below = ", ".join(list(children_named(state.forest, queue or ""))[:3])
+                below = ", ".join(list(children_named(state.quota_index, queue or ""))[:3])
                 problem = f"queue {queue} is a parent and holds no pods; name one of its children"
                 where = said.queue_field or said.gang_field or "metadata.namespace"
                 yield manifest.finding("error", where, f"{problem} ({below})")
@@ -115,9 +117,9 @@ def no_queue_deleted(state: State) -> Iterator[Finding]:
             yield Finding("error", place, old.title, "", problem)
 
 
-def _ties(manifest: Manifest) -> list[Ties]:
+def _ties(manifest: Manifest) -> list[GroupRef]:
     """What the pods that come of an object say; a Job of Volcano speaks for all of its pods."""
-    found = [ties(face, manifest) for face in faces(manifest)]
+    found = [group_ref(face, manifest) for face in template_views(manifest)]
     return found[:1] if isinstance(manifest.content, GangJobWire) else found
 
 

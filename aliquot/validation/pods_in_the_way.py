@@ -17,7 +17,7 @@ from aliquot.dialects.core.pod_templates import MAKERS
 from aliquot.dialects.kep9.quotas import KINDS
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import PREEMPTIBLE, SPECIAL
-from aliquot.dialects.quota_index import Forest
+from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import jobs
 from aliquot.validation.history import State
 
@@ -28,7 +28,7 @@ def objections(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
         if isinstance(each.content, PodWire | MAKERS):
             yield from preemptible_as_before(each, state)
             if not parents_hold_pods:
-                yield from no_pods_in_parents(each, state.forest)
+                yield from no_pods_in_parents(each, state.quota_index)
     if state.quotas_changed:
         if not parents_hold_pods:
             yield from no_parent_made_of_a_home(state)
@@ -55,12 +55,12 @@ def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]
         yield manifest.finding("error", f"metadata.labels[{PREEMPTIBLE}]", problem)
 
 
-def no_pods_in_parents(manifest: Manifest, forest: Forest) -> Iterator[Finding]:
+def no_pods_in_parents(manifest: Manifest, quota_index: QuotaIndex) -> Iterator[Finding]:
     """A parent holds quotas, not pods."""
     named = koordinator.quota_named(manifest)
-    quota = forest.quotas.get(forest.names.get(named or "", ""))
+    quota = quota_index.quotas.get(quota_index.names.get(named or "", ""))
     if quota is not None and quota.is_parent:
-        below = [each.name for each in forest.quotas.values() if each.parent == quota.name]
+        below = [each.name for each in quota_index.quotas.values() if each.parent == quota.name]
         hint = f"name one of its children ({', '.join(below[:3])})" if below else "name another"
         problem = f"quota {quota.name} is a parent and holds no pods; {hint}"
         yield manifest.finding("error", koordinator.quota_field(manifest), problem)
@@ -68,7 +68,7 @@ def no_pods_in_parents(manifest: Manifest, forest: Forest) -> Iterator[Finding]:
 
 def no_parent_made_of_a_home(state: State) -> Iterator[Finding]:
     """A quota becomes a parent when the last pod has left it."""
-    for manifest, quota in state.forest.pairs:
+    for manifest, quota in state.quota_index.pairs:
         before = state.before.quotas.get(quota.name)
         if before is None or before.is_parent or not quota.is_parent:
             continue
@@ -84,7 +84,7 @@ def no_home_deleted(state: State) -> Iterator[Finding]:
     for key, place in state.gone.items():
         kind, _, name = key
         old = state.replaced.get(key)
-        if kind not in KINDS or old is None or name in state.forest.names:
+        if kind not in KINDS or old is None or name in state.quota_index.names:
             continue
         asking = [each for each in staying(state) if koordinator.quota_named(each) == name]
         if asking:
@@ -108,10 +108,10 @@ def staying(state: State) -> Iterator[Manifest]:
             yield each
 
 
-def _home(manifest: Manifest, forest: Forest) -> str | None:
+def _home(manifest: Manifest, quota_index: QuotaIndex) -> str | None:
     named = koordinator.quota_named(manifest)
-    known = forest.meaning(named) if named is not None else None
-    return forest.homes.of(known, manifest.namespace)
+    known = quota_index.meaning(named) if named is not None else None
+    return quota_index.homes.of(known, manifest.namespace)
 
 
 def few(inside: list[Manifest]) -> str:

@@ -13,9 +13,9 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.core.nodes import node
 from aliquot.dialects.core.objects import PodWire
-from aliquot.dialects.core.pod_templates import Face, faces
+from aliquot.dialects.core.pod_templates import PodTemplateView, template_views
 from aliquot.dialects.kep9.quotas import KINDS
-from aliquot.dialects.quota_index import Forest
+from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import gangs, queues
 from aliquot.engine.model.objects import Node, Shape
 from aliquot.validation import object_rules as rules
@@ -29,7 +29,7 @@ class Prospect:
     """A pod, or the pods of a workload, that could start in no state so far."""
 
     manifest: Manifest
-    face: Face
+    face: PodTemplateView
     shape: Shape
     came: int
     why_not: str | None = None
@@ -41,7 +41,7 @@ class Prospects:
 
     open: dict[tuple[Key, str], Prospect] = field(default_factory=dict)
     _nodes: list[Node] = field(default_factory=list)
-    _forest: Forest = field(default_factory=Forest)
+    _forest: QuotaIndex = field(default_factory=QuotaIndex)
     _answers: dict[tuple[str | None, Shape], str | None] = field(default_factory=dict)
 
     def look_at(self, state: State) -> None:
@@ -67,7 +67,7 @@ class Prospects:
         known = state.sound.values()
         nodes = (each for each in known if each.kind == "Node" and state.knows_all_nodes)
         self._nodes = [node(each, state.cards) for each in nodes]
-        self._forest = state.forest
+        self._forest = state.quota_index
         self._answers = {}
 
     def _why_not(self, home: str | None, shape: Shape) -> str | None:
@@ -97,7 +97,7 @@ def _prospects(manifest: Manifest, state: State) -> Iterator[Prospect]:
     """What waits to start; nothing for what runs already, has ended, or makes no pods."""
     content = manifest.content
     status = content.status if isinstance(content, PodWire) else None
-    for face in faces(manifest):
+    for face in template_views(manifest):
         if face.spec is None or face.spec.node_name or pods.finished(status):
             continue
         shape = pods.shape(face.spec, status, manifest, state.cards, face.spec_field)

@@ -7,7 +7,7 @@ import pytest
 from aliquot.dialects.volcano.gang_rules import check_gang, check_job, check_member
 from aliquot.dialects.volcano.gangs import gang
 from aliquot.dialects.volcano.jobs import Task, fewest, tasks
-from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES, is_preemptable, ties
+from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES, group_ref, is_preemptable
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.engine.model.objects import Gang
 from aliquot.errors import InputError
@@ -208,27 +208,27 @@ def test_annotations_that_make_no_sense(key: str, value: Any, words: str) -> Non
 )
 def test_a_pod_names_its_gang(body: Body) -> None:
     each = read(body)
-    assert ties(each.metadata, each).gang == "g"
+    assert group_ref(each.metadata, each).gang == "g"
 
 
 def test_a_pod_names_its_queue_and_task() -> None:
     each = read(annotated(pod("a/p"), queue="q", **{"volcano.sh/task-spec": "worker"}))
-    said = ties(each.metadata, each)
+    said = group_ref(each.metadata, each)
     assert (said.queue, said.task, said.gang) == ("q", "worker", None)
     assert said.queue_field == "metadata.annotations[scheduling.volcano.sh/queue-name]"
     each = read(with_labels(pod("a/p"), **{"volcano.sh/queue-name": "q"}))
-    assert ties(each.metadata, each).queue == "q"
+    assert group_ref(each.metadata, each).queue == "q"
 
 
 def test_two_words_that_differ() -> None:
     each = read(with_labels(annotated(pod("a/p"), queue="q"), **{"volcano.sh/queue-name": "r"}))
     with pytest.raises(InputError) as caught:
-        ties(each.metadata, each)
+        group_ref(each.metadata, each)
     assert caught.value.field == "metadata.labels[volcano.sh/queue-name]"
     assert "is 'r', but metadata.annotations[" in caught.value.problem
     each = read(annotated(pod("a/p"), group={"a": 1}))
     with pytest.raises(InputError):
-        ties(each.metadata, each)
+        group_ref(each.metadata, each)
 
 
 @pytest.mark.parametrize(

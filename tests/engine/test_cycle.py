@@ -7,7 +7,7 @@ import pytest
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Hold
+from aliquot.engine.model.decisions import Bind, Wait
 from aliquot.engine.model.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape, Taint
 from aliquot.engine.model.reasons import Refusal
@@ -79,7 +79,7 @@ def test_or_not_at_all_and_leaves_no_trace() -> None:
 def test_the_gates_see_all_pods_of_a_claim() -> None:
     engine = build(node("n1", 9), quota("a", 4, 4))
     gang(engine, pod("g-0", 2), pod("g-1", 3))
-    holds = [d for d in engine.cycle() if isinstance(d, Hold)]
+    holds = [d for d in engine.cycle() if isinstance(d, Wait)]
     assert [hold.pod.name for hold in holds] == ["g-0", "g-1"]
     assert holds[0].refusal.message == f"quota a/q: max 4 {GPU}, used 0, 2 pods ask 5"
 
@@ -141,7 +141,7 @@ def test_a_whole_lane_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         engine.apply(PodSet(pod(f"p-{number}", 1)))
     decisions = engine.cycle()
     assert len(tries.take()) == 2
-    assert sum(isinstance(decision, Hold) for decision in decisions) == 99
+    assert sum(isinstance(decision, Wait) for decision in decisions) == 99
     assert engine.cycle() == []
 
 

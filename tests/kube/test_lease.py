@@ -11,7 +11,7 @@ import pytest
 from aliquot.errors import ApiError, UnreachableError
 from aliquot.kube.leader.leader_election import Election
 from aliquot.kube.leader.leader_rules import Timing
-from aliquot.kube.observe.background_loop import Side
+from aliquot.kube.observe.background_loop import BackgroundLoop
 from tests.cluster.kube.stories import story, until
 from tests.kube.leases import Leases
 
@@ -160,7 +160,7 @@ async def test_holds_turns_false_by_itself_when_its_thread_hangs() -> None:
         await until(one.election.holds)
         time.sleep(TIMING.deadline + 1)
 
-    async with Side(one.election.run, hang):
+    async with BackgroundLoop(one.election.run, hang):
         await until(one.election.holds)
         assert await until(lambda: not one.election.holds()) <= TIMING.deadline + 0.1
         assert one.told == ["won"]  # its loop hangs, so it could not say so
@@ -170,7 +170,7 @@ async def test_holds_turns_false_by_itself_when_its_thread_hangs() -> None:
 async def test_a_busy_main_loop_does_not_lose_the_lease() -> None:
     leases = Leases()
     one = Story(leases)
-    async with Side(one.election.run):
+    async with BackgroundLoop(one.election.run):
         await until(one.election.holds)
         end = time.monotonic() + 2 * TIMING.duration
         while time.monotonic() < end:  # deciding

@@ -25,7 +25,7 @@ from aliquot.errors import InputError
 from aliquot.kube.api.resource import CUSTOM, NODES, PRIORITY_CLASSES
 from aliquot.kube.control.objects import Objects
 from aliquot.kube.control.pods import Pods
-from aliquot.kube.control.sharing_mode import Pleas, one_policy, terms
+from aliquot.kube.control.sharing_mode import PodHints, one_policy, sharing_mode
 from aliquot.mirror.mirror import Mirror
 
 GPUS = CUSTOM["gpus.tensor-fusion.ai"]
@@ -161,7 +161,7 @@ def test_one_that_had_ended_before_is_remembered_by_its_gang_only() -> None:
 
 
 def test_pods_have_a_say_in_the_terms_whether_or_not_they_make_sense() -> None:
-    """Whether one makes sense can depend on the terms: so it must not change them by that."""
+    """Whether one makes sense can depend on the sharing mode: so it must not change it by that."""
     watched = Watched(Cards(shared=True))
     asks = {"tensor-fusion.ai/vram-request": "lots"}
     assert watched.pod("p", annotations=asks) == []
@@ -303,22 +303,27 @@ def manifests(*found: tuple[Any, Body]) -> list[Any]:
 
 def test_the_terms_follow_objects_and_pods() -> None:
     bare = Configuration()
-    assert terms(bare, None, manifests((QUOTAS, quota(1))), Pleas()).policy == "capacity"
-    assert terms(bare, None, manifests((NOS, quota(1))), Pleas()).policy == "fair"
-    assert terms(bare, None, [], Pleas(koordinator=True)).policy == "hierarchy"
-    assert terms(bare, "fair", [], Pleas(koordinator=True)).policy == "fair"
+    assert sharing_mode(bare, None, manifests((QUOTAS, quota(1))), PodHints()).policy == "capacity"
+    assert sharing_mode(bare, None, manifests((NOS, quota(1))), PodHints()).policy == "fair"
+    assert sharing_mode(bare, None, [], PodHints(koordinator=True)).policy == "hierarchy"
+    assert sharing_mode(bare, "fair", [], PodHints(koordinator=True)).policy == "fair"
     queue = (CUSTOM["queues.scheduling.volcano.sh"], {"metadata": {"name": "q"}, "spec": {}})
-    assert terms(bare, None, manifests(queue), Pleas(koordinator=True)).policy == "queues"
+    assert sharing_mode(bare, None, manifests(queue), PodHints(koordinator=True)).policy == "queues"
     with pytest.raises(InputError, match="queues and quotas"):
-        terms(bare, None, manifests(queue, (QUOTAS, quota(1))), Pleas())
-    assert terms(bare, "queues", manifests(queue, (QUOTAS, quota(1))), Pleas()).policy == "queues"
+        sharing_mode(bare, None, manifests(queue, (QUOTAS, quota(1))), PodHints())
+    assert (
+        sharing_mode(bare, "queues", manifests(queue, (QUOTAS, quota(1))), PodHints()).policy
+        == "queues"
+    )
 
 
 def test_gpus_are_told_apart_as_soon_as_somebody_shares_them() -> None:
-    assert not terms(Configuration(), None, [], Pleas()).cards.shared
-    shared = terms(Configuration(), None, [], Pleas(sharing=True)).cards
+    assert not sharing_mode(Configuration(), None, [], PodHints()).cards.shared
+    shared = sharing_mode(Configuration(), None, [], PodHints(sharing=True)).cards
     assert (shared.shared, shared.compute) == (True, False)
-    assert terms(Configuration(), None, [], Pleas(sharing=True, compute=True)).cards.compute
+    assert sharing_mode(
+        Configuration(), None, [], PodHints(sharing=True, compute=True)
+    ).cards.compute
 
 
 def test_profiles_that_do_not_agree_are_refused() -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from aliquot.engine.model.objects import Pod, Shape
 from aliquot.kube.control import bind_backoff
-from aliquot.kube.control.bind_backoff import Resting
+from aliquot.kube.control.bind_backoff import BindBackoff
 
 POD = Pod("uid", "team-a", "p", Shape(()))
 
 
 def test_a_refused_pod_rests_longer_each_time() -> None:
     async def story() -> list[float]:
-        rests = Resting(lambda uid: None)
+        rests = BindBackoff(lambda uid: None)
         seconds = [rests.refuse("uid") for _ in range(12)]
         assert rests.keeps(POD, None)
         assert not rests.keeps(replace(POD, node="n"), None), "somebody has bound it"
@@ -34,7 +34,7 @@ def test_a_pod_waits_for_its_gang_and_not_for_ever(monkeypatch: pytest.MonkeyPat
 
     async def story() -> list[str]:
         over: list[str] = []
-        rests = Resting(over.append)
+        rests = BindBackoff(over.append)
         assert rests.keeps(POD, "gang")
         assert rests.keeps(POD, "gang"), "however often it is heard of"
         assert not rests.keeps(replace(POD, gang="team-a/gang"), "gang"), "there it is"

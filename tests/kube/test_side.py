@@ -8,7 +8,7 @@ import pytest
 
 from aliquot.errors import InputError
 from aliquot.kube.observe import background_loop
-from aliquot.kube.observe.background_loop import Side
+from aliquot.kube.observe.background_loop import BackgroundLoop
 
 
 def test_work_goes_on_in_a_thread_of_its_own_while_the_main_loop_is_busy() -> None:
@@ -20,7 +20,7 @@ def test_work_goes_on_in_a_thread_of_its_own_while_the_main_loop_is_busy() -> No
             await asyncio.sleep(0.01)
 
     async def story() -> None:
-        async with Side(work):
+        async with BackgroundLoop(work):
             time.sleep(0.3)
             assert len(seen) > 5
 
@@ -39,7 +39,7 @@ def test_leaving_cancels_the_work_and_waits_for_it_to_tidy_up() -> None:
             tidied.append(True)
 
     async def story() -> None:
-        async with Side(work, work):
+        async with BackgroundLoop(work, work):
             await asyncio.sleep(0.1)
 
     asyncio.run(story())
@@ -58,7 +58,7 @@ def test_work_that_is_done_does_not_end_the_rest() -> None:
             await asyncio.sleep(0.01)
 
     async def story() -> None:
-        async with Side(short, long):
+        async with BackgroundLoop(short, long):
             await asyncio.sleep(0.2)
 
     asyncio.run(story())
@@ -80,7 +80,7 @@ def test_a_failure_reaches_who_waits_for_it_and_ends_the_other_work() -> None:
             ended.append(True)
 
     async def story() -> None:
-        async with Side(broken, other) as beside:
+        async with BackgroundLoop(broken, other) as beside:
             await beside.failed()
 
     with pytest.raises(InputError, match="is broken"):
@@ -90,7 +90,7 @@ def test_a_failure_reaches_who_waits_for_it_and_ends_the_other_work() -> None:
 
 def test_a_failure_that_nobody_waited_for_is_raised_on_leaving() -> None:
     async def story() -> None:
-        async with Side(broken):
+        async with BackgroundLoop(broken):
             await asyncio.sleep(0.3)
 
     with pytest.raises(InputError, match="is broken"):
@@ -99,7 +99,7 @@ def test_a_failure_that_nobody_waited_for_is_raised_on_leaving() -> None:
 
 def test_a_failure_of_the_main_loop_is_not_hidden_by_one_at_the_side() -> None:
     async def story() -> None:
-        async with Side(broken):
+        async with BackgroundLoop(broken):
             await asyncio.sleep(0.3)
             raise KeyError("main")
 
@@ -109,7 +109,7 @@ def test_a_failure_of_the_main_loop_is_not_hidden_by_one_at_the_side() -> None:
 
 def test_waiting_for_a_failure_can_be_given_up() -> None:
     async def story() -> None:
-        async with Side() as beside:
+        async with BackgroundLoop() as beside:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):
                     await beside.failed()
@@ -125,7 +125,7 @@ def test_a_thread_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> 
         free.wait(10)
 
     async def story() -> None:
-        async with Side(hang):
+        async with BackgroundLoop(hang):
             await asyncio.sleep(0.05)
 
     start = time.monotonic()

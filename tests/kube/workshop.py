@@ -15,8 +15,8 @@ from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NODES
 from aliquot.kube.control.events import Events
-from aliquot.kube.control.executor import Hands
-from aliquot.kube.control.intake import View
+from aliquot.kube.control.executor import Executor
+from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 
@@ -75,9 +75,9 @@ class Workshop:
         self.engine = Engine(policy)
         self._open = False
         configuration = Configuration(profiles=[Profile("aliquot")])
-        self.view = View(client, configuration, policy, self.heard, lambda: None)
+        self.view = Intake(client, configuration, policy, self.heard, lambda: None)
         events = Events(client, self.writer)
-        self.hands = Hands(
+        self.hands = Executor(
             *(self.engine, self.view, client, self.writer, events, Metrics(), lambda: None)
         )
         self.now = 0

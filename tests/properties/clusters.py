@@ -12,6 +12,7 @@ from aliquot.engine.model.importance import natural
 from aliquot.engine.model.objects import (
     Amounts,
     Node,
+    NodeConstraints,
     Pod,
     Quota,
     Requirement,
@@ -19,7 +20,6 @@ from aliquot.engine.model.objects import (
     Taint,
     Term,
     Toleration,
-    Where,
 )
 
 GPU = "nvidia.com/gpu"
@@ -43,11 +43,11 @@ def amounts(values: st.SearchStrategy[int]) -> st.SearchStrategy[Amounts]:
 
 WHERES = st.sampled_from(
     [
-        *[Where()] * 5,
-        Where(selector=(("zone", "x"),)),
-        Where(required=(Term((Requirement("zone", "NotIn", ("x",)),)),)),
-        Where(preferred=((10, Term((Requirement("zone", "In", ("y",)),))),)),
-        Where(tolerations=(Toleration(operator="Exists"),)),
+        *[NodeConstraints()] * 5,
+        NodeConstraints(selector=(("zone", "x"),)),
+        NodeConstraints(required=(Term((Requirement("zone", "NotIn", ("x",)),)),)),
+        NodeConstraints(preferred=((10, Term((Requirement("zone", "In", ("y",)),))),)),
+        NodeConstraints(tolerations=(Toleration(operator="Exists"),)),
     ]
 )
 

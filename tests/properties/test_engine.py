@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Wait
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
@@ -130,7 +130,7 @@ class EngineMachine(RuleBasedStateMachine):
                     pair = (decision.pod.uid, decision.claimant.uid)
                     assert pair not in evicted_for
                     evicted_for.add(pair)
-                acted = acted or not isinstance(decision, Hold)
+                acted = acted or not isinstance(decision, Wait)
             fail = self.carry_out(decisions, fail)
             deadline = self.engine.next_deadline()
             if not acted and deadline is not None:
@@ -163,7 +163,7 @@ class EngineMachine(RuleBasedStateMachine):
                 assert self.oracle.fits(pod, self.oracle.nodes[node])
                 del self.oracle.waiting[pod.uid]
                 self.oracle.running[pod.uid] = (pod, node)
-            case Hold(pod, refusal):
+            case Wait(pod, refusal):
                 assert pod.uid in self.oracle.waiting
                 self.holds[pod.uid] = refusal.reason
             case Evict(pod, claimant, reason, message):
@@ -203,10 +203,10 @@ class EngineMachine(RuleBasedStateMachine):
             assert why.reason == reason
             assert why.message
             assert uid in self.holds
-        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Hold)]
+        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
         for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
             self.engine.state.waiting.add(claim)
-        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Hold)]
+        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
 
     @invariant()
     def books_agree_with_the_oracle(self) -> None:
@@ -228,7 +228,7 @@ class EngineMachine(RuleBasedStateMachine):
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert fresh.summarise() == self.engine.summarise()
-        assert fresh.state.circles.asked == self.engine.state.circles.asked
+        assert fresh.state.repeat_guard.asked == self.engine.state.repeat_guard.asked
         assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
 
     def facts(self) -> list[Event]:
@@ -295,7 +295,7 @@ def test_among_pods_alike_the_more_important_start_first(events: list[Event]) ->
     for decision in decisions(events):
         if isinstance(decision, Bind):
             started.add(decision.pod.uid)
-        elif isinstance(decision, Hold) and not decision.pod.gated:
+        elif isinstance(decision, Wait) and not decision.pod.gated:
             waiting.append(decision.pod)
     everybody = [event.pod for event in events if isinstance(event, PodSet)]
     for pod in waiting:

@@ -58,14 +58,14 @@ class LedgerMachine(RuleBasedStateMachine):
         booking = Booking(quota, charge, node, room)
         before = self.model.get(uid)
         try:
-            self.ledger.reserve(uid, booking)
-            self.ledger.reserve(uid, booking)
+            self.ledger.assume(uid, booking)
+            self.ledger.assume(uid, booking)
         except LedgerError:
             assert before is not None
-            assert before[1] >= Stage.RESERVED
+            assert before[1] >= Stage.ASSUMED
             assert before[0] != booking
         else:
-            stage = max(before[1], Stage.RESERVED) if before else Stage.RESERVED
+            stage = max(before[1], Stage.ASSUMED) if before else Stage.ASSUMED
             self.model[uid] = (booking, stage)
 
     @rule(uid=UIDS, node=NODES, quota=QUOTAS, room=VECTORS, charge=VECTORS)
@@ -103,7 +103,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """Forget everything, and book again what the cluster would tell."""
         self.ledger = self.build()
         for uid, (booking, stage) in sorted(self.model.items(), reverse=True):
-            if stage >= Stage.RESERVED:
+            if stage >= Stage.ASSUMED:
                 self.model[uid] = (booking, Stage.COMMITTED)
                 self.ledger.commit(uid, booking)
             else:
@@ -139,7 +139,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for row in range(3):
             used = dict.fromkeys([*PARENTS, ROOT, OUTSIDE], 0)
             for booking, stage in self.model.values():
-                amount = dict(booking.charge).get(row, 0) if stage >= Stage.RESERVED else 0
+                amount = dict(booking.charge).get(row, 0) if stage >= Stage.ASSUMED else 0
                 for account in self.accounts(booking.quota):
                     used[account] += amount
             for account, amount in used.items():

@@ -14,7 +14,7 @@ from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from aliquot.kube.webhook.app import Running, Settings, webhook
-from aliquot.kube.webhook.cert_secret import Keeper
+from aliquot.kube.webhook.cert_secret import CertSecret
 from aliquot.kube.webhook.identity import of_secret
 from aliquot.server.app import running
 from tests.kube.webhook.writes import quota
@@ -69,10 +69,12 @@ def test_a_certificate_is_kept_where_others_find_it() -> None:
 
 def test_of_many_that_begin_at_once_one_makes_the_certificate() -> None:
     async def story(client: Client, hook: Running) -> None:
-        keepers = [Keeper(client, "elsewhere", "shared", ["hook.elsewhere.svc"]) for _ in range(5)]
+        keepers = [
+            CertSecret(client, "elsewhere", "shared", ["hook.elsewhere.svc"]) for _ in range(5)
+        ]
         found = await asyncio.gather(*(each.identity() for each in keepers))
         assert len(set(found)) == 1
-        renamed = Keeper(client, "elsewhere", "shared", ["other.elsewhere.svc"])
+        renamed = CertSecret(client, "elsewhere", "shared", ["other.elsewhere.svc"])
         other = await renamed.identity()
         assert other.authorities == found[0].authorities
         assert other.certificate != found[0].certificate

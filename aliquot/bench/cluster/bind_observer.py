@@ -25,7 +25,7 @@ class _Seen(Wire):
     spec: _Spec
 
 
-class Witness:
+class BindObserver:
     """Knows who was bound when, by name."""
 
     def __init__(self) -> None:
@@ -70,9 +70,9 @@ class Witness:
 
 
 @asynccontextmanager
-async def witness(client: Client) -> AsyncIterator[Witness]:
+async def witness(client: Client) -> AsyncIterator[BindObserver]:
     """Somebody who watches for as long as the block lasts, and has begun to."""
-    made = Witness()
+    made = BindObserver()
     watching = asyncio.create_task(Reflector(client, PODS, _Seen, made).run())
     try:
         await made.ready.wait()

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import quantiles
 
 from aliquot.bench.cluster import load
-from aliquot.bench.cluster.bind_observer import Witness, witness
+from aliquot.bench.cluster.bind_observer import BindObserver, witness
 from aliquot.bench.cluster.cluster import Cluster
-from aliquot.bench.cluster.scheduler_process import Contender, started
+from aliquot.bench.cluster.scheduler_process import SchedulerProcess, started
 from aliquot.bench.figure import Figure
 from aliquot.bench.process import Child
 from aliquot.errors import ProcessError
@@ -76,7 +76,7 @@ class Backlog:
         yield Figure("cores busy with anything else", self.other_cores, "", on=on)
 
 
-async def stream(cluster: Cluster, contender: Contender, count: int) -> Stream:
+async def stream(cluster: Cluster, contender: SchedulerProcess, count: int) -> Stream:
     """Create pods for a scheduler that is ready, and see them bound."""
     async with witness(cluster.client) as seen, started(contender, cluster) as scheduler:
         await scheduler.until_ready()
@@ -107,7 +107,7 @@ async def stream(cluster: Cluster, contender: Contender, count: int) -> Stream:
         )
 
 
-async def backlog(cluster: Cluster, contender: Contender, count: int) -> Backlog:
+async def backlog(cluster: Cluster, contender: SchedulerProcess, count: int) -> Backlog:
     """Create pods, then start a scheduler, and see how fast it works them off."""
     await cluster.create(load.pods(count, contender.scheduler_name))
     async with witness(cluster.client) as seen, started(contender, cluster) as scheduler:
@@ -128,7 +128,7 @@ async def backlog(cluster: Cluster, contender: Contender, count: int) -> Backlog
         )
 
 
-async def _all_bound(seen: Witness, count: int, scheduler: Child) -> None:
+async def _all_bound(seen: BindObserver, count: int, scheduler: Child) -> None:
     """Wait for the last pod; fail if the scheduler does, or does not get there."""
     for _ in range(int(_PATIENCE)):
         if await seen.until(count, 1.0):

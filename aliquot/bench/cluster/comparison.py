@@ -17,7 +17,7 @@ from aliquot.bench import envtest
 from aliquot.bench.cluster import load
 from aliquot.bench.cluster.binding import Backlog, Stream, backlog, stream
 from aliquot.bench.cluster.cluster import Cluster, cluster, fresh_server
-from aliquot.bench.cluster.scheduler_process import Contender, alone, kube_schedulers
+from aliquot.bench.cluster.scheduler_process import SchedulerProcess, alone, kube_schedulers
 from aliquot.bench.cluster.start import start
 from aliquot.bench.cluster.takeover import take_over
 from aliquot.bench.figure import Figure
@@ -105,7 +105,7 @@ class _Contest:
             yield Figure("CPU for a pod, API server included", spent, "x", on=on)
 
 
-def _contest(contender: Contender, pods: int, nodes: int, say: Progress) -> _Contest:
+def _contest(contender: SchedulerProcess, pods: int, nodes: int, say: Progress) -> _Contest:
     on = f"{nodes:,} nodes, {contender.title}"
     flowing = None
     if not contender.slow:
@@ -116,7 +116,7 @@ def _contest(contender: Contender, pods: int, nodes: int, say: Progress) -> _Con
     return _Contest(on, contender.title, standing, flowing)
 
 
-def _contenders(settings: Settings) -> list[Contender]:
+def _contenders(settings: Settings) -> list[SchedulerProcess]:
     """We come first. kube-scheduler needs kinds that the embedded server does not serve."""
     folder = envtest.assets()
     if folder is None:

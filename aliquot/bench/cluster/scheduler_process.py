@@ -29,7 +29,7 @@ Command = Callable[[Path, Path, int], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class SchedulerProcess:
     """A scheduler: what it is called, which pods are its own, how it is started and asked."""
 
     title: str
@@ -62,22 +62,22 @@ class Running:
         return time.perf_counter() - self.began
 
 
-def aliquot(*options: str) -> Contender:
+def aliquot(*options: str) -> SchedulerProcess:
     """Aliquot, as `aliquot scheduler` starts it with these options."""
 
     def command(file: Path, folder: Path, port: int) -> list[str]:
         words = [sys.executable, "-m", "aliquot", "scheduler", "--kubeconfig", str(file)]
         return [*words, "--host", "127.0.0.1", "--health-port", str(port), *options]
 
-    return Contender("aliquot", "aliquot", command, "http")
+    return SchedulerProcess("aliquot", "aliquot", command, "http")
 
 
-def alone() -> Contender:
+def alone() -> SchedulerProcess:
     """Aliquot that leads, whoever else there is."""
     return aliquot("--no-leader-election")
 
 
-def kube_schedulers(binary: Path) -> list[Contender]:
+def kube_schedulers(binary: Path) -> list[SchedulerProcess]:
     """kube-scheduler as it comes, and with its limits raised."""
 
     def limited(file: Path, folder: Path, port: int) -> list[str]:
@@ -88,14 +88,14 @@ def kube_schedulers(binary: Path) -> list[Contender]:
 
     name = "default-scheduler"
     return [
-        Contender("kube-scheduler", name, limited, "https", slow=True),
-        Contender(f"kube-scheduler, qps {_QPS:,}", name, raised, "https"),
+        SchedulerProcess("kube-scheduler", name, limited, "https", slow=True),
+        SchedulerProcess(f"kube-scheduler, qps {_QPS:,}", name, raised, "https"),
     ]
 
 
 @asynccontextmanager
 async def started(
-    contender: Contender, cluster: Cluster, folder: str = "scheduler"
+    contender: SchedulerProcess, cluster: Cluster, folder: str = "scheduler"
 ) -> AsyncIterator[Running]:
     """The scheduler's process, for as long as the block lasts."""
     where = cluster.folder / folder

@@ -6,7 +6,7 @@ from aliquot.dialects.core.labels import texts
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
 from aliquot.engine.model.objects import Budget, Pod, Requirement
-from aliquot.engine.placement.constraints import holds
+from aliquot.engine.placement.constraints import matches
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
 
@@ -53,7 +53,7 @@ def _selector(selector: LabelSelector, manifest: Manifest) -> tuple[Requirement,
 def _matches(selector: tuple[Requirement, ...], pod: Pod, namespace: str) -> bool:
     labels = dict(pod.labels)
     mine = bool(labels) and bool(selector) and pod.namespace == namespace
-    return mine and all(holds(line, labels) for line in selector)
+    return mine and all(matches(line, labels) for line in selector)
 
 
 def _allowed(spec: BudgetSpec, healthy: int, expected: int, manifest: Manifest) -> int:

@@ -22,7 +22,7 @@ MAKERS = WorkloadWire | GangJobWire
 
 
 @dataclass(frozen=True, slots=True)
-class Face:
+class PodTemplateView:
     """Metadata and spec of pods, and where they stand."""
 
     at: str
@@ -41,11 +41,11 @@ class Face:
         return f"{self.at}spec"
 
 
-def faces(manifest: Manifest) -> list[Face]:
+def template_views(manifest: Manifest) -> list[PodTemplateView]:
     """The faces of the pods that come of an object; none where it says nothing of any."""
     match manifest.content:
         case PodWire(metadata=metadata, spec=spec):
-            return [Face("", metadata, spec)]
+            return [PodTemplateView("", metadata, spec)]
         case WorkloadWire(spec=workload):
             return _of([("spec.template.", (workload or WorkloadSpec()).template)])
         case GangJobWire(spec=job):
@@ -56,9 +56,9 @@ def faces(manifest: Manifest) -> list[Face]:
     return []
 
 
-def _of(written: list[tuple[str, PodTemplate | None]]) -> list[Face]:
+def _of(written: list[tuple[str, PodTemplate | None]]) -> list[PodTemplateView]:
     return [
-        Face(at, template.metadata or Metadata(), template.spec)
+        PodTemplateView(at, template.metadata or Metadata(), template.spec)
         for at, template in written
         if template is not None
     ]

@@ -26,12 +26,12 @@ from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.objects import (
     GPU_MEMORY,
+    NodeConstraints,
     Pod,
     Requirement,
     Shape,
     Term,
     Toleration,
-    Where,
 )
 from aliquot.engine.model.quantity import text
 
@@ -40,14 +40,14 @@ _EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}
 _FINISHED = {"Succeeded", "Failed"}
 
 Sums = dict[str, int]
-Manners = tuple[int, bool]
+PriorityInfo = tuple[int, bool]
 """A priority, and whether it lets its pods preempt."""
 
 
 def pod(
     manifest: Manifest,
     uid: str,
-    manners: Manners,
+    priority_infos: PriorityInfo,
     created: int,
     cards: Cards,
     defaults: Defaults = NO_DEFAULTS,
@@ -62,7 +62,7 @@ def pod(
     said, doing = spec(manifest), status(manifest)
     metadata = manifest.metadata
     labels = texts(metadata.labels, manifest, "metadata.labels")
-    priority, preempts = manners
+    priority, preempts = priority_infos
     return Pod(
         uid=uid,
         namespace=manifest.namespace,
@@ -78,7 +78,7 @@ def pod(
         preemptible=koordinator.is_preemptible(labels) and volcano.is_preemptable(metadata),
         started=started,
         labels=tuple(sorted(labels.items())),
-        task=volcano.ties(metadata, manifest).task,
+        task=volcano.group_ref(metadata, manifest).task,
         devices=devices(manifest, cards),
     )
 
@@ -230,7 +230,7 @@ def _whole_pod(
     }
 
 
-def _where(spec: PodSpec, manifest: Manifest, field: str) -> Where:
+def _where(spec: PodSpec, manifest: Manifest, field: str) -> NodeConstraints:
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     required: tuple[Term, ...] | None = None
     preferred: tuple[tuple[int, Term], ...] = ()
@@ -243,7 +243,7 @@ def _where(spec: PodSpec, manifest: Manifest, field: str) -> Where:
             (wish.weight, _term(wish.preference or SelectorTerm(), manifest, at))
             for wish in affinity.preferred_during_scheduling_ignored_during_execution or []
         )
-    return Where(
+    return NodeConstraints(
         selector=tuple(
             sorted(texts(spec.node_selector, manifest, f"{field}.nodeSelector").items())
         ),

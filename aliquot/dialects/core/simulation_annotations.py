@@ -2,7 +2,7 @@
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Metadata
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.times import duration
 
 ARRIVAL = "sim.aliquot.dev/arrival"
@@ -27,7 +27,10 @@ def lasts(manifest: Manifest) -> int | None:
 
 
 def _of_pods(manifest: Manifest, key: str) -> list[int | None]:
-    return [_read(manifest, each.metadata_field, each.metadata, key) for each in faces(manifest)]
+    return [
+        _read(manifest, each.metadata_field, each.metadata, key)
+        for each in template_views(manifest)
+    ]
 
 
 def _read(manifest: Manifest, field: str, metadata: Metadata, key: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Quota objects of every dialect, each by itself; `forest` makes one tree of them."""
+"""Quota objects of every dialect, each by itself; `quota_index` makes one tree of them."""
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import texts

@@ -22,7 +22,7 @@ from aliquot.dialects.kep9.quotas import (
 from aliquot.dialects.koordinator.keys import NAMESPACES, SPECIAL
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, as_written, is_gpu
-from aliquot.dialects.quota_index import Forest
+from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import queues
 from aliquot.engine.model.objects import GPU_MEMORY, Quota, plus
 from aliquot.engine.model.quantity import parse, text
@@ -35,17 +35,17 @@ _SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 
 
 def check_quotas(
-    forest: Forest, objects: Collection[Manifest], capacity: Mapping[str, int] | None
+    quota_index: QuotaIndex, objects: Collection[Manifest], capacity: Mapping[str, int] | None
 ) -> Iterator[Finding]:
     """Everything there is to say about the quotas, in the light of all objects.
 
     What has to do with parents and children is in `tree_rules`. Nothing is said about what the
     nodes have where their `capacity` is not known.
     """
-    quotas, everybody = forest.pairs, (*forest.pairs, *forest.queues)
+    quotas, everybody = quota_index.pairs, (*quota_index.pairs, *quota_index.queues)
     yield from min_within_max(quotas)
     yield from one_quota_a_name(quotas)
-    yield from one_quota_a_namespace(forest)
+    yield from one_quota_a_namespace(quota_index)
     yield from within_hard(quotas, objects)
     yield from one_unit_for_gpus(everybody)
     yield from not_alone_in_its_group(quotas)
@@ -81,12 +81,12 @@ def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
             yield manifest.finding("error", "metadata.name", problem)
 
 
-def one_quota_a_namespace(forest: Forest) -> Iterator[Finding]:
+def one_quota_a_namespace(quota_index: QuotaIndex) -> Iterator[Finding]:
     """Which of two quotas would a pod belong to? In Koordinator's trees it names its own."""
     first: dict[str, Manifest] = {}
-    for manifest, bounds in forest.pairs:
+    for manifest, bounds in quota_index.pairs:
         single = manifest.group in KEP9_GROUPS
-        if single and (forest.has_trees or manifest.name in SPECIAL):
+        if single and (quota_index.has_trees or manifest.name in SPECIAL):
             continue
         for namespace in [manifest.namespace] if single else sorted(bounds.namespaces):
             other = first.setdefault(namespace, manifest)

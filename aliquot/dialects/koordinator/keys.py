@@ -3,7 +3,7 @@
 Two spellings are read for what the design calls one thing and its implementation another. Values
 are text, and maps and lists JSON in text; YAML that was not quoted is read as it was meant, as in
 the design's own examples, and `rules` warns that an API server would refuse it. Nothing here knows
-of any other object: names are as written, and `forest` finds what they mean.
+of any other object: names are as written, and `quota_index` finds what they mean.
 """
 
 import json
@@ -15,7 +15,7 @@ from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import text
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX as PREFIX
 from aliquot.dialects.core.manifest import Manifest, check_namespace, once
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.engine.model.objects import Amounts
 from aliquot.errors import InputError
 
@@ -91,7 +91,8 @@ def pod_labels(manifest: Manifest) -> tuple[Labels, str]:
     Of several kinds of pods, those of the first that names a quota.
     """
     found = [
-        (each.metadata.labels or {}, f"{each.metadata_field}.labels") for each in faces(manifest)
+        (each.metadata.labels or {}, f"{each.metadata_field}.labels")
+        for each in template_views(manifest)
     ]
     named = (each for each in found if any(key in each[0] for key in QUOTA))
     return next(named, found[0] if found else ({}, "metadata.labels"))

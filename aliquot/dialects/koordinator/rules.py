@@ -15,7 +15,7 @@ from aliquot.dialects.kep9.quotas import has_koordinator_keys, quota, quota_name
 from aliquot.dialects.kep9.rules import bound_field, pointer
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
-from aliquot.dialects.quota_index import Forest, circle
+from aliquot.dialects.quota_index import QuotaIndex, circle
 from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
@@ -27,25 +27,25 @@ _HUGE = 2**60
 """Bounds that Koordinator itself writes where it means none: a fifth of the largest number."""
 
 
-def check_tree(forest: Forest, coming: Container[str] = ()) -> Iterator[Finding]:
+def check_tree(quota_index: QuotaIndex, coming: Container[str] = ()) -> Iterator[Finding]:
     """What is wrong with the quotas as they stand together.
 
     `coming` are the names of quotas that a later change brings.
     """
-    members = _members(forest)
+    members = _members(quota_index)
     yield from one_quota_a_bare_name(members)
-    yield from one_quota_a_listed_namespace(forest)
-    yield from parents_are_parents(members, forest, coming)
-    yield from no_circles(members, forest)
+    yield from one_quota_a_listed_namespace(quota_index)
+    yield from parents_are_parents(members, quota_index, coming)
+    yield from no_circles(members, quota_index)
     yield from children_within_min(members)
     yield from known_to_the_parent(members)
     yield from special_ones_stand_alone(members)
-    yield from one_tree(members, forest)
+    yield from one_tree(members, quota_index)
 
 
 def check_change(
-    before: Forest,
-    after: Forest,
+    before: QuotaIndex,
+    after: QuotaIndex,
     applied: Iterable[Manifest],
     replaced: Mapping[Key, Manifest],
     gone: Mapping[Key, str],
@@ -84,10 +84,10 @@ def one_quota_a_bare_name(members: Iterable[Member]) -> Iterator[Finding]:
             yield manifest.finding("error", "metadata.name", problem)
 
 
-def one_quota_a_listed_namespace(forest: Forest) -> Iterator[Finding]:
+def one_quota_a_listed_namespace(quota_index: QuotaIndex) -> Iterator[Finding]:
     """A namespace that two quotas list would have to choose between them."""
     first: dict[str, Manifest] = {}
-    for manifest, bounds in forest.pairs:
+    for manifest, bounds in quota_index.pairs:
         for namespace in sorted(_listed(manifest, bounds)):
             other = first.setdefault(namespace, manifest)
             if other is not manifest and manifest.group in KEP9_GROUPS:
@@ -103,28 +103,30 @@ def _listed(manifest: Manifest, bounds: Quota) -> Collection[str]:
 
 
 def parents_are_parents(
-    members: Iterable[Member], forest: Forest, coming: Container[str]
+    members: Iterable[Member], quota_index: QuotaIndex, coming: Container[str]
 ) -> Iterator[Finding]:
     """A quota hangs below one that is there and holds quotas, not pods."""
     for manifest, _, keys in members:
         if not keys.parent or keys.parent == manifest.name:
             continue
-        name = forest.names.get(keys.parent)
+        name = quota_index.names.get(keys.parent)
         where = _parent_field(manifest)
         if name is None and keys.parent in coming:
             problem = f"parent quota {keys.parent} comes later; until then this one has no parent"
             yield manifest.finding("warning", where, problem)
         elif name is None:
             yield manifest.finding("error", where, f"there is no parent quota {keys.parent}")
-        elif not forest.quotas[name].is_parent:
+        elif not quota_index.quotas[name].is_parent:
             problem = f'quota {name} is no parent: it lacks the label {IS_PARENT}: "true"'
             yield manifest.finding("error", where, problem)
 
 
-def no_circles(members: Iterable[Member], forest: Forest) -> Iterator[Finding]:
+def no_circles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
     """Up from any quota, there is an end."""
     parents = {
-        bounds.name: forest.names.get(keys.parent) for _, bounds, keys in members if keys.parent
+        bounds.name: quota_index.names.get(keys.parent)
+        for _, bounds, keys in members
+        if keys.parent
     }
     for manifest, bounds, _ in members:
         problem = circle(bounds.name, parents)
@@ -172,14 +174,14 @@ def known_to_the_parent(members: Iterable[Member]) -> Iterator[Finding]:
                 yield manifest.finding("error", bound_field(manifest, "max", resource), problem)
 
 
-def one_tree(members: Iterable[Member], forest: Forest) -> Iterator[Finding]:
+def one_tree(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
     """A tree has one id throughout, and for now there is one tree."""
     own = {bounds.name: (manifest, keys.tree) for manifest, bounds, keys in members}
     first: tuple[str, Manifest] | None = None
     for manifest, bounds, keys in members:
         if manifest.name in SPECIAL:
             continue
-        ids = [own[above.name] for above in forest.ancestry(bounds.name) if above.name in own]
+        ids = [own[above.name] for above in quota_index.ancestry(bounds.name) if above.name in own]
         above = next(((other, tree) for other, tree in ids[1:] if tree), None)
         tree = keys.tree or (above[1] if above is not None else "")
         if above is not None and tree != above[1]:
@@ -234,7 +236,7 @@ def special_ones_are_not_edited(
             yield manifest.finding("error", "spec", "cannot be changed")
 
 
-def no_orphans(before: Forest, after: Forest, gone: Mapping[Key, str]) -> Iterator[Finding]:
+def no_orphans(before: QuotaIndex, after: QuotaIndex, gone: Mapping[Key, str]) -> Iterator[Finding]:
     """A parent goes after its children."""
     children: dict[str, list[str]] = {}
     for _, bounds, keys in _members(after):
@@ -247,7 +249,7 @@ def no_orphans(before: Forest, after: Forest, gone: Mapping[Key, str]) -> Iterat
             yield Finding("error", place, manifest.title, "", problem)
 
 
-def no_move_between_trees(before: Forest, after: Forest) -> Iterator[Finding]:
+def no_move_between_trees(before: QuotaIndex, after: QuotaIndex) -> Iterator[Finding]:
     """Trees share different nodes."""
     old = {quota_name(manifest): keys.tree for manifest, _, keys in _members(before)}
     for manifest, bounds, keys in _members(after):
@@ -320,10 +322,10 @@ def strict_keys(manifest: Manifest) -> Iterator[Finding]:
             yield manifest.finding("error", bound_field(manifest, "max", resource), problem)
 
 
-def _members(forest: Forest) -> list[Member]:
+def _members(quota_index: QuotaIndex) -> list[Member]:
     return [
         (manifest, bounds, koordinator.keys(manifest))
-        for manifest, bounds in forest.pairs
+        for manifest, bounds in quota_index.pairs
         if manifest.group in KEP9_GROUPS
     ]
 

@@ -84,7 +84,7 @@ def _not_preemptible(state: State) -> tuple[dict[str, Figures], dict[str, Figure
         charge = _charge(state, entry)
         for quota in state.tree.ancestry(home):
             _add(asked.setdefault(quota.name, {}), charge)
-            if entry.stage >= Stage.RESERVED:
+            if entry.stage >= Stage.ASSUMED:
                 _add(used.setdefault(quota.name, {}), charge)
     return asked, used
 

@@ -10,7 +10,7 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.labels import text
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.nodes import HOSTNAME, node
-from aliquot.dialects.core.pod_templates import Face, faces
+from aliquot.dialects.core.pod_templates import PodTemplateView, template_views
 from aliquot.dialects.nos.cards import MODEL_LABEL, Cards
 from aliquot.dialects.nos.gpu_memory import CARD, is_gpu
 from aliquot.dialects.tensor_fusion import gpus
@@ -44,7 +44,7 @@ def check_gpus(
 
 def check_asker(manifest: Manifest) -> Iterator[Finding]:
     """What is worth a word about what pods ask for of GPUs."""
-    for face in faces(manifest):
+    for face in template_views(manifest):
         yield from keys_that_count(manifest, face)
         yield from one_manner_of_asking(manifest, face)
         yield from only_what_is_considered(manifest, face)
@@ -79,7 +79,7 @@ def cards_that_are_known(manifest: Manifest, each: Node, cards: Cards) -> Iterat
         yield manifest.finding("warning", f"status.allocatable[{CARD}]", problem)
 
 
-def keys_that_count(manifest: Manifest, face: Face) -> Iterator[Finding]:
+def keys_that_count(manifest: Manifest, face: PodTemplateView) -> Iterator[Finding]:
     """A slip in a key would ask for nothing."""
     for key, meant in strange_keys(face.metadata):
         hint = f"; did you mean {meant}?" if meant else ""
@@ -87,7 +87,7 @@ def keys_that_count(manifest: Manifest, face: Face) -> Iterator[Finding]:
         yield manifest.finding("warning", where, f"is not known here and has no effect{hint}")
 
 
-def one_manner_of_asking(manifest: Manifest, face: Face) -> Iterator[Finding]:
+def one_manner_of_asking(manifest: Manifest, face: PodTemplateView) -> Iterator[Finding]:
     """Who asks by annotation has said it all."""
     if face.spec is None or not asks(face.metadata):
         return
@@ -104,7 +104,7 @@ def one_manner_of_asking(manifest: Manifest, face: Face) -> Iterator[Finding]:
                 yield manifest.finding("warning", where, f"{problem} say what is asked of GPUs")
 
 
-def only_what_is_considered(manifest: Manifest, face: Face) -> Iterator[Finding]:
+def only_what_is_considered(manifest: Manifest, face: PodTemplateView) -> Iterator[Finding]:
     """Wishes that have no effect here yet."""
     written = face.metadata.annotations or {}
     if text(written.get(f"{PREFIX}isolation")) == "partitioned":

@@ -6,7 +6,7 @@ Otherwise cards are numbers of a resource like any other, and nothing changes fo
 from collections.abc import Iterable
 
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.tensor_fusion.annotations import asks, asks_for_compute
 from aliquot.dialects.tensor_fusion.objects import GpuFigures, GpuQuotaWire, GpuWire
 
@@ -15,7 +15,7 @@ def is_shared(manifests: Iterable[Manifest]) -> bool:
     """Is there a GPU, a quota on GPUs, or a pod that asks for GPUs by annotation?"""
     return any(
         isinstance(each.content, GpuQuotaWire | GpuWire)
-        or any(asks(face.metadata) for face in faces(each))
+        or any(asks(face.metadata) for face in template_views(each))
         for each in manifests
     )
 
@@ -23,7 +23,8 @@ def is_shared(manifests: Iterable[Manifest]) -> bool:
 def counts_compute(manifests: Iterable[Manifest]) -> bool:
     """Does anybody ask for TFLOPs, or bound them?"""
     return any(
-        _bounds_compute(each) or any(asks_for_compute(face.metadata) for face in faces(each))
+        _bounds_compute(each)
+        or any(asks_for_compute(face.metadata) for face in template_views(each))
         for each in manifests
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import GangJobWire
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.volcano import gangs, jobs
 from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES
 from aliquot.dialects.volcano.made_groups import group_name
@@ -45,7 +45,7 @@ def check_member(manifest: Manifest) -> Iterator[Finding]:
     if group_name(manifest) is not None and not isinstance(manifest.content, GangJobWire):
         return
     places = [("metadata", manifest.metadata)]
-    places += [(each.metadata_field, each.metadata) for each in faces(manifest) if each.at]
+    places += [(each.metadata_field, each.metadata) for each in template_views(manifest) if each.at]
     for where, metadata in places:
         for key in (MIN_MEMBER, MIN_RESOURCES):
             if key in (metadata.annotations or {}):

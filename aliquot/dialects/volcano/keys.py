@@ -29,7 +29,7 @@ _YES = {"1", "t", "T", "TRUE", "true", "True"}
 
 
 @dataclass(frozen=True, slots=True)
-class Ties:
+class GroupRef:
     """What a pod says about where it belongs."""
 
     gang: str | None = None
@@ -40,10 +40,10 @@ class Ties:
     task: str = ""
 
 
-NO_TIES = Ties()
+NO_TIES = GroupRef()
 
 
-def ties(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Ties:
+def group_ref(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> GroupRef:
     """What the metadata of a pod say; two words that differ are refused."""
     # Most pods have none of these keys, and are read again with every change.
     if _TYING_ANNOTATIONS.isdisjoint(metadata.annotations or ()) and _TYING_LABELS.isdisjoint(
@@ -59,7 +59,7 @@ def ties(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Tie
     )
     queue, queue_field = queue_named(metadata, manifest, field)
     task, _ = word([(metadata.annotations, f"{field}.annotations", TASK)], manifest)
-    return Ties(gang, gang_field, queue, queue_field, task or "")
+    return GroupRef(gang, gang_field, queue, queue_field, task or "")
 
 
 def queue_named(

@@ -13,7 +13,7 @@ from aliquot.dialects.core.documents import Body, Document
 from aliquot.dialects.core.labels import text
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest, owner_reference, read
 from aliquot.dialects.core.objects import GangJobWire, Metadata, PodSpec, Quantities, WorkloadWire
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano import keys as volcano
@@ -22,7 +22,7 @@ from aliquot.dialects.volcano.keys import (
     GROUP_LABELS,
     MIN_MEMBER,
     MIN_RESOURCES,
-    Ties,
+    GroupRef,
 )
 from aliquot.engine.model.objects import Amounts, plus
 
@@ -36,22 +36,22 @@ def group_name(manifest: Manifest) -> str | None:
     return f"podgroup-{manifest.name}" if _asks(manifest) else None
 
 
-def ties(manifest: Manifest) -> Ties | None:
+def group_ref(manifest: Manifest) -> GroupRef | None:
     """What all pods of an object say for which a group is made; None if there is no group."""
     if isinstance(manifest.content, GangJobWire):
-        return Ties(queue=jobs.queue(manifest), queue_field="spec.queue")
+        return GroupRef(queue=jobs.queue(manifest), queue_field="spec.queue")
     if not _asks(manifest):
         return None
     fields = (_word(manifest, key)[1] for key in (MIN_MEMBER, MIN_RESOURCES))
     asked = next(field for field in fields if field)
-    (face,) = faces(manifest)
-    own = volcano.ties(face.metadata, manifest, face.metadata_field)
+    (face,) = template_views(manifest)
+    own = volcano.group_ref(face.metadata, manifest, face.metadata_field)
     queue, queue_field = volcano.queue_named(manifest.metadata, manifest)
     if queue is None:
         queue, queue_field = own.queue, own.queue_field
     elif own.queue not in (None, queue):
         raise manifest.error(own.queue_field, f"is {own.queue!r}, but {queue_field} is {queue!r}")
-    return Ties(group_name(manifest), asked, queue, queue_field, own.task)
+    return GroupRef(group_name(manifest), asked, queue, queue_field, own.task)
 
 
 def pod_group(manifest: Manifest, priorities: Mapping[str, int] | None = None) -> Manifest:
@@ -96,7 +96,7 @@ def _least(manifest: Manifest, fewest: int, priorities: Mapping[str, int]) -> di
     Counted are its tasks by priority, then as they stand, all replicas of each.
     """
     parts: list[Amounts] = []
-    tasks = list(zip(jobs.tasks(manifest), faces(manifest), strict=True))
+    tasks = list(zip(jobs.tasks(manifest), template_views(manifest), strict=True))
     for task, face in sorted(tasks, key=lambda pair: -priorities.get(pair[0].name, 0)):
         count = min(task.replicas, fewest)
         shape = pods.shape(face.spec, None, manifest, Cards(), face.spec_field)
@@ -107,8 +107,8 @@ def _least(manifest: Manifest, fewest: int, priorities: Mapping[str, int]) -> di
 
 
 def _of_owner(manifest: Manifest) -> Body:
-    (face,) = faces(manifest)
-    said = ties(manifest)
+    (face,) = template_views(manifest)
+    said = group_ref(manifest)
     return {
         "minMember": _min_member(manifest),
         "minResources": _min_resources(manifest),
@@ -123,7 +123,7 @@ def _asks(manifest: Manifest) -> bool:
         return False
     pods_name_one = any(
         key in {**(face.metadata.annotations or {}), **(face.metadata.labels or {})}
-        for face in faces(manifest)
+        for face in template_views(manifest)
         for key in (*GROUP_ANNOTATIONS, *GROUP_LABELS)
     )
     return not pods_name_one and any(
@@ -141,7 +141,7 @@ def _word(manifest: Manifest, key: str) -> tuple[str | None, str]:
 
 
 def _places(manifest: Manifest) -> list[tuple[str, Metadata]]:
-    of_pods = [(face.metadata_field, face.metadata) for face in faces(manifest)]
+    of_pods = [(face.metadata_field, face.metadata) for face in template_views(manifest)]
     return [("metadata", manifest.metadata), *of_pods]
 
 

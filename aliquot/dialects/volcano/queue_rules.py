@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from aliquot.dialects.core.findings import Finding, Severity, few
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.kep9.rules import gpu_memory_in_gigabytes
-from aliquot.dialects.quota_index import Forest, circle
+from aliquot.dialects.quota_index import QuotaIndex, circle
 from aliquot.dialects.volcano import queues
 from aliquot.dialects.volcano.queues import KIND, ROOT, SPECIAL
 from aliquot.engine.model.objects import Amounts, Quota
@@ -30,18 +30,18 @@ def check_queue(manifest: Manifest) -> Iterator[Finding]:
     yield from only_what_is_considered(manifest)
 
 
-def check_queues(forest: Forest, coming: Container[str] = ()) -> Iterator[Finding]:
+def check_queues(quota_index: QuotaIndex, coming: Container[str] = ()) -> Iterator[Finding]:
     """What is wrong with the queues as they stand together.
 
     `coming` are the names of queues that a later change brings.
     """
-    yield from parents_are_there(forest, coming)
-    yield from no_circles(forest)
-    yield from children_within_parents(forest)
+    yield from parents_are_there(quota_index, coming)
+    yield from no_circles(quota_index)
+    yield from children_within_parents(quota_index)
 
 
 def check_queue_change(
-    after: Forest, replaced: Mapping[Key, Manifest], gone: Mapping[Key, str]
+    after: QuotaIndex, replaced: Mapping[Key, Manifest], gone: Mapping[Key, str]
 ) -> Iterator[Finding]:
     """What must not be deleted. `gone` says where it is written that something goes."""
     children: dict[str, list[str]] = {}
@@ -111,10 +111,10 @@ def only_what_is_considered(manifest: Manifest) -> Iterator[Finding]:
             yield manifest.finding("warning", f"metadata.annotations[{key}]", problem)
 
 
-def parents_are_there(forest: Forest, coming: Container[str]) -> Iterator[Finding]:
+def parents_are_there(quota_index: QuotaIndex, coming: Container[str]) -> Iterator[Finding]:
     """A queue hangs below one that is there."""
-    names = {manifest.name for manifest, _ in forest.queues}
-    for manifest, _ in forest.queues:
+    names = {manifest.name for manifest, _ in quota_index.queues}
+    for manifest, _ in quota_index.queues:
         above = queues.parent(manifest)
         if above is None or above in names:
             continue
@@ -125,16 +125,16 @@ def parents_are_there(forest: Forest, coming: Container[str]) -> Iterator[Findin
             yield manifest.finding("error", "spec.parent", f"there is no parent queue {above}")
 
 
-def children_within_parents(forest: Forest) -> Iterator[Finding]:
+def children_within_parents(quota_index: QuotaIndex) -> Iterator[Finding]:
     """What children are guaranteed, and deserve, comes out of what their parent has.
 
     Looked at is what the parent names, too. Each child may use as much as the parent; more than
     that would be no use to it.
     """
-    yield from _sums_within(forest, "error", _GUARANTEE, lambda queue: queue.min)
-    yield from _sums_within(forest, "warning", _DESERVED, lambda queue: queue.deserved)
-    for manifest, one in forest.queues:
-        ceiling = dict(forest.quotas[one.parent].max) if one.parent is not None else {}
+    yield from _sums_within(quota_index, "error", _GUARANTEE, lambda queue: queue.min)
+    yield from _sums_within(quota_index, "warning", _DESERVED, lambda queue: queue.deserved)
+    for manifest, one in quota_index.queues:
+        ceiling = dict(quota_index.quotas[one.parent].max) if one.parent is not None else {}
         for resource, high in one.max:
             limit = ceiling.get(resource, high)
             if high > limit:
@@ -144,14 +144,14 @@ def children_within_parents(forest: Forest) -> Iterator[Finding]:
 
 
 def _sums_within(
-    forest: Forest, severity: Severity, where: str, amounts: Callable[[Quota], Amounts]
+    quota_index: QuotaIndex, severity: Severity, where: str, amounts: Callable[[Quota], Amounts]
 ) -> Iterator[Finding]:
     """Named are the child with which a sum goes above the parent's, and all that add to it."""
     sums: Counter[tuple[str, str]] = Counter()
-    for manifest, one in forest.queues:
+    for manifest, one in quota_index.queues:
         if one.parent is None:
             continue
-        limits = dict(amounts(forest.quotas[one.parent]))
+        limits = dict(amounts(quota_index.quotas[one.parent]))
         for resource, amount in amounts(one):
             sums[one.parent, resource] = total = sums[one.parent, resource] + amount
             if amount and limits.get(resource, total) < total:
@@ -161,15 +161,15 @@ def _sums_within(
                 yield manifest.finding(severity, queues.field(manifest, where, resource), problem)
 
 
-def no_circles(forest: Forest) -> Iterator[Finding]:
+def no_circles(quota_index: QuotaIndex) -> Iterator[Finding]:
     """Up from any queue, there is an end."""
-    parents = {manifest.name: queues.parent(manifest) for manifest, _ in forest.queues}
-    for manifest, _ in forest.queues:
+    parents = {manifest.name: queues.parent(manifest) for manifest, _ in quota_index.queues}
+    for manifest, _ in quota_index.queues:
         problem = circle(manifest.name, parents)
         if problem is not None:
             yield manifest.finding("error", "spec.parent", problem)
 
 
-def children_named(forest: Forest, name: str) -> Collection[str]:
+def children_named(quota_index: QuotaIndex, name: str) -> Collection[str]:
     """The queues right below one."""
-    return [each.name for _, each in forest.queues if each.parent == name]
+    return [each.name for _, each in quota_index.queues if each.parent == name]

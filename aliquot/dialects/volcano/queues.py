@@ -1,4 +1,4 @@
-"""Volcano's Queues, each by itself, as quotas; `forest` makes one tree of them.
+"""Volcano's Queues, each by itself, as quotas; `quota_index` makes one tree of them.
 
 A queue goes by its bare name, which no other quota has: those have a slash in theirs.
 """

@@ -36,7 +36,7 @@ class Stage(IntEnum):
 
     WAITING = 0
     HELD = 1
-    RESERVED = 2
+    ASSUMED = 2
     COMMITTED = 3
 
 
@@ -107,19 +107,19 @@ class Ledger:
         """Keep room and right for a pod that is to start here."""
         self._book(uid, booking, Stage.HELD)
 
-    def reserve(self, uid: str, booking: Booking) -> None:
+    def assume(self, uid: str, booking: Booking) -> None:
         """Book a decision of ours, before the cluster confirms it."""
         entry = self.entries.get(uid)
-        if entry is not None and entry.stage >= Stage.RESERVED:
+        if entry is not None and entry.stage >= Stage.ASSUMED:
             if entry.booking != booking:
                 raise LedgerError(f"pod {uid} is already booked on {entry.booking.node}")
             return
-        self._put(uid, booking, Stage.RESERVED)
+        self._put(uid, booking, Stage.ASSUMED)
 
     def commit(self, uid: str, booking: Booking) -> None:
         """Book what the cluster says; it is right, whatever we had reserved."""
         entry = self.entries.get(uid)
-        if entry is not None and entry.stage is Stage.RESERVED and entry.booking == booking:
+        if entry is not None and entry.stage is Stage.ASSUMED and entry.booking == booking:
             entry.stage = Stage.COMMITTED
         else:
             self._book(uid, booking, Stage.COMMITTED)

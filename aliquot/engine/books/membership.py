@@ -9,7 +9,7 @@ came in: the namespace's own (`team/team`, then any `team/...`), then the first 
 from aliquot.engine.model.objects import Quota
 
 
-class Homes:
+class Membership:
     """The quotas by what leads pods to them."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.membership import Homes
+from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.objects import Pod, Quota, plus
 from aliquot.engine.model.quantity import LIMIT
@@ -34,7 +34,7 @@ class Tree:
         self.slots = Slots()
         self.min = Columns(resources, self.slots)
         self.max = Columns(resources, self.slots, default=LIMIT)
-        self.homes = Homes()
+        self.membership = Membership()
         self._paths: dict[str, tuple[int, ...]] = {}
         self._lineages: dict[str, tuple[int, ...]] = {}
         self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
@@ -52,7 +52,7 @@ class Tree:
         slot = self.slots.take(quota.name)
         self.min.fill(slot, self._resources.vector(quota.min))
         self.max.fill(slot, self._resources.vector(quota.max))
-        self.homes.add(quota)
+        self.membership.add(quota)
         if quota.closed:
             self._closed.add(slot)
         self._account_for(quota.group)
@@ -67,7 +67,7 @@ class Tree:
         self._ceilings.clear()
         if quota is not None:
             self._closed.discard(self.slots[name])
-            self.homes.remove(quota)
+            self.membership.remove(quota)
             self._account_for(quota.group)
 
     def _account_for(self, group: str) -> None:
@@ -83,8 +83,8 @@ class Tree:
             self.groups.pop(group, None)
 
     def home(self, pod: Pod) -> str | None:
-        """The quota a pod belongs to: see `homes`."""
-        return self.homes.of(pod.quota, pod.namespace)
+        """The quota a pod belongs to: see `membership`."""
+        return self.membership.of(pod.quota, pod.namespace)
 
     def path(self, name: str | None) -> tuple[int, ...]:
         """The slots that a booking of this quota counts in: itself, its ancestors, ROOT."""

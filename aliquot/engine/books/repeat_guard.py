@@ -26,7 +26,7 @@ def mark(*pods: Pod) -> int:
     )
 
 
-class Circles:
+class RepeatGuard:
     """The moves made since something last changed from outside."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from aliquot.engine.state import State
 _LONGEST = 30 * 60 * SECOND
 
 
-class Assumptions:
+class AssumedPods:
     """The pods that were told to start, and when."""
 
     def __init__(self, state: State) -> None:
@@ -38,7 +38,7 @@ class Assumptions:
         while self._since:
             uid, since = next(iter(self._since.items()))
             entry = entries.get(uid)
-            if entry is not None and entry.stage is Stage.RESERVED:
+            if entry is not None and entry.stage is Stage.ASSUMED:
                 return since + _LONGEST
             del self._since[uid]
         return None

@@ -14,7 +14,7 @@ from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 
-class Holds:
+class Nominations:
     """Until when something is held, and for whom."""
 
     def __init__(self, state: State, policy: Policy, hold_for: int) -> None:
@@ -153,7 +153,7 @@ class Holds:
             if not may_run[state.nodes.slots[node]]:
                 continue
             pod = state.pods[uid]
-            state.ledger.hold(uid, state.terms.booking(pod, state.tree.home(pod), node))
+            state.ledger.hold(uid, state.bookings.booking(pod, state.tree.home(pod), node))
             entry = state.ledger.entries[uid]
             if self._will_hold(entry) and self._has_right(uid):
                 left.remove(node)

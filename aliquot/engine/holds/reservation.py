@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from aliquot.engine.holds.nominations import Holds
+from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.model.decisions import Nominate
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies import Policy
@@ -30,10 +30,10 @@ _PASSED_BY = (
 class Reservations:
     """Which gangs wait for room, since when, and whether others have passed them."""
 
-    def __init__(self, state: State, policy: Policy, holds: Holds, hold_for: int) -> None:
+    def __init__(self, state: State, policy: Policy, holds: Nominations, hold_for: int) -> None:
         self._state = state
         self._policy = policy
-        self._holds = holds
+        self._nominations = holds
         self._hold_for = hold_for
         self._since: dict[str, int] = {}
         """Since when a gang has been refused, by its name."""
@@ -103,10 +103,10 @@ class Reservations:
         if nodes is None:
             return []
         for pod, node in zip(claim.pods, nodes, strict=True):
-            state.ledger.hold(pod.uid, state.terms.booking(pod, claim.quota, node))
-        self._holds.begin(claim, (), now)
+            state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node))
+        self._nominations.begin(claim, (), now)
         self._reserved = claim.uids()
-        state.waiting.add(state.terms.claim(claim.pods, claim.others))
+        state.waiting.add(state.bookings.claim(claim.pods, claim.others))
         return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
 
     def _nodes(self, claim: Claim) -> list[str] | None:

@@ -20,7 +20,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Wait:
     """Let this pod wait, and say why. Decided again only when the reason changes."""
 
     pod: Pod
@@ -45,4 +45,4 @@ class Nominate:
     node: str
 
 
-Decision = Bind | Hold | Evict | Nominate
+Decision = Bind | Wait | Evict | Nominate

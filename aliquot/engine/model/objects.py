@@ -55,7 +55,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class NodeConstraints:
     """Where a pod may run, apart from what it asks for; and where it would rather."""
 
     selector: tuple[tuple[str, str], ...] = ()
@@ -74,7 +74,7 @@ class Shape:
     """
 
     requests: Amounts
-    where: Where = Where()
+    where: NodeConstraints = NodeConstraints()
     charges: tuple[tuple[str, Amounts], ...] = ()
     gpu: GpuAsk | None = None
     _hash: int = field(init=False, compare=False, repr=False)

@@ -22,9 +22,9 @@ from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.objects import GPU_MEMORY, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, Reason, Refusal
-from aliquot.engine.placement.constraints import Barred
-from aliquot.engine.placement.free_capacity import WHOLE, Room
-from aliquot.engine.placement.preferences import Standings
+from aliquot.engine.placement.constraints import NodeRefusal
+from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
+from aliquot.engine.placement.preferences import NodePreferences
 
 ScoreMode = Literal["pack", "spread"]
 
@@ -38,8 +38,8 @@ _PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-", GPU_MEMORY
 """Resources that no node is kept free for."""
 _MOST_WARM = 1024
 _BARRED = {
-    Barred.SELECTOR: "not matched by its node selector or affinity",
-    Barred.TAINT: "with a taint it does not tolerate",
+    NodeRefusal.SELECTOR: "not matched by its node selector or affinity",
+    NodeRefusal.TAINT: "with a taint it does not tolerate",
 }
 
 
@@ -114,8 +114,8 @@ class Placement:
         self._mode = mode
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
-        self._standings = Standings(nodes)
-        self._room = Room(resources, nodes, ledger)
+        self._standings = NodePreferences(nodes)
+        self._room = FreeCapacity(resources, nodes, ledger)
 
     def ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape."""

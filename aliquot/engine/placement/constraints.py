@@ -7,10 +7,10 @@ functions over one node; `placement` keeps their answers.
 from collections.abc import Mapping
 from enum import IntEnum
 
-from aliquot.engine.model.objects import Node, Requirement, Taint, Term, Toleration, Where
+from aliquot.engine.model.objects import Node, NodeConstraints, Requirement, Taint, Term, Toleration
 
 
-class Barred(IntEnum):
+class NodeRefusal(IntEnum):
     """Why a node is out of the question; negative, so that it can stand in a column of scores."""
 
     GONE = -1
@@ -18,28 +18,28 @@ class Barred(IntEnum):
     TAINT = -3
 
 
-def barred(where: Where, node: Node) -> Barred | None:
+def barred(where: NodeConstraints, node: Node) -> NodeRefusal | None:
     """What keeps the pod off this node, if anything."""
     labels = dict(node.labels)
     if any(labels.get(key) != value for key, value in where.selector):
-        return Barred.SELECTOR
+        return NodeRefusal.SELECTOR
     if where.required is not None and not any(
         _matches(term, node.name, labels) for term in where.required
     ):
-        return Barred.SELECTOR
+        return NodeRefusal.SELECTOR
     for taint in node.taints:
         if taint.effect != "PreferNoSchedule" and not _tolerated(taint, where.tolerations):
-            return Barred.TAINT
+            return NodeRefusal.TAINT
     return None
 
 
-def preference(where: Where, node: Node) -> int:
+def preference(where: NodeConstraints, node: Node) -> int:
     """The sum of the weights of the preferred terms that this node matches."""
     labels = dict(node.labels)
     return sum(weight for weight, term in where.preferred if _matches(term, node.name, labels))
 
 
-def disliked(where: Where, node: Node) -> int:
+def disliked(where: NodeConstraints, node: Node) -> int:
     """How many PreferNoSchedule taints of the node the pod does not tolerate."""
     return sum(
         taint.effect == "PreferNoSchedule" and not _tolerated(taint, where.tolerations)
@@ -50,12 +50,12 @@ def disliked(where: Where, node: Node) -> int:
 def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(holds(line, labels) for line in term.labels) and all(
-        holds(line, {"metadata.name": name}) for line in term.fields
+    return all(matches(line, labels) for line in term.labels) and all(
+        matches(line, {"metadata.name": name}) for line in term.fields
     )
 
 
-def holds(line: Requirement, labels: Mapping[str, str]) -> bool:
+def matches(line: Requirement, labels: Mapping[str, str]) -> bool:
     """Does one line of a selector hold for these labels?"""
     value = labels.get(line.key)
     match line.operator:

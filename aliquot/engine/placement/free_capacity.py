@@ -14,7 +14,7 @@ WHOLE = 2**18
 _LONGEST_LOG = 1 << 16
 
 
-class Room:
+class FreeCapacity:
     """Free amounts and free parts over the nodes."""
 
     def __init__(self, resources: Resources, nodes: Nodes, ledger: Ledger) -> None:

@@ -42,7 +42,7 @@ class Demand:
         return before != self._tree
 
 
-class Hopeless:
+class Unsatisfiable:
     """The sums of what is asked for in vain, by slot and row."""
 
     def __init__(self, state: State, is_hopeless: Callable[[State, Claim], bool]) -> None:

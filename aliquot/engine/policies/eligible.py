@@ -54,7 +54,7 @@ def kept_account(slot: int) -> Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Eligible:
     """The pods that may go, as a mask over the bound pods; limits by quota and resource."""
 
     may_go: Mask

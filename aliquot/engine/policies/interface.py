@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.reasons import Refusal
-from aliquot.engine.policies.eligible import Offer, Rights
+from aliquot.engine.policies.eligible import Eligible, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
 from aliquot.engine.report.summary import QueueSummary, QuotaSummary
@@ -37,7 +37,7 @@ class Policy(ABC):
     @abstractmethod
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Offer]]:
+    ) -> Iterator[list[Eligible]]:
         """Who may give back for the claim: ranks of offers, the best first."""
 
     @abstractmethod

@@ -17,7 +17,15 @@ from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, asked
 from aliquot.engine.policies.capacity.borrowing import soon, within_min
-from aliquot.engine.policies.eligible import CRITICAL, Limits, Mask, Offer, Right, Rights, evictable
+from aliquot.engine.policies.eligible import (
+    CRITICAL,
+    Eligible,
+    Limits,
+    Mask,
+    Right,
+    Rights,
+    evictable,
+)
 from aliquot.engine.policies.over_quota import Rows, Walk, managed_rows, walk
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -31,7 +39,7 @@ Rank = tuple[bool, bool]
 _GOES_FIRST = "makes way for a pod with a quota: pods without one go first"
 
 
-class Asking:
+class Claimant:
     """A claim that asks others to make way, and what the rules look at."""
 
     def __init__(
@@ -133,7 +141,7 @@ class Asking:
         return rights
 
 
-def ranks(asking: Asking, by_policy: Iterator[list[Offer]]) -> Iterator[list[Offer]]:
+def ranks(asking: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
     """What holds under every policy, and then what the policy offers to a claim with a quota."""
     settled = _outside_quotas(asking)
     if settled is not None:
@@ -143,34 +151,34 @@ def ranks(asking: Asking, by_policy: Iterator[list[Offer]]) -> Iterator[list[Off
     yield from by_policy
 
 
-def _outside_quotas(asking: Asking) -> list[Offer] | None:
+def _outside_quotas(asking: Claimant) -> list[Eligible] | None:
     """System-critical claims take from anybody, claims without a quota from their like."""
     state, claim = asking.state, asking.claim
     if claim.priority >= CRITICAL:
-        return [Offer(asking.lower, Reason.PREEMPTED, asking.explain)]
+        return [Eligible(asking.lower, Reason.PREEMPTED, asking.explain)]
     if claim.quota is None:
         outside = state.running.quota == state.tree.slots[OUTSIDE]
-        return [Offer(asking.lower & outside, Reason.PREEMPTED, asking.explain)]
+        return [Eligible(asking.lower & outside, Reason.PREEMPTED, asking.explain)]
     return None
 
 
-def _from_those_who_go_first(asking: Asking) -> Iterator[list[Offer]]:
+def _from_those_who_go_first(asking: Claimant) -> Iterator[list[Eligible]]:
     """From pods without a quota, if the knob says so."""
     if asking.first.any():
-        yield [Offer(asking.first, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
+        yield [Eligible(asking.first, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
 
 
-def from_own(asking: Asking) -> Iterator[list[Offer]]:
+def from_own(asking: Claimant) -> Iterator[list[Eligible]]:
     """From lower-priority pods of its own quota."""
     own = asking.lower & (asking.state.running.quota == asking.slot)
     if own.any() or asking.first.any():
         reason, rights = Reason.PREEMPTED_IN_QUOTA, asking.in_exchange()
-        yield [Offer(own | asking.first, reason, asking.explain, rights=rights)]
+        yield [Eligible(own | asking.first, reason, asking.explain, rights=rights)]
 
 
 def from_others(
-    asking: Asking, ranks: tuple[Rank, ...], by_label: bool = False
-) -> Iterator[list[Offer]]:
+    asking: Claimant, ranks: tuple[Rank, ...], by_label: bool = False
+) -> Iterator[list[Eligible]]:
     """Reclaim for min: from quotas above theirs, in what is short.
 
     A pod is over-quota in what is short, or `by_label`, in anything that is guaranteed.
@@ -188,7 +196,7 @@ def from_others(
         ]
 
 
-def short_rows(asking: Asking) -> dict[Rows, Mask]:
+def short_rows(asking: Claimant) -> dict[Rows, Mask]:
     """The nodes, by the resources that the claim is short of there or in the sum of min.
 
     Where only resources are short that nobody guarantees, by all that it asks for. None if it is
@@ -239,7 +247,7 @@ def _short_of_all(state: State, claim: Claim, charge: Vector) -> set[int]:
     return short
 
 
-def lent_by_groups(asking: Asking, rows: Rows) -> Limits:
+def lent_by_groups(asking: Claimant, rows: Rows) -> Limits:
     """Other lending groups give only what they borrow from outside: the rest is their own."""
     state, tree = asking.state, asking.state.tree
     return {
@@ -253,7 +261,7 @@ def lent_by_groups(asking: Asking, rows: Rows) -> Limits:
 class _Givers:
     """The quotas that use more than their min of what is short, and what each can give."""
 
-    def __init__(self, asking: Asking, rows: Rows, by_label: bool) -> None:
+    def __init__(self, asking: Claimant, rows: Rows, by_label: bool) -> None:
         self.asking = asking
         self.state = asking.state
         self.rows = rows
@@ -267,7 +275,7 @@ class _Givers:
             and any(self._above(slot, row) for row in rows)
         ]
 
-    def offer(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Offer:
+    def offer(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:
         """What they give. Beside them those who go first in any case."""
         asking, running = self.asking, self.state.running
         giving = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
@@ -286,7 +294,7 @@ class _Givers:
                 if down_to_floor or not self._above(slot, row):
                     keeps = walked.floor[row]
                 limits[slot, row] = walked.total[row] - keeps
-        return Offer(
+        return Eligible(
             (mask & over if only_over else mask) | asking.first,
             Reason.RECLAIMED_FOR_MIN,
             self._explain,

@@ -16,7 +16,7 @@ from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.queue.claim import Claim, Pods
 
 
-class Terms:
+class Bookings:
     """What pods take, ask for and claim."""
 
     def __init__(
@@ -67,6 +67,6 @@ class Terms:
 
     def _parts(self, pods: Pods) -> Iterator[Claim]:
         """What each quota is asked for."""
-        homes = dict.fromkeys(self._tree.home(pod) for pod in pods)
-        for home in homes:
+        membership = dict.fromkeys(self._tree.home(pod) for pod in pods)
+        for home in membership:
             yield self.claim(tuple(pod for pod in pods if self._tree.home(pod) == home))

@@ -93,12 +93,12 @@ class Claim:
         A claim for which room is held stands alone; so does one that could start in several ways.
         """
         first = self.pods[0]
-        manners = self.preempts, self.preemptible
+        priority_infos = self.preempts, self.preemptible
         astray = first.quota if first.quota != self.quota else None
         stuck = first.gated, first.terminating, first.nominated, astray
         whose = first.namespace if first.shape.gpu is not None else None  # its quota on GPUs
         alone = self.uid if self.held or self.others or self.missing else None
-        return (self.quota, self.priority, self.asks, manners, stuck, whose, alone)
+        return (self.quota, self.priority, self.asks, priority_infos, stuck, whose, alone)
 
     def is_like(self, other: "Claim") -> bool:
         """Do both ask for the same, on behalf of the same pods?"""

@@ -26,7 +26,7 @@ Turn = Callable[[Group, Claim], Any]
 """When it is a group's turn, with this claim as its first; the less, the sooner."""
 
 
-class Line:
+class ClaimQueue:
     """Lanes by the importance of their heads."""
 
     def __init__(self) -> None:
@@ -55,16 +55,16 @@ class Line:
     def line_up(self) -> None:
         """Turns have changed; here nobody takes any."""
 
-    def another(self) -> "Line":
+    def another(self) -> "ClaimQueue":
         """An empty line of the same order."""
-        return Line()
+        return ClaimQueue()
 
     def _place(self, lane: Lane, claim: Claim) -> Place:
         self._pushed += 1
         return (*claim.key, self._pushed, lane, claim)
 
 
-class Turns(Line):
+class TurnQueue(ClaimQueue):
     """Groups take turns, and inside a group the groups of which it consists."""
 
     def __init__(self, path: Path, turn: Turn) -> None:
@@ -98,9 +98,9 @@ class Turns(Line):
         """Turns have changed: let all groups line up anew."""
         self._all.line_up()
 
-    def another(self) -> Line:
+    def another(self) -> ClaimQueue:
         """An empty line of the same order."""
-        return Turns(self._path, self._turn)
+        return TurnQueue(self._path, self._turn)
 
 
 class _Branch:

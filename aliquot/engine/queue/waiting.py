@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from aliquot.engine.books.repeat_guard import mark
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.queue.claim_queue import Line, Path, Turn, Turns
+from aliquot.engine.queue.claim_queue import ClaimQueue, Path, Turn, TurnQueue
 from aliquot.engine.queue.lane import Lane
 
 
@@ -22,13 +22,13 @@ class Waiting:
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self._of: dict[str, tuple[Lane, Claim]] = {}
         """By the uid of each pod that waits, its lane and claim."""
-        self._line = Line()
+        self._line = ClaimQueue()
         self._path: Path | None = None
         self._parked: dict[Watch, dict[Lane, None]] = {}
         self.changes = 0
         """How often claims have come, or gone without being started."""
         self.mark = 0
-        """The mark of all pods that wait; see `circles`."""
+        """The mark of all pods that wait; see `repeat_guard`."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._of
@@ -47,7 +47,7 @@ class Waiting:
             if head is not None:
                 yield head, len(lane.claims)
 
-    def refused(self, reasons: Container[Reason]) -> Line:
+    def refused(self, reasons: Container[Reason]) -> ClaimQueue:
         """The lanes that wait for one of these reasons, in a line of their own."""
         line = self._line.another()
         for lane in self._lanes.values():
@@ -90,7 +90,7 @@ class Waiting:
     def take_turns(self, path: Path, turn: Turn) -> None:
         """Let groups take turns; nobody waits yet."""
         self._path = path
-        self._line = Turns(path, turn)
+        self._line = TurnQueue(path, turn)
 
     def line_up(self) -> None:
         """Put those who are due in line anew: turns have changed."""

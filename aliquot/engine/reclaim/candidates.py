@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.placement.best_node import Ask
-from aliquot.engine.policies.eligible import Mask, Offer, Right, Rights
+from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.reclaim.device_fit import DeviceRoom
 from aliquot.engine.state import State
 
@@ -27,7 +27,7 @@ class Candidates:
     """The pods that an offer names, and the nodes that could do."""
 
     def __init__(
-        self, state: State, offer: Offer, gpus: DeviceRoom, classes: list[str] | None
+        self, state: State, offer: Eligible, gpus: DeviceRoom, classes: list[str] | None
     ) -> None:
         self._state = state
         self._offer = offer

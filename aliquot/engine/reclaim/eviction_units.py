@@ -16,14 +16,14 @@ from aliquot.engine.state import State
 Draws = dict[object, int]
 
 
-class Bundle(NamedTuple):
+class EvictionUnit(NamedTuple):
     """Pods that go together, and what that takes of their gang's surplus."""
 
     uids: tuple[str, ...]
     draws: Draws
 
 
-class Bundles:
+class EvictionUnits:
     """Makes bundles of pods; `limits` is what every gang can do without."""
 
     def __init__(self, state: State) -> None:
@@ -54,24 +54,24 @@ class Bundles:
                 return False
         return True
 
-    def of(self, uids: Iterable[str], may_go: Container[str]) -> Iterator[Bundle]:
+    def of(self, uids: Iterable[str], may_go: Container[str]) -> Iterator[EvictionUnit]:
         """How these could go, each gang at most once as a whole: only with all who `may_go`."""
         seen: set[str] = set()
         for uid in uids:
             pod = self._state.pods[uid]
             gang = self._state.gangs.of(pod)
             if gang is None:
-                yield Bundle((uid,), {})
+                yield EvictionUnit((uid,), {})
                 continue
             self._note(gang)
             draws: Draws = dict.fromkeys(self._accounts(gang, pod.task), 1)
             if all(self.limits[account] > 0 for account in draws):
-                yield Bundle((uid,), draws)
+                yield EvictionUnit((uid,), draws)
             if gang.name not in seen:
                 seen.add(gang.name)
                 yield from self._whole(gang, may_go)
 
-    def _whole(self, gang: Gang, may_go: Container[str]) -> Iterator[Bundle]:
+    def _whole(self, gang: Gang, may_go: Container[str]) -> Iterator[EvictionUnit]:
         key = gang.name, may_go
         members = self._wholes.get(key)
         if members is None:
@@ -81,7 +81,7 @@ class Bundles:
         if members:
             tasks = (task for task, _ in gang.min_tasks)
             accounts = {each for task in ("", *tasks) for each in self._accounts(gang, task)}
-            yield Bundle(members, {each: self.limits[each] for each in sorted(accounts)})
+            yield EvictionUnit(members, {each: self.limits[each] for each in sorted(accounts)})
 
     def _note(self, gang: Gang) -> None:
         if gang.name not in self._members:

@@ -7,7 +7,7 @@ from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies.capacity.borrowing import soon
 from aliquot.engine.policies.eligible import Right, Rights, evictable
 from aliquot.engine.policies.over_quota import walk
-from aliquot.engine.reclaim.eviction_units import Bundle, Bundles, Draws
+from aliquot.engine.reclaim.eviction_units import Draws, EvictionUnit, EvictionUnits
 from aliquot.engine.reclaim.victim_set import Item, Problem, choose, together
 from aliquot.engine.state import State
 
@@ -20,7 +20,7 @@ def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]
     may_go, slot = evictable(state, now), state.tree.slots[quota]
     ranked = [uid for uid in state.running.ranked(slot) if may_go[state.running.slots[uid]]]
     over = set(walk(state, slot, tuple(sorted({right.row for right in excess}))).over.tolist())
-    bundles = Bundles(state)
+    bundles = EvictionUnits(state)
     those = frozenset(ranked)
     items = [_item(state, bundle, excess) for bundle in bundles.of(ranked, those)]
     slots = state.running.slots
@@ -46,7 +46,7 @@ def _choose(state: State, items: list[Item], needs: dict[object, int], limits: D
     return (choose(items, Problem(needs, limits, left)) or []) if needs else []
 
 
-def _item(state: State, bundle: Bundle, excess: Rights) -> Item:
+def _item(state: State, bundle: EvictionUnit, excess: Rights) -> Item:
     pods = [state.pods[uid] for uid in bundle.uids]
     charges = [dict(state.ledger.entries[uid].booking.charge) for uid in bundle.uids]
     helps: dict[object, int] = {

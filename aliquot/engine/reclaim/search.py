@@ -19,8 +19,8 @@ from aliquot.engine.model.reasons import Reason
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import (
     Account,
+    Eligible,
     Mask,
-    Offer,
     Right,
     Rights,
     gang_account,
@@ -30,7 +30,7 @@ from aliquot.engine.policies.eligible import (
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.candidates import LAST_NODES, Candidates
 from aliquot.engine.reclaim.device_fit import DeviceRoom, Option
-from aliquot.engine.reclaim.eviction_units import Bundle, Bundles
+from aliquot.engine.reclaim.eviction_units import EvictionUnit, EvictionUnits
 from aliquot.engine.reclaim.victim_set import Cost, Item, Problem, choose, cost, together
 from aliquot.engine.state import State
 
@@ -66,13 +66,13 @@ def search(
     state: State,
     claim: Claim,
     rights: Rights,
-    offers: Iterable[Sequence[Offer]],
+    offers: Iterable[Sequence[Eligible]],
     classes: list[str] | None = None,
 ) -> Plan | None:
     """The best plan of the first rank of offers that has one, on nodes of these classes."""
     if not state.leaving and not len(state.running):
         return None
-    nobody = Offer(np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: "")
+    nobody = Eligible(np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: "")
     for rank, several in enumerate(_after([nobody] if state.leaving else [], offers)):
         attempts = (_Attempt(state, claim, rights, offer, classes) for offer in several)
         found = [plan for attempt in attempts if (plan := attempt.plan(rank)) is not None]
@@ -81,7 +81,9 @@ def search(
     return None
 
 
-def _after(nobody: Sequence[Offer], offers: Iterable[Sequence[Offer]]) -> Iterator[Sequence[Offer]]:
+def _after(
+    nobody: Sequence[Eligible], offers: Iterable[Sequence[Eligible]]
+) -> Iterator[Sequence[Eligible]]:
     """First see whether the claim only has to wait for those who are leaving anyway."""
     yield nobody
     for rank in offers:
@@ -105,7 +107,7 @@ class _Attempt:
         state: State,
         claim: Claim,
         rights: Rights,
-        offer: Offer,
+        offer: Eligible,
         classes: list[str] | None,
     ) -> None:
         self.state = state
@@ -113,7 +115,7 @@ class _Attempt:
         needed = {right: n for right, n in rights.items() if right not in offer.waived}
         self.rights = _larger(needed, offer.rights)
         self.offer = offer
-        self.bundles = Bundles(state)
+        self.bundles = EvictionUnits(state)
         self.gpus = DeviceRoom(state, claim)
         self.candidates = Candidates(state, offer, self.gpus, classes)
         self.limits: dict[object, int] = dict(offer.limits.items())
@@ -236,7 +238,7 @@ class _Attempt:
         uids = [str(names[slot]) for slot in slots]
         return [self._item(bundle, node) for bundle in self.bundles.of(uids, going)]
 
-    def _item(self, bundle: Bundle, node: int) -> Item:
+    def _item(self, bundle: EvictionUnit, node: int) -> Item:
         found = self._made.get((bundle.uids, node))
         if found is not None:
             return replace(found, draws=found.draws | bundle.draws) if bundle.draws else found

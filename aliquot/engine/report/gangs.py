@@ -27,7 +27,7 @@ def standing(trial: Trial, gang: Gang) -> GangSummary:
     """How it stands now."""
     state = trial.state
     members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
-    placed = [pod for pod in members if state.ledger.entries[pod.uid].stage >= Stage.RESERVED]
+    placed = [pod for pod in members if state.ledger.entries[pod.uid].stage >= Stage.ASSUMED]
     waiting = [pod for pod in members if pod.uid in state.waiting]
     done = sum(number for _, number in gang.done)
     refusal = trial.why(state.waiting.claim(waiting[0].uid)) if waiting else None
@@ -55,6 +55,6 @@ def _before_its_pods(trial: Trial, gang: Gang) -> Iterator[Refusal]:
     namespace, _, name = gang.name.partition("/")
     shape = Shape(gang.min_resources)
     stands_for_all = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
-    refusal = trial.right(state.terms.claim((stands_for_all,)))
+    refusal = trial.right(state.bookings.claim((stands_for_all,)))
     if refusal is not None:
         yield refusal

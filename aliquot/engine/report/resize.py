@@ -17,11 +17,11 @@ from aliquot.engine.state import State
 def check(state: State, uid: str, shape: Shape) -> Refusal | None:
     """Why it may not, or None."""
     pod, entry = replace(state.pods[uid], shape=shape), state.ledger.entries[uid]
-    if entry.stage < Stage.RESERVED:
+    if entry.stage < Stage.ASSUMED:
         raise ValueError(f"pod {pod.path} does not run")
     devices = entry.booking.gpu.devices if entry.booking.gpu is not None else ()
     with state.ledger.lifted([uid]):
-        claim = state.terms.claim((pod,))
+        claim = state.bookings.claim((pod,))
         return (
             _of_gpus(state, pod, devices)
             or _of_devices(state, pod, devices)

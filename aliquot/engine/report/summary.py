@@ -125,7 +125,7 @@ def over_quota_pods(state: State) -> set[str]:
         charges: dict[str, Amounts] = {}
         for uid in ledger.by_quota.get(quota.name, ()):
             entry = ledger.entries[uid]
-            if entry.stage >= Stage.RESERVED:
+            if entry.stage >= Stage.ASSUMED:
                 charge = tuple((names[row], amount) for row, amount in entry.booking.charge)
                 charges[uid] = charge
         pods = [state.pods[uid] for uid in charges]

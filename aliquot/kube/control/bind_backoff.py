@@ -15,7 +15,7 @@ _FIRST, _LONGEST = 1.0, 300.0
 _FOR_A_GANG = 10.0
 
 
-class Resting:
+class BindBackoff:
     """Who rests. `over` is called with the uid of each that has rested."""
 
     def __init__(self, over: Callable[[str], None]) -> None:

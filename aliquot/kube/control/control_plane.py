@@ -22,7 +22,7 @@ from aliquot.kube.control.writer import Writer
 from aliquot.kube.leader.leader_election import Election
 from aliquot.kube.leader.leader_rules import Timing
 from aliquot.kube.observe.audit import Audit
-from aliquot.kube.observe.background_loop import Side, Work
+from aliquot.kube.observe.background_loop import BackgroundLoop, Work
 from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.observe.probes import Probes
@@ -89,7 +89,7 @@ async def control_plane(reach: Callable[[], Access], settings: Settings) -> Asyn
     async with Client(reach(), connections=settings.at_once) as client:
         own = Client(reach(), connections=2)
         plane = _put_together(client, own, settings)
-        async with Side(*_beside(plane, own)) as side, asyncio.TaskGroup() as group:
+        async with BackgroundLoop(*_beside(plane, own)) as side, asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in _work(plane, client, side, settings)]
             try:
                 yield plane
@@ -139,7 +139,7 @@ def _beside(plane: Plane, own: Client) -> Iterator[Work]:
 
 
 def _work(
-    plane: Plane, client: Client, side: Side, settings: Settings
+    plane: Plane, client: Client, side: BackgroundLoop, settings: Settings
 ) -> Iterator[Coroutine[None, None, None]]:
     """What the main loop does."""
     made = plane.scheduler

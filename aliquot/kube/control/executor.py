@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold, Nominate
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import BindFailed, Event, EvictFailed, NodeSet, PodGone, PodSet
 from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.kube.api.client import Client
-from aliquot.kube.control.bind_backoff import Resting
+from aliquot.kube.control.bind_backoff import BindBackoff
 from aliquot.kube.control.binder import Binder
 from aliquot.kube.control.events import Events, of_pod
 from aliquot.kube.control.evictor import Evictor
-from aliquot.kube.control.intake import View
-from aliquot.kube.control.pod_status import Marks, refusal_of
+from aliquot.kube.control.intake import Intake
+from aliquot.kube.control.pod_status import PodStatusWriter, refusal_of
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 
@@ -42,13 +42,13 @@ class _Errand:
     nominations: list[Nominate] = field(default_factory=list)
 
 
-class Hands:
+class Executor:
     """What is under way for one engine."""
 
     def __init__(
         self,
         engine: Engine,
-        view: View,
+        view: Intake,
         client: Client,
         writer: Writer,
         events: Events,
@@ -62,7 +62,7 @@ class Hands:
         self._events = events
         self._metrics = metrics
         self._wake = wake
-        self._marks = Marks(client, writer)
+        self._pod_status = PodStatusWriter(client, writer)
         self._binder = Binder(client, writer, self._bound, self._not_bound)
         self._evictor = Evictor(
             *(client, writer, self._is_wanted),
@@ -70,7 +70,7 @@ class Hands:
         )
         self._errands: dict[str, _Errand] = {}
         """What is being prepared, by the uids of those who are asked to go."""
-        self._resting = Resting(self._rested)
+        self._resting = BindBackoff(self._rested)
         self._nominated: dict[str, str] = {}
         """The pods of which the cluster says, or is about to, that room is held for them; where."""
         self._lost: dict[str, str] = {}
@@ -83,7 +83,9 @@ class Hands:
         """
         if isinstance(event, PodSet):
             record = self._view.mirror.records.get(event.pod.uid)
-            if self._resting.keeps(event.pod, record.ties.gang if record is not None else None):
+            if self._resting.keeps(
+                event.pod, record.group_ref.gang if record is not None else None
+            ):
                 return
             if event.pod.nominated is not None:
                 event = PodSet(replace(event.pod, nominated=None))
@@ -114,7 +116,7 @@ class Hands:
                     self._nominated[pod.uid] = node
                     errand.nominations.append(decision)
                     self._say_where(errand)
-                case Hold():
+                case Wait():
                     self._refuse(decision)
         self._tidy()
 
@@ -137,14 +139,14 @@ class Hands:
             said, errand.nominations = errand.nominations, []
             for each in said:
                 if self._held_on(each.pod.uid) == each.node:
-                    self._marks.nominate(each.pod, each.node)
+                    self._pod_status.nominate(each.pod, each.node)
 
-    def _refuse(self, decision: Hold) -> None:
+    def _refuse(self, decision: Wait) -> None:
         pod, refusal = decision.pod, refusal_of(decision.refusal)
         said = self._view.pods.said.get(pod.uid)
         if said is None or said.refusal == refusal:
             return
-        self._marks.refuse(pod, refusal, known=said.refusal is not None)
+        self._pod_status.refuse(pod, refusal, known=said.refusal is not None)
         if decision.refusal.reason not in _NO_EVENT:
             self._events.tell(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
         said.refusal = refusal
@@ -163,7 +165,7 @@ class Hands:
                 self._nominated[uid] = held
             record = self._view.mirror.records.get(uid)
             if record is not None and uid in said and uid in self._engine.state.waiting:
-                self._marks.nominate(record.pod, held)
+                self._pod_status.nominate(record.pod, held)
 
     def _claimant(self, pod: Pod) -> str:
         """The first pod of those that this one waits with."""
@@ -215,9 +217,9 @@ class Hands:
         self._events.tell(of_pod(pod), "Warning", "FailedScheduling", message)
         said = self._view.pods.said.get(pod.uid)
         if said is not None:
-            self._marks.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
+            self._pod_status.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
         if said is not None and said.nominated is not None:
-            self._marks.nominate(pod, None)
+            self._pod_status.nominate(pod, None)
 
     def _rested(self, uid: str) -> None:
         record = self._view.mirror.records.get(uid)

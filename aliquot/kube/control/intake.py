@@ -34,7 +34,7 @@ from aliquot.kube.api.resource import (
 )
 from aliquot.kube.control.objects import BEAR_ON_TERMS, Objects, manifest_of, name_of, shape_of
 from aliquot.kube.control.pods import Pods, Unreadable
-from aliquot.kube.control.sharing_mode import Pleas, Terms, terms
+from aliquot.kube.control.sharing_mode import PodHints, SharingMode, sharing_mode
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Reflector
 from aliquot.mirror.mirror import Mirror
@@ -71,7 +71,7 @@ class _Inbox:
         self.complete.set()
 
 
-class View:
+class Intake:
     """What is known of the cluster.
 
     `tell` hears what follows from it, `wake` that there is news.
@@ -105,14 +105,14 @@ class View:
         """Have all objects been read, so that the terms are known?"""
         self._complete = {each: asyncio.Event() for each in (*WATCHED, PODS)}
         self._stale = asyncio.Event()
-        self._pleas = Pleas()
-        self.terms = terms(configuration, policy, (), self._pleas)
+        self._pleas = PodHints()
+        self.sharing_mode = sharing_mode(configuration, policy, (), self._pleas)
         self._build()
 
     def _build(self) -> None:
         """Begin anew, on the terms that hold, with all that is known but pods."""
-        special = special_quotas(self.terms.policy)
-        self.mirror = Mirror(self._tell, self.terms.cards, special, written_here=True)
+        special = special_quotas(self.sharing_mode.policy)
+        self.mirror = Mirror(self._tell, self.sharing_mode.cards, special, written_here=True)
         self.objects = Objects(self.mirror)
         self.pods = Pods(self.mirror, self.names, self._unreadable)
         for (resource, _, _), found in self._found.items():
@@ -132,14 +132,14 @@ class View:
             for resource in WATCHED:
                 await self._complete[resource].wait()
             self.settle()
-            self.terms, self._known = self._terms(), True
+            self.sharing_mode, self._known = self._sharing_mode(), True
             while True:
                 await self._follow_pods()
 
     async def _follow_pods(self) -> None:
         """Read and watch pods for as long as the terms hold."""
-        why = self.terms.why
-        _log.info("the cluster is shared", policy=self.terms.policy, because=why)
+        why = self.sharing_mode.why
+        _log.info("the cluster is shared", policy=self.sharing_mode.policy, because=why)
         self._stale.clear()
         self._complete[PODS].clear()
         self._pod_news = deque()
@@ -199,23 +199,23 @@ class View:
             return
         self.objects.stirred, self._pleas = False, said
         try:
-            found = self._terms()
+            found = self._sharing_mode()
         except InputError as error:
             _log.error("the objects contradict each other", problem=str(error))
             return
-        if found != self.terms:
-            self.terms = found
+        if found != self.sharing_mode:
+            self.sharing_mode = found
             self.ready = False
             self._stale.set()
 
-    def _said(self) -> Pleas:
+    def _said(self) -> PodHints:
         """What pods say; while they are read, also what those said who have not come again yet."""
         sharing = self.pods.sharing
-        said = Pleas(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
+        said = PodHints(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
         return said if self._complete[PODS].is_set() else self._pleas.and_also(said)
 
-    def _terms(self) -> Terms:
-        return terms(self._configuration, self._policy, self._manifests(), self._pleas)
+    def _sharing_mode(self) -> SharingMode:
+        return sharing_mode(self._configuration, self._policy, self._manifests(), self._pleas)
 
     def _manifests(self) -> Iterable[Manifest]:
         for (resource, _, _), found in self._found.items():

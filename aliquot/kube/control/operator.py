@@ -24,12 +24,12 @@ from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.kube.control.events import About, Kind
-from aliquot.kube.control.pod_status import Marks
+from aliquot.kube.control.pod_status import PodStatusWriter
 from aliquot.kube.control.scheduler import Scheduler
 from aliquot.kube.control.stale_reasons import Reasons
 from aliquot.kube.control.writer import Urgency, Write, Writer
 from aliquot.kube.observe.metrics import Metrics
-from aliquot.kube.observe.metrics_snapshot import Standing
+from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
 from aliquot.mirror.statuses import Statuses, capacity_labels
 
 _log = structlog.get_logger()
@@ -56,8 +56,8 @@ class Operator:
         self._writer = writer
         self._scheduler = scheduler
         self._metrics = metrics
-        self._marks = Marks(client, writer)
-        self._reasons = Reasons(self._marks)
+        self._pod_status = PodStatusWriter(client, writer)
+        self._reasons = Reasons(self._pod_status)
         self._conditions = Conditions()
         self._engine: Engine | None = None
         self._sent: dict[tuple[str, str], tuple[Body, float]] = {}
@@ -69,7 +69,7 @@ class Operator:
             self._scheduler.decided.clear()
             engine = self._scheduler.engine
             if engine is None:
-                self._metrics.standing = Standing()
+                self._metrics.standing = MetricsSnapshot()
                 continue
             began = time.perf_counter()
             self.look_around(engine)
@@ -83,7 +83,7 @@ class Operator:
             self._begin(engine, mirror.store.objects.values())
         self._conditions.note(engine.gpu_quotas(), time.time_ns())
         statuses = Statuses(engine, mirror, self._conditions)
-        self._metrics.standing = Standing(
+        self._metrics.standing = MetricsSnapshot(
             quotas=tuple(statuses.quotas.values()),
             queues=tuple(engine.queues()),
             gangs=tuple(statuses.gangs.values()),
@@ -154,8 +154,8 @@ class Operator:
     def _make_missing(self) -> None:
         """The quotas and the queue that are there although nobody wrote them become objects."""
         mirror = self._scheduler.view.mirror
-        forest = mirror.forest
-        for manifest, _ in (*forest.pairs, *forest.queues):
+        quota_index = mirror.quota_index
+        for manifest, _ in (*quota_index.pairs, *quota_index.queues):
             if manifest.key not in mirror.store.objects:
                 self._make(manifest)
 
@@ -228,7 +228,7 @@ class Operator:
         sent = self._sent.get((pod.uid, "label"))
         if sent is None or sent[0] != change or time.monotonic() - sent[1] > _ON_ITS_WAY:
             self._sent[pod.uid, "label"] = (dict(change), time.monotonic())
-            self._marks.label(pod, change)
+            self._pod_status.label(pod, change)
 
 
 def difference(old: Any, new: Any) -> Any:

@@ -26,7 +26,7 @@ def public_reason(reason: Reason) -> str:
     return "Unschedulable" if reason in _HELPED_BY_NODES else reason.value
 
 
-class Marks:
+class PodStatusWriter:
     """Writes onto pods."""
 
     def __init__(self, client: Client, writer: Writer) -> None:

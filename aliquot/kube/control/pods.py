@@ -111,7 +111,7 @@ class Pods:
         if old is None:
             record = self._read(wire)
             self.said.pop(uid, None)
-            if record is None or record.ties.gang is None:
+            if record is None or record.group_ref.gang is None:
                 return
             record.phase = phase
             self._mirror.keep(record)
@@ -142,7 +142,7 @@ class Pods:
         manifest, mirror = _manifest(wire), self._mirror
         uid, spec, status = wire.metadata.uid or "", pods.spec(manifest), pods.status(manifest)
         created = timestamp(wire.metadata.creation_timestamp, _PLACE, "creationTimestamp") or 0
-        manners = mirror.store.priority(spec, manifest, "spec")
+        priority_infos = mirror.store.priority(spec, manifest, "spec")
         old = mirror.records.get(uid)
         defaults = old.defaults if old else mirror.gpu_quotas.defaults(manifest.namespace)
         shape = None if mirror.cards.shared else self._shape(spec, status, manifest)
@@ -150,12 +150,12 @@ class Pods:
         if spec.node_name:
             started = timestamp(status.start_time, _PLACE, "startTime") or created
         asked = (mirror.cards, defaults, shape, started)
-        pod = pods.pod(manifest, uid, manners, created, *asked)
+        pod = pods.pod(manifest, uid, priority_infos, created, *asked)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)
         if uid in self.koordinator:
             record.asks_for = koordinator.quota_named(manifest)
-        record.ties, record.priority = volcano.ties(wire.metadata, manifest), pod.priority
+        record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
         self.said[uid] = _said(wire, created)
         return record
 

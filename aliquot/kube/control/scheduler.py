@@ -17,16 +17,16 @@ import structlog
 from aliquot.dialects.configuration import Configuration, knobs
 from aliquot.dialects.core.objects import PodWire
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Decision, Hold
+from aliquot.engine.model.decisions import Decision, Wait
 from aliquot.engine.model.events import Event
 from aliquot.engine.model.objects import Pod, Shape
 from aliquot.errors import InputError
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.events import Events, of_pod
-from aliquot.kube.control.executor import Hands
-from aliquot.kube.control.intake import View
-from aliquot.kube.control.pod_status import Marks
+from aliquot.kube.control.executor import Executor
+from aliquot.kube.control.intake import Intake
+from aliquot.kube.control.pod_status import PodStatusWriter
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 
@@ -80,8 +80,8 @@ class Scheduler:
         self._metrics = metrics
         self._beat = beat
         self._news = asyncio.Event()
-        self._hands: Hands | None = None
-        self._marks = Marks(client, writer)
+        self._hands: Executor | None = None
+        self._pod_status = PodStatusWriter(client, writer)
         self._failures = 0
         self._quiet_since: float | None = None
         self._broken = False
@@ -90,7 +90,7 @@ class Scheduler:
         self._shown_by = 0.0
         """When statuses are looked at again, even if nothing happens."""
         self._now = _steady_clock()
-        self.view = View(
+        self.view = Intake(
             *(client, settings.configuration, settings.policy),
             *(self._hear, self._news.set, self._cannot_read),
         )
@@ -154,9 +154,9 @@ class Scheduler:
             beating.cancel()
         if not self._leads() or not self.view.ready:
             return
-        engine = Engine(self.view.terms.policy, knobs(self._settings.configuration))
+        engine = Engine(self.view.sharing_mode.policy, knobs(self._settings.configuration))
         self.view.mirror.replay(engine.apply)
-        self._hands = Hands(
+        self._hands = Executor(
             *(engine, self.view, self._client, self._writer),
             *(self.events, self._metrics, self.wake, self._settings.delete_after),
         )
@@ -166,7 +166,7 @@ class Scheduler:
             self._say_why_it_waits(*each)
         _log.info(
             "leading",
-            policy=self.view.terms.policy,
+            policy=self.view.sharing_mode.policy,
             pods=len(engine.state.pods),
             seconds=round(time.perf_counter() - began, 3),
         )
@@ -241,7 +241,7 @@ class Scheduler:
         said = (INVALID_POD, f"{error.field}: {error.problem}")
         if any((each.reason, each.message) == said for each in conditions or ()):
             return
-        self._marks.refuse(pod, said, known=False)
+        self._pod_status.refuse(pod, said, known=False)
         self.events.tell(of_pod(pod), "Warning", "FailedScheduling", said[1])
 
 
@@ -257,7 +257,7 @@ def _steady_clock() -> Callable[[], int]:
 def _log_only(decisions: list[Decision]) -> None:
     for each in decisions:
         word = type(each).__name__.lower()
-        if isinstance(each, Hold):
+        if isinstance(each, Wait):
             why = {"reason": each.refusal.reason.value, "message": each.refusal.message}
         else:
             shown = {name: getattr(each, name, None) for name in ("node", "reason", "message")}

@@ -16,7 +16,7 @@ from aliquot.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Pleas:
+class PodHints:
     """What pods have to say about it."""
 
     koordinator: bool = False
@@ -26,9 +26,9 @@ class Pleas:
     compute: bool = False
     """Does it matter to any what those can compute?"""
 
-    def and_also(self, other: "Pleas") -> "Pleas":
+    def and_also(self, other: "PodHints") -> "PodHints":
         """What these say, and those."""
-        return Pleas(
+        return PodHints(
             self.koordinator or other.koordinator,
             self.sharing or other.sharing,
             self.compute or other.compute,
@@ -36,7 +36,7 @@ class Pleas:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SharingMode:
     """How a cluster is shared, and why."""
 
     policy: str
@@ -44,12 +44,12 @@ class Terms:
     why: str = field(compare=False)
 
 
-def terms(
+def sharing_mode(
     configuration: Configuration,
     named: str | None,
     manifests: Iterable[Manifest],
-    pleas: Pleas,
-) -> Terms:
+    pleas: PodHints,
+) -> SharingMode:
     """Those of a cluster with these objects. Objects that contradict each other are refused."""
     manifests = list(manifests)
     chosen, why = policy.resolve(named, configuration, manifests)
@@ -59,7 +59,7 @@ def terms(
     found = cards(configuration.gpu, manifests)
     shared = found.shared or pleas.sharing
     compute = shared and (found.compute or pleas.compute or counts_compute(manifests))
-    return Terms(chosen, replace(found, shared=shared, compute=compute), why)
+    return SharingMode(chosen, replace(found, shared=shared, compute=compute), why)
 
 
 def one_policy(configuration: Configuration) -> None:

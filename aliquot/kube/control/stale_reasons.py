@@ -7,10 +7,10 @@ of it is written anew where it is no longer so.
 
 import time
 
-from aliquot.dialects.quota_index import Forest
+from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.engine.cycle import Engine
-from aliquot.kube.control.intake import View
-from aliquot.kube.control.pod_status import Marks, refusal_of
+from aliquot.kube.control.intake import Intake
+from aliquot.kube.control.pod_status import PodStatusWriter, refusal_of
 
 _ROUND = 15.0
 """How many seconds a message may be old before it is looked at again."""
@@ -21,28 +21,28 @@ _AT_ONCE = 0.02
 class Reasons:
     """Goes round all waiting pods, and begins again."""
 
-    def __init__(self, marks: Marks) -> None:
-        self._marks = marks
+    def __init__(self, marks: PodStatusWriter) -> None:
+        self._pod_status = marks
         self._turn: list[str] = []
         self._next_round = 0.0
-        self._forest = Forest()
+        self._forest = QuotaIndex()
 
-    def look(self, engine: Engine, view: View) -> None:
+    def look(self, engine: Engine, view: Intake) -> None:
         """Look at the next few."""
         until = time.monotonic() + _AT_ONCE
-        if view.mirror.forest is not self._forest:  # quotas were edited
-            self._forest, self._turn, self._next_round = view.mirror.forest, [], 0.0
+        if view.mirror.quota_index is not self._forest:  # quotas were edited
+            self._forest, self._turn, self._next_round = view.mirror.quota_index, [], 0.0
         if not self._turn and time.monotonic() >= self._next_round:
             self._next_round = time.monotonic() + _ROUND
             self._turn = [uid for uid, said in view.pods.said.items() if said.refusal is not None]
         while self._turn and time.monotonic() < until:
             self._renew(self._turn.pop(), engine, view)
 
-    def _renew(self, uid: str, engine: Engine, view: View) -> None:
+    def _renew(self, uid: str, engine: Engine, view: Intake) -> None:
         said = view.pods.said.get(uid)
         if said is None or said.refusal is None or uid not in engine.state.waiting:
             return
         why = engine.why(uid)
         if why is not None and refusal_of(why) != said.refusal:
             said.refusal = refusal_of(why)
-            self._marks.refuse(engine.state.pods[uid], said.refusal, known=True)
+            self._pod_status.refuse(engine.state.pods[uid], said.refusal, known=True)

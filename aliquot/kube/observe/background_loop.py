@@ -23,7 +23,7 @@ _PATIENCE = 10.0
 _log = structlog.get_logger(__name__)
 
 
-class Side:
+class BackgroundLoop:
     """Runs work in a thread of its own, from entering to leaving `async with Side(...)`."""
 
     def __init__(self, *work: Work) -> None:

@@ -19,10 +19,10 @@ from prometheus_client import (
 )
 
 import aliquot
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold, Nominate
-from aliquot.kube.observe.metrics_snapshot import Standing, StandingCollector
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
+from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot, SnapshotCollector
 
-_DECISIONS = {Bind: "bind", Hold: "hold", Evict: "evict", Nominate: "nominate"}
+_DECISIONS = {Bind: "bind", Wait: "hold", Evict: "evict", Nominate: "nominate"}
 _SHORT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LONG = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
@@ -38,7 +38,7 @@ class Metrics:
         # The times of first use would double the series, and tell nothing.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
-        self._standing = StandingCollector()
+        self._standing = SnapshotCollector()
         registry.register(self._standing)
         ProcessCollector(registry=registry)
         build_info(registry)
@@ -89,12 +89,12 @@ class Metrics:
             self.decisions.labels(word)  # so that the first of its kind is an increase
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> MetricsSnapshot:
         """How everything stood when the main loop last said so; what is set must not change."""
         return self._standing.standing
 
     @standing.setter
-    def standing(self, standing: Standing) -> None:
+    def standing(self, standing: MetricsSnapshot) -> None:
         self._standing.standing = standing
 
     def decided(self, decisions: Iterable[Decision]) -> None:

@@ -1,7 +1,7 @@
 """How everything stands, as a scrape sees it: figures that the main loop has left there.
 
-The main loop sets a `Standing` now and then; a scrape reads the last one, in another thread, and
-never the engine. So what is in a `Standing` must not be changed once it is set. Amounts are in base
+The main loop sets a `MetricsSnapshot` now and then; a scrape reads the last one, in another thread,
+and never the engine. So a `MetricsSnapshot` must not be changed once it is set. Amounts are in base
 units, as Prometheus has it: cores, bytes, TFLOPs, and whole cards and pods. What is unlimited is
 absent. There are no labels of pods or gangs: their number has no bound.
 """
@@ -31,7 +31,7 @@ _ALL = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MetricsSnapshot:
     """All figures of one moment; `pending` counts waiting pods by reason."""
 
     quotas: Sequence[QuotaSummary] = ()
@@ -41,14 +41,14 @@ class Standing:
     pending: Mapping[str, int] = field(default_factory=dict)
 
 
-class StandingCollector(Collector):
-    """Turns the last `Standing` into gauges."""
+class SnapshotCollector(Collector):
+    """Turns the last `MetricsSnapshot` into gauges."""
 
     def __init__(self) -> None:
-        self.standing = Standing()
+        self.standing = MetricsSnapshot()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All gauges, from one and the same `Standing`."""
+        """All gauges, from one and the same `MetricsSnapshot`."""
         standing = self.standing
         yield from _quotas(standing.quotas)
         yield from _queues(standing.queues)

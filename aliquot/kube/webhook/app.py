@@ -22,12 +22,12 @@ from aliquot.collector import filling
 from aliquot.dialects.configuration import Configuration
 from aliquot.kube.api.client import Client
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
-from aliquot.kube.observe.background_loop import Side
+from aliquot.kube.observe.background_loop import BackgroundLoop
 from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.probes import Probes
-from aliquot.kube.webhook.cache import Live
-from aliquot.kube.webhook.cert_files import Given
-from aliquot.kube.webhook.cert_secret import Keeper
+from aliquot.kube.webhook.cache import Cache
+from aliquot.kube.webhook.cert_files import CertFiles
+from aliquot.kube.webhook.cert_secret import CertSecret
 from aliquot.kube.webhook.identity import Identity
 from aliquot.kube.webhook.listener import WATCHED, reflector
 from aliquot.kube.webhook.metrics import Metrics
@@ -77,7 +77,7 @@ class Settings:
 class Running:
     """A webhook that is running."""
 
-    live: Live
+    live: Cache
     service: Service
     metrics: Metrics
     health: Health
@@ -120,7 +120,7 @@ async def webhook(client: Client, settings: Settings) -> AsyncIterator[Running]:
 
 
 def _put_together(client: Client, settings: Settings) -> Running:
-    live, metrics, health = Live(settings.configuration, settings.policy), Metrics(), Health()
+    live, metrics, health = Cache(settings.configuration, settings.policy), Metrics(), Health()
     health.expect(_READY)
     service = Service(live, metrics, f"system:serviceaccount:{settings.namespace}:")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -139,7 +139,7 @@ async def _probes(
     probes = Probes(
         running.health, running.metrics.registry, settings.health_port, settings.health_host
     )
-    async with Side(probes.run) as side:
+    async with BackgroundLoop(probes.run) as side:
         yield side.failed()
 
 
@@ -162,13 +162,13 @@ async def _serve(
 ) -> None:
     """Listen, as soon as there is a certificate to show; then look after it."""
     if settings.files is not None:
-        given = Given(*settings.files)
+        given = CertFiles(*settings.files)
         pair = given.pair()
         running.show(pair)
         async with _listening(running, settings), _registered(settings, running):
             listening.set()
             await given.follow(running.show, pair)
-    keeper = Keeper(client, settings.namespace, settings.secret, settings.names)
+    keeper = CertSecret(client, settings.namespace, settings.secret, settings.names)
     identity = await keeper.identity()
     running.use(identity)
     async with _listening(running, settings), _registered(settings, running):

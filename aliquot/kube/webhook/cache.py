@@ -14,7 +14,7 @@ from aliquot.dialects.core.manifest import VOLCANO_GROUP, Key, Manifest, key
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.policy import Choice
-from aliquot.dialects.quota_index import Forest, Special, plant
+from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import gangs, queues
 from aliquot.errors import InputError
@@ -42,7 +42,7 @@ def make_sure(manifest: Manifest) -> None:
         reader(manifest)
 
 
-class Live:
+class Cache:
     """The objects of a cluster, as they were last told."""
 
     def __init__(self, settings: Configuration, named_policy: str | None = None) -> None:
@@ -58,13 +58,13 @@ class Live:
         self.version = 0
         """Goes up with every change."""
         self._policy = named_policy or policy.configured(settings)
-        self._forest: Forest | None = None
+        self._forest: QuotaIndex | None = None
 
     @property
-    def forest(self) -> Forest:
+    def quota_index(self) -> QuotaIndex:
         """The quotas and queues, with what they mean to each other."""
         if self._forest is None:
-            self._forest = plant(self.shares.values(), self.special())
+            self._forest = build(self.shares.values(), self.special())
         return self._forest
 
     def special(self, *coming: Manifest) -> Special:

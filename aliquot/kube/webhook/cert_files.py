@@ -16,7 +16,7 @@ _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CertFiles:
     """The files of a certificate and of its key."""
 
     certificate: Path

@@ -26,7 +26,7 @@ _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class CertSecret:
     """Looks after one Secret."""
 
     client: Client

@@ -21,7 +21,7 @@ from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine.model.quantity import text
 from aliquot.errors import InputError
-from aliquot.kube.webhook.cache import Live
+from aliquot.kube.webhook.cache import Cache
 from aliquot.mirror.group_membership import namespace_queue
 
 Place = tuple[str, ...]
@@ -32,7 +32,7 @@ _LABELS: Place = ("metadata", "labels")
 _ANNOTATIONS: Place = ("metadata", "annotations")
 
 
-def patch(live: Live, manifest: Manifest, is_new: bool) -> list[Body]:
+def patch(live: Cache, manifest: Manifest, is_new: bool) -> list[Body]:
     """The JSON Patch that fills in what is not said."""
     fill = _FILLERS.get(manifest.kind)
     try:
@@ -46,7 +46,7 @@ def patch(live: Live, manifest: Manifest, is_new: bool) -> list[Body]:
     return steps
 
 
-def _queue(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
+def _queue(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
     said = queues.spec(manifest)
     if said.weight is None:
         yield ("spec", "weight"), 1
@@ -54,7 +54,7 @@ def _queue(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
         yield ("spec", "reclaimable"), True
 
 
-def _group(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
+def _group(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
     """The queue of a gang is decided when it comes. The schema of its kind may say `default`."""
     said = gangs.spec(manifest)
     if said.min_member is None:
@@ -67,11 +67,11 @@ def _group(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
         yield ("spec", "queue"), queue
 
 
-def _quota(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
+def _quota(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
     """Of a quota in a tree. Others carry no key of Koordinator's, and must not get one."""
     if not is_new or manifest.group not in KEP9_GROUPS or manifest.name in koordinator.SPECIAL:
         return
-    if not has_koordinator_keys(manifest) and not live.forest.has_trees:
+    if not has_koordinator_keys(manifest) and not live.quota_index.has_trees:
         return
     labels, keys = manifest.metadata.labels or {}, koordinator.keys(manifest)
     if not any(each in labels for each in koordinator.PARENT):
@@ -87,21 +87,21 @@ def _quota(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
         yield (*_ANNOTATIONS, koordinator.WEIGHT), json.dumps(bounds, sort_keys=True)
 
 
-def _tree_above(live: Live, parent: str) -> str:
+def _tree_above(live: Cache, parent: str) -> str:
     """The id of the tree that a parent is in; empty if it says nothing."""
-    for manifest, _ in live.forest.pairs:
+    for manifest, _ in live.quota_index.pairs:
         if manifest.name == parent and manifest.group in KEP9_GROUPS:
             return koordinator.keys(manifest).tree
     return ""
 
 
-def _gpu_quota(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
+def _gpu_quota(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
     said = gpu_quotas.total(manifest)
     if said.alert_threshold_percent is None:
         yield ("spec", "total", "alertThresholdPercent"), gpu_quotas.quota(manifest).threshold
 
 
-def _pod(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
+def _pod(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
     """What a pod that shares GPUs asks for of each, by the word of its namespace's quota."""
     wanted = wish(manifest.metadata, manifest)
     told = list(live.index.find((gpu_quotas.KIND, manifest.namespace)))
@@ -121,7 +121,7 @@ def _pod(live: Live, manifest: Manifest, is_new: bool) -> Iterator[Default]:
                 yield (*_ANNOTATIONS, key), text(figure, value)
 
 
-_FILLERS: dict[str, Callable[[Live, Manifest, bool], Iterator[Default]]] = {
+_FILLERS: dict[str, Callable[[Cache, Manifest, bool], Iterator[Default]]] = {
     queues.KIND: _queue,
     gangs.KIND: _group,
     "ElasticQuota": _quota,

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from aliquot.dialects.core import pods
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX, Key, Manifest
 from aliquot.dialects.core.objects import Metadata, PodWire
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.simulation_annotations import DURATION
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.errors import InputError
-from aliquot.mirror.group_membership import ties
+from aliquot.mirror.group_membership import group_ref
 
 Word = tuple[str, str]
 """What kind of word it is, and the word."""
@@ -83,7 +83,7 @@ def words_of_pod(manifest: Manifest) -> Iterator[Word]:
     yield "namespace", manifest.namespace
     try:
         named = koordinator.quota_named(manifest)
-        said = ties(faces(manifest)[0], manifest)
+        said = group_ref(template_views(manifest)[0], manifest)
     except InputError:
         return
     if named is not None:

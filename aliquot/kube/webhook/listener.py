@@ -22,7 +22,7 @@ from aliquot.kube.api.resource import (
 from aliquot.kube.control.objects import manifest_of, name_of, shape_of
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Reflector
-from aliquot.kube.webhook.cache import Live
+from aliquot.kube.webhook.cache import Cache
 
 WATCHED: tuple[Resource, ...] = (
     *(PODS, NODES, NAMESPACES, RESOURCE_QUOTAS, PRIORITY_CLASSES),
@@ -34,10 +34,10 @@ _PLACE = "cluster"
 _log = structlog.get_logger()
 
 
-class Told:
+class CacheListener:
     """A listener of one kind; `on_synced` hears that all there is of it is known."""
 
-    def __init__(self, live: Live, resource: Resource, on_synced: Callable[[], None]) -> None:
+    def __init__(self, live: Cache, resource: Resource, on_synced: Callable[[], None]) -> None:
         self._live = live
         self._resource = resource
         self._on_synced = on_synced
@@ -71,8 +71,8 @@ class Told:
 
 
 def reflector(
-    client: Client, live: Live, resource: Resource, on_synced: Callable[[], None]
+    client: Client, live: Cache, resource: Resource, on_synced: Callable[[], None]
 ) -> Reflector[Any]:
     """Keeps the live cluster informed of one kind."""
     shape = PodWire if resource == PODS else shape_of(resource)
-    return Reflector(client, resource, shape, Told(live, resource, on_synced))
+    return Reflector(client, resource, shape, CacheListener(live, resource, on_synced))

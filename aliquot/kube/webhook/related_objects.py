@@ -8,18 +8,18 @@ and nowhere else.
 from collections.abc import Iterable, Iterator
 
 from aliquot.dialects.core.manifest import KEP9_GROUPS, Key, Manifest, key
-from aliquot.dialects.core.pod_templates import faces
+from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import queues
 from aliquot.errors import InputError
-from aliquot.kube.webhook.cache import SHARES, Live
+from aliquot.kube.webhook.cache import SHARES, Cache
 from aliquot.kube.webhook.index import Word
-from aliquot.mirror.group_membership import group_of, ties
+from aliquot.mirror.group_membership import group_of, group_ref
 
 
-def surroundings(live: Live, old: Manifest | None, new: Manifest | None) -> dict[Key, Manifest]:
+def surroundings(live: Cache, old: Manifest | None, new: Manifest | None) -> dict[Key, Manifest]:
     """The objects that a write is judged among, without the one that is written."""
     subject = new or old
     assert subject is not None
@@ -32,7 +32,7 @@ def surroundings(live: Live, old: Manifest | None, new: Manifest | None) -> dict
     return found
 
 
-def _around(live: Live, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
+def _around(live: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
     subject = new or old
     assert subject is not None
     yield from live.index.find(("PriorityClass", ""))
@@ -49,7 +49,7 @@ def _around(live: Live, old: Manifest | None, new: Manifest | None) -> Iterator[
         yield from _with_ties(live, [subject])
 
 
-def _hard_limits(live: Live, subject: Manifest) -> Iterator[Manifest]:
+def _hard_limits(live: Cache, subject: Manifest) -> Iterator[Manifest]:
     """The ResourceQuotas of the namespaces that a quota covers."""
     try:
         covered = set(quotas.namespaces(subject))
@@ -58,7 +58,7 @@ def _hard_limits(live: Live, subject: Manifest) -> Iterator[Manifest]:
     return live.index.find(*(("ResourceQuota", each) for each in {*covered, subject.namespace}))
 
 
-def _pods_of_quota(live: Live, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
+def _pods_of_quota(live: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
     """Pods bear on a quota that goes, or that is to hold quotas instead of them."""
     if old is None or old.group not in KEP9_GROUPS:
         return
@@ -66,7 +66,7 @@ def _pods_of_quota(live: Live, old: Manifest | None, new: Manifest | None) -> It
     if new is not None:
         if not _becomes_parent(old, new):
             return
-        known = live.forest.quotas.get(quotas.quota_name(old))
+        known = live.quota_index.quotas.get(quotas.quota_name(old))
         words += [("namespace", each) for each in sorted(known.namespaces if known else ())]
     yield from live.index.find(*words)
 
@@ -78,7 +78,7 @@ def _becomes_parent(old: Manifest, new: Manifest) -> bool:
         return False
 
 
-def _pods_of_queues(live: Live, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
+def _pods_of_queues(live: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
     """Pods bear on a queue that goes, and on one that gets a queue below it."""
     if new is None:
         assert old is not None
@@ -97,14 +97,14 @@ def _pods_of_queues(live: Live, old: Manifest | None, new: Manifest | None) -> I
     yield from live.index.find(*words)
 
 
-def _with_ties(live: Live, subjects: Iterable[Manifest]) -> Iterator[Manifest]:
+def _with_ties(live: Cache, subjects: Iterable[Manifest]) -> Iterator[Manifest]:
     """Objects, with the gangs and namespaces that decide which queue they are in."""
     for each in subjects:
         space = live.space(each.namespace)
         if space is not None:
             yield space
         try:
-            said = [ties(face, each) for face in faces(each)]
+            said = [group_ref(face, each) for face in template_views(each)]
         except InputError:
             said = []
         groups = (group_of(one, each.namespace, live.objects) for one in said)

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from aliquot.errors import InputError
 from aliquot.kube.webhook import review
-from aliquot.kube.webhook.cache import Live
+from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.defaults import patch
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.request_objects import reading
@@ -37,7 +37,7 @@ class Service:
     Writes of users whose name begins with `trusted` are our own, and pass.
     """
 
-    def __init__(self, live: Live, metrics: Metrics, trusted: str) -> None:
+    def __init__(self, live: Cache, metrics: Metrics, trusted: str) -> None:
         self.ready = False
         """Has everything been read?"""
         self._live = live

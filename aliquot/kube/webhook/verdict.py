@@ -13,7 +13,7 @@ from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import gangs
-from aliquot.kube.webhook.cache import SHARES, Live
+from aliquot.kube.webhook.cache import SHARES, Cache
 from aliquot.kube.webhook.new_findings import to_blame
 from aliquot.kube.webhook.related_objects import surroundings
 from aliquot.kube.webhook.request_objects import PLACE, Reading, reading, sound
@@ -29,7 +29,7 @@ JUDGED = {*OURS, "Pod"}
 _MOST_ERRORS = 5
 
 
-def judge(live: Live, asked: Asked) -> Verdict:
+def judge(live: Cache, asked: Asked) -> Verdict:
     """Say whether a write may be made."""
     if asked.kind not in JUDGED or asked.part or asked.operation == "CONNECT":
         return ALLOWED
@@ -53,7 +53,7 @@ def judge(live: Live, asked: Asked) -> Verdict:
     return Verdict(_refusal(errors, title), code, tuple(warnings))
 
 
-def _after(live: Live, old: Manifest | None, new: Reading) -> tuple[list[Finding], list[Finding]]:
+def _after(live: Cache, old: Manifest | None, new: Reading) -> tuple[list[Finding], list[Finding]]:
     """What makes no sense in what is written, and what is to be said once it is."""
     if new.manifest is None and (old is None or new.problems):
         return new.problems, []
@@ -65,7 +65,7 @@ def _after(live: Live, old: Manifest | None, new: Reading) -> tuple[list[Finding
     return state.refusals, [each for each in _found(state, live) if each not in state.refusals]
 
 
-def _before(live: Live, old: Manifest | None, new: Manifest | None) -> list[Finding]:
+def _before(live: Cache, old: Manifest | None, new: Manifest | None) -> list[Finding]:
     """What is to be said as things are.
 
     Rules speak up when something changes: so what is there is put where it is, once more.
@@ -80,25 +80,25 @@ def _before(live: Live, old: Manifest | None, new: Manifest | None) -> list[Find
     return list(_found(state, live))
 
 
-def _standing(live: Live, old: Manifest | None, new: Manifest | None) -> State:
+def _standing(live: Cache, old: Manifest | None, new: Manifest | None) -> State:
     objects = surroundings(live, old, new)
     if old is not None:
         objects[old.key] = old
     special = live.special(*(each for each in (new,) if each is not None))
-    return history.standing(objects, live.forest, live.cards, special)
+    return history.standing(objects, live.quota_index, live.cards, special)
 
 
-def _found(state: State, live: Live) -> Iterator[Finding]:
+def _found(state: State, live: Cache) -> Iterator[Finding]:
     """Everything that `aliquot validate` would say."""
     parents_hold_pods = live.settings.hierarchy.parent_pods == "implicitChild"
     yield from history.found(state, live.capacity.total)
-    yield from pods_in_the_way.strangers(state, state.forest.names)
+    yield from pods_in_the_way.strangers(state, state.quota_index.names)
     yield from pods_in_the_way.objections(state, parents_hold_pods)
     yield from pods_and_queues.queue_strangers(state, live)
     yield from pods_and_queues.queue_objections(state, live)
 
 
-def _conflicts(live: Live, new: Manifest | None) -> Iterator[Finding]:
+def _conflicts(live: Cache, new: Manifest | None) -> Iterator[Finding]:
     """Queues and quotas together need somebody to say which of them hold."""
     if new is None or new.kind not in SHARES:
         return
@@ -109,7 +109,7 @@ def _conflicts(live: Live, new: Manifest | None) -> Iterator[Finding]:
 
 
 def _worth_a_word(
-    found: list[Finding], title: str, new: Manifest | None, live: Live
+    found: list[Finding], title: str, new: Manifest | None, live: Cache
 ) -> Iterator[Finding]:
     """Warnings about the object itself; pods that somebody else schedules are left alone."""
     ours = {each.scheduler_name for each in live.settings.profiles}
@@ -123,7 +123,7 @@ def _scheduler(pod: PodWire) -> str | None:
     return pod.spec.scheduler_name if pod.spec is not None else None
 
 
-def _must_go(live: Live, asked: Asked) -> bool:
+def _must_go(live: Cache, asked: Asked) -> bool:
     """Whatever is in a namespace goes with it: to refuse that would only hold up the rest."""
     space = live.space(asked.namespace) if asked.namespace else None
     leaving = space is not None and space.metadata.deletion_timestamp is not None

@@ -13,7 +13,7 @@ from aliquot.server.controllers.jobs import Jobs
 from aliquot.server.controllers.kubelets import Kubelets
 from aliquot.server.controllers.namespaces import Namespaces
 from aliquot.server.controllers.pod_groups import PodGroups
-from aliquot.server.controllers.pod_maker import Flock
+from aliquot.server.controllers.pod_maker import PodMaker
 from aliquot.server.controllers.quotas import Quotas
 from aliquot.server.controllers.replica_sets import ReplicaSets
 from aliquot.server.controllers.volcano_jobs import VolcanoJobs
@@ -26,7 +26,7 @@ async def controllers(api: Api) -> AsyncIterator[None]:
     owned = Owned(api.store)
     kubelets = Kubelets(api)
     groups = PodGroups(api, owned)
-    flock = Flock(api, groups)
+    flock = PodMaker(api, groups)
     workers = [
         Garbage(api, owned).worker.run(),
         Definitions(api).worker.run(),

@@ -12,7 +12,7 @@ from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.dialects.volcano.queues import DEFAULT
 from aliquot.errors import InputError, RefusalError
 from aliquot.mirror.store import Store as Mirrored
-from aliquot.mirror.store import manners
+from aliquot.mirror.store import priority_infos
 from aliquot.server.api import Api
 from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
@@ -124,7 +124,7 @@ class PodGroups:
         classes = Mirrored()
         for entry in self._api.store.all(_CLASSES):
             classes.put(manifest_of(entry.read()))
-        priorities = {task: each[0] for task, each in manners(manifest, classes).items()}
+        priorities = {task: each[0] for task, each in priority_infos(manifest, classes).items()}
         return pod_group(manifest, priorities).body
 
     def _kind(self) -> Kind | None:

@@ -17,7 +17,7 @@ AFTER_REFUSAL = 2.0
 """After how many seconds somebody whose pods were refused tries again."""
 
 
-class Flock:
+class PodMaker:
     """Makes and deletes pods."""
 
     def __init__(self, api: Api, groups: PodGroups) -> None:

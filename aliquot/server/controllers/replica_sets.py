@@ -3,7 +3,7 @@
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
-from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, PodMaker
 from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.rules.metadata import timestamp
@@ -18,7 +18,7 @@ _SETS = "replicasets.apps"
 class ReplicaSets:
     """Looks at ReplicaSets, by key."""
 
-    def __init__(self, api: Api, owned: Owned, flock: Flock) -> None:
+    def __init__(self, api: Api, owned: Owned, flock: PodMaker) -> None:
         self._api, self._owned, self._flock = api, owned, flock
         self.worker = Worker(self._look)
         self._kind = api.kind("ReplicaSet")

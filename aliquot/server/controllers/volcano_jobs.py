@@ -18,7 +18,7 @@ from aliquot.errors import InputError, RefusalError
 from aliquot.server.api import Api
 from aliquot.server.controllers.jobs import expire
 from aliquot.server.controllers.pod_groups import manifest_of
-from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, PodMaker
 from aliquot.server.controllers.pods import from_template
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.kinds.kind import Kind
@@ -36,7 +36,7 @@ _FINISHED = ("Completed", "Failed")
 class VolcanoJobs:
     """Looks at Jobs of Volcano, by key."""
 
-    def __init__(self, api: Api, owned: Owned, flock: Flock) -> None:
+    def __init__(self, api: Api, owned: Owned, flock: PodMaker) -> None:
         self._api, self._owned, self._flock = api, owned, flock
         self.worker = Worker(self._look)
         api.store.listeners.append(self._note)

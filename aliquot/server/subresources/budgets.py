@@ -7,7 +7,7 @@ from aliquot.dialects.core.documents import Body
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BudgetState:
     """How a budget stands."""
 
     expected: int
@@ -22,7 +22,7 @@ class Standing:
 
 def standing(
     spec: Body, pods: Iterable[Body], replicas: Mapping[str, int], leaving: Collection[str] = ()
-) -> Standing:
+) -> BudgetState:
     """How a budget stands over its pods.
 
     `replicas`: how many pods their owners want, by uid; `leaving`: pods that are as good as gone.
@@ -38,11 +38,11 @@ def standing(
     alone = sum(controller(pod) not in replicas for pod in there)
     wanted = by_owner + alone
     if (most := spec.get("maxUnavailable")) is not None:
-        return Standing(wanted, max(wanted - _count(most, wanted), 0), healthy)
+        return BudgetState(wanted, max(wanted - _count(most, wanted), 0), healthy)
     least = spec.get("minAvailable")
     if isinstance(least, str) and least.endswith("%"):
-        return Standing(wanted, _count(least, wanted), healthy)
-    return Standing(len(there), _count(1 if least is None else least, len(there)), healthy)
+        return BudgetState(wanted, _count(least, wanted), healthy)
+    return BudgetState(len(there), _count(1 if least is None else least, len(there)), healthy)
 
 
 def ready(pod: Body) -> bool:

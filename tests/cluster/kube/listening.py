@@ -15,7 +15,7 @@ from tests.cluster.kube.scripted import Scripted, Step, asking
 QUICK = Pace(page=2, watch_seconds=(1, 1), silence_seconds=0.2, absent_seconds=0.2)
 
 
-class Told:
+class CacheListener:
     """Everything that was told, in order, and what must be there by that."""
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class Told:
 @asynccontextmanager
 async def reflecting(
     client: Client, resource: Resource = PODS, shape: Any = PlainWire, **settings: Any
-) -> AsyncIterator[tuple[Told, Reflector[Any]]]:
+) -> AsyncIterator[tuple[CacheListener, Reflector[Any]]]:
     """A reflector at work; it must not have ended by itself."""
-    told = Told()
+    told = CacheListener()
     reflector = Reflector(client, resource, shape, told, **settings)
     task = asyncio.create_task(reflector.run())
     try:
@@ -68,7 +68,7 @@ async def reflecting(
 @asynccontextmanager
 async def telling(
     *steps: Step, shape: Any = PlainWire, streaming: bool = False, **settings: Any
-) -> AsyncIterator[tuple[Told, Reflector[Any], Scripted]]:
+) -> AsyncIterator[tuple[CacheListener, Reflector[Any], Scripted]]:
     """A reflector of what a scripted server says: of pages, unless told otherwise."""
     settings = {"streaming": streaming, "pace": QUICK, **settings}
     async with (

@@ -15,7 +15,7 @@ from tests.cluster.api.objects import definition, node, path_of, pod, thing
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire
 from tests.cluster.conftest import Start, Unique, established
-from tests.cluster.kube.listening import Told, reflecting
+from tests.cluster.kube.listening import CacheListener, reflecting
 from tests.cluster.kube.relay import relay
 from tests.cluster.kube.stories import story, until
 
@@ -24,7 +24,7 @@ CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 WAYS = pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "paged"])
 
 
-def _now(told: Told, *names: str) -> bool:
+def _now(told: CacheListener, *names: str) -> bool:
     """Is that all there is, apart from what the cluster makes by itself?"""
     return set(told.there) - {"kube-root-ca.crt"} == set(names)
 

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from aliquot.dialects.core.objects import Metadata, PlainWire, PodWire, Wire
 from aliquot.kube.api.resource import PODS
 from aliquot.kube.watch.reflector import Reflector
-from tests.cluster.kube.listening import Told, telling
+from tests.cluster.kube.listening import CacheListener, telling
 from tests.cluster.kube.scripted import (
     asking,
     event,
@@ -300,7 +300,7 @@ async def test_selectors_go_with_every_request() -> None:
 
 @story
 async def test_a_listener_that_fails_is_not_hidden() -> None:
-    class Broken(Told):
+    class Broken(CacheListener):
         def put(self, found: Any) -> None:
             raise KeyError("a defect")
 

@@ -5,7 +5,7 @@ import asyncio
 from aiohttp import web
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.kube.control.intake import View
+from aliquot.kube.control.intake import Intake
 from tests.cli.manifests import labelled, pod
 from tests.cluster.kube.scripted import Step, asking, event, mark, streams
 
@@ -31,10 +31,10 @@ def test_pods_that_have_to_come_again_still_have_a_say() -> None:
     """A pod changes the terms, so that pods are read anew: until it has come, they stay changed."""
     lists: list[str] = []
 
-    async def watch() -> View:
+    async def watch() -> Intake:
         async with asking(slow_about_pods(0.1, lists)) as (client, _):
             configuration = Configuration(profiles=[Profile("aliquot")])
-            view = View(client, configuration, None, lambda event: None, lambda: None)
+            view = Intake(client, configuration, None, lambda event: None, lambda: None)
             running = asyncio.create_task(view.run())
             try:
                 async with asyncio.timeout(5):
@@ -46,5 +46,5 @@ def test_pods_that_have_to_come_again_still_have_a_say() -> None:
             return view
 
     view = asyncio.run(watch())
-    assert view.terms.policy == "hierarchy"
+    assert view.sharing_mode.policy == "hierarchy"
     assert len(lists) == 2

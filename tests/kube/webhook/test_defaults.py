@@ -10,7 +10,7 @@ from aliquot.dialects.core.manifest import Manifest, read
 from aliquot.dialects.tensor_fusion.annotations import wish
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, defaults
 from aliquot.dialects.tensor_fusion.requests import ask
-from aliquot.kube.webhook.cache import Live
+from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.defaults import patch
 from aliquot.server.patch.merge import json_patch
 from tests.kube.webhook.writes import (
@@ -36,7 +36,7 @@ def manifest(body: Body) -> Manifest:
     return found
 
 
-def filled(live: Live, body: Body, is_new: bool = True) -> Body:
+def filled(live: Cache, body: Body, is_new: bool = True) -> Body:
     """The object with all defaults; filled in a second time, nothing changes."""
     whole: Body = json_patch(body, patch(live, manifest(body), is_new))
     assert patch(live, manifest(whole), is_new) == []

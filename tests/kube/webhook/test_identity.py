@@ -9,7 +9,7 @@ import pytest
 
 from aliquot import certificates
 from aliquot.errors import InputError
-from aliquot.kube.webhook.cert_files import Given
+from aliquot.kube.webhook.cert_files import CertFiles
 from aliquot.kube.webhook.identity import Identity, of_secret, renewed
 
 NAMES = ["hook.space.svc", "hook.space.svc.cluster.local", "127.0.0.1"]
@@ -93,7 +93,7 @@ def test_secrets_of_others_are_not_understood() -> None:
 
 def test_files_must_belong_together(tmp_path: Path) -> None:
     one, other = made(), made()
-    given = Given(tmp_path / "tls.crt", tmp_path / "tls.key")
+    given = CertFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
     with pytest.raises(InputError, match=r"tls\.crt: No such file"):
         given.pair()
     given.certificate.write_bytes(one.certificate)

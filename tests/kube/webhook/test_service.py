@@ -10,7 +10,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from aliquot.kube.webhook import service as service_module
-from aliquot.kube.webhook.cache import Live
+from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.review import Asked, Verdict, answer
 from aliquot.kube.webhook.service import Service
@@ -39,7 +39,7 @@ def review(body: Body, operation: str = "CREATE", old: Body | None = None, **mor
 
 
 def served(
-    live: Live, story: Callable[[Post, Service], Awaitable[None]], ready: bool = True
+    live: Cache, story: Callable[[Post, Service], Awaitable[None]], ready: bool = True
 ) -> None:
     async def run() -> None:
         service = Service(live, Metrics(), "system:serviceaccount:aliquot-system:")
@@ -132,7 +132,7 @@ def test_our_own_writes_pass() -> None:
 
 
 def test_a_defect_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(live: Live, question: Asked) -> Verdict:
+    def fail(live: Cache, question: Asked) -> Verdict:
         raise RuntimeError("a defect")
 
     async def story(post: Post, service: Service) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import read
-from aliquot.kube.webhook.cache import Live
+from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.review import Asked, Operation, Verdict
 from aliquot.kube.webhook.verdict import judge
 
@@ -15,8 +15,8 @@ KOORDINATOR = "quota.scheduling.koordinator.sh/"
 _CONTAINER = {"name": "c", "image": "i"}
 
 
-def cluster(*objects: Body, policy: str | None = None) -> Live:
-    live = Live(Configuration(), policy)
+def cluster(*objects: Body, policy: str | None = None) -> Cache:
+    live = Cache(Configuration(), policy)
     for each in objects:
         told = read(Document("cluster", copy.deepcopy(each)))
         assert told is not None
@@ -33,15 +33,15 @@ def asked(operation: Operation, new: Body | None, old: Body | None = None, **mor
     return Asked("1", operation, *where, new, old, **more)
 
 
-def create(live: Live, body: Body) -> Verdict:
+def create(live: Cache, body: Body) -> Verdict:
     return judge(live, asked("CREATE", body))
 
 
-def update(live: Live, old: Body, new: Body) -> Verdict:
+def update(live: Cache, old: Body, new: Body) -> Verdict:
     return judge(live, asked("UPDATE", new, old))
 
 
-def delete(live: Live, body: Body) -> Verdict:
+def delete(live: Cache, body: Body) -> Verdict:
     return judge(live, asked("DELETE", None, body))
 
 

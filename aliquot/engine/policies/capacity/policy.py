@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.borrowing import Borrowing
-from aliquot.engine.policies.eligible import Offer, Rights
+from aliquot.engine.policies.eligible import Eligible, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -20,12 +20,12 @@ class Capacity(Borrowing):
 
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Offer]]:
+    ) -> Iterator[list[Eligible]]:
         """Within min, from quotas above theirs; else, or if that finds nobody, from its own."""
-        asking = reclaim_rules.Asking(state, claim, node_class, rights, now, self.spare)
+        asking = reclaim_rules.Claimant(state, claim, node_class, rights, now, self.spare)
         return reclaim_rules.ranks(asking, _offers(asking))
 
 
-def _offers(asking: reclaim_rules.Asking) -> Iterator[list[Offer]]:
+def _offers(asking: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
     yield from reclaim_rules.from_others(asking, _RANKS)
     yield from reclaim_rules.from_own(asking)

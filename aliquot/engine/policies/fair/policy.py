@@ -17,7 +17,7 @@ from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.borrowing import Borrowing, add_up, soon
-from aliquot.engine.policies.eligible import Mask, Offer, Rights
+from aliquot.engine.policies.eligible import Eligible, Mask, Rights
 from aliquot.engine.policies.over_quota import Rows, managed_rows, walk
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.report.summary import QuotaSummary
@@ -67,16 +67,16 @@ class Fair(Borrowing):
 
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Offer]]:
+    ) -> Iterator[list[Eligible]]:
         """Within min, from over-quota pods of quotas above theirs.
 
         Above it, first from its own quota, then from those who borrow more than their part.
         """
-        asking = reclaim_rules.Asking(state, claim, node_class, rights, now, self.spare)
+        asking = reclaim_rules.Claimant(state, claim, node_class, rights, now, self.spare)
         return reclaim_rules.ranks(asking, _offers(asking))
 
 
-def _offers(asking: reclaim_rules.Asking) -> Iterator[list[Offer]]:
+def _offers(asking: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
     yield from reclaim_rules.from_others(asking, _RANKS, by_label=True)
     if asking.borrows:
         yield from reclaim_rules.from_own(asking)
@@ -122,7 +122,7 @@ class Parts:
         return self._pools[group]
 
 
-def _from_borrowers(asking: reclaim_rules.Asking) -> Iterator[list[Offer]]:
+def _from_borrowers(asking: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
     """From over-quota pods of quotas beyond their part, as long as they are beyond it."""
     state = asking.state
     within = all(
@@ -141,7 +141,7 @@ def _from_borrowers(asking: reclaim_rules.Asking) -> Iterator[list[Offer]]:
 class _Borrowers:
     """The quotas that use more of what is short than they are sure of."""
 
-    def __init__(self, asking: reclaim_rules.Asking, rows: Rows) -> None:
+    def __init__(self, asking: reclaim_rules.Claimant, rows: Rows) -> None:
         self.asking = asking
         self.state = asking.state
         self.rows = rows
@@ -156,7 +156,7 @@ class _Borrowers:
         }
         self.slots = sorted({slot for slot, row in self._sure if self._beyond(slot, row) > 0})
 
-    def offer(self, nodes: Mask, soft: bool) -> Offer:
+    def offer(self, nodes: Mask, soft: bool) -> Eligible:
         """What they give: down to what they are sure of, or the last one beyond it."""
         asking = self.asking
         over: Mask = np.zeros_like(asking.may_go)
@@ -172,7 +172,7 @@ class _Borrowers:
         may_go = asking.may_go & over
         reason = Reason.FAIR_SHARE
         passed = frozenset(last if soft else ())
-        return Offer(may_go, reason, self._explain, nodes, limits, soft=passed)
+        return Eligible(may_go, reason, self._explain, nodes, limits, soft=passed)
 
     def _beyond(self, slot: int, row: int) -> int:
         return walk(self.state, slot, self.rows).total[row] - self._sure[slot, row]

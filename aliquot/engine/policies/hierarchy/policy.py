@@ -16,8 +16,8 @@ from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.policies import reclaim_rules
-from aliquot.engine.policies.eligible import Offer, Right, Rights
-from aliquot.engine.policies.hierarchy.recycling import Overuse
+from aliquot.engine.policies.eligible import Eligible, Right, Rights
+from aliquot.engine.policies.hierarchy.recycling import Recycling
 from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.queue.claim import Claim
@@ -39,7 +39,7 @@ class Hierarchy(Policy):
         self._news: dict[str, None] = {}
         self._turns: dict[int, int] = {}
         """The part of its runtime that each quota uses, by slot, as long as that has not moved."""
-        self._overuse = Overuse(knobs.hierarchy)
+        self._overuse = Recycling(knobs.hierarchy)
 
     def begin(self, state: State, now: int) -> Iterable[str]:
         """Whose runtime has changed; and who is above theirs."""
@@ -137,14 +137,14 @@ class Hierarchy(Policy):
 
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Offer]]:
+    ) -> Iterator[list[Eligible]]:
         """Within runtime, from others beyond theirs; then from its own quota."""
-        asking = reclaim_rules.Asking(state, claim, node_class, rights, now, lambda *_: LIMIT)
+        asking = reclaim_rules.Claimant(state, claim, node_class, rights, now, lambda *_: LIMIT)
         return reclaim_rules.ranks(asking, self._offers(asking, node_class))
 
     def _offers(
-        self, asking: reclaim_rules.Asking, node_class: str | None
-    ) -> Iterator[list[Offer]]:
+        self, asking: reclaim_rules.Claimant, node_class: str | None
+    ) -> Iterator[list[Eligible]]:
         state, claim = asking.state, asking.claim
         quota, charge = state.tree.quotas[asking.quota], claim.charge(node_class)
         if self._kind_gate(state, claim, charge) is not None:

@@ -17,7 +17,7 @@ from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies import reclaim_rules
-from aliquot.engine.policies.eligible import Limits, Mask, Offer, evictable
+from aliquot.engine.policies.eligible import Eligible, Limits, Mask, evictable
 from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.state import State
@@ -25,7 +25,7 @@ from aliquot.engine.state import State
 Amounts = dict[int, int]
 
 
-class Overuse:
+class Recycling:
     """Who is above runtime, since when, and which pods are surplus."""
 
     def __init__(self, knobs: HierarchyKnobs) -> None:
@@ -98,8 +98,8 @@ class Overuse:
         return gone
 
     def offers(
-        self, asking: reclaim_rules.Asking, shares: Shares, node_class: str | None
-    ) -> Iterator[list[Offer]]:
+        self, asking: reclaim_rules.Claimant, shares: Shares, node_class: str | None
+    ) -> Iterator[list[Eligible]]:
         """First what was lent as surplus, at once; then from those above runtime for long."""
         state, running = asking.state, asking.state.running
         charge = asking.claim.charge(node_class)
@@ -123,13 +123,13 @@ class Overuse:
 
 
 def _offer(
-    asking: reclaim_rules.Asking,
+    asking: reclaim_rules.Claimant,
     shares: Shares,
     rows: Rows,
     nodes: Mask,
     may_go: Mask,
     reason: Reason,
-) -> Offer:
+) -> Eligible:
     """As long as they use more than their runtime of what is short."""
     state, limits = asking.state, Limits()
     for slot in {int(slot) for slot in state.running.quota[may_go]}:
@@ -155,7 +155,7 @@ def _offer(
             f"{asking.claim.pods[0].path} starts within the runtime of quota {asking.quota}"
         )
 
-    return Offer(may_go, reason, explain, nodes, limits, soft)
+    return Eligible(may_go, reason, explain, nodes, limits, soft)
 
 
 def _overused(state: State, shares: Shares, surplus: Collection[str]) -> list[int]:

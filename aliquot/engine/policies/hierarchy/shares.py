@@ -11,7 +11,7 @@ from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.knobs import HierarchyKnobs
 from aliquot.engine.model.objects import Quota
-from aliquot.engine.policies.demand import Demand, Hopeless
+from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.state import State
@@ -28,7 +28,7 @@ class Shares:
         self._demand = Demand(state)
         self._asking: dict[int, None] = {}
         self._outside: list[int] = []
-        self._hopeless = Hopeless(state, self._is_hopeless)
+        self._hopeless = Unsatisfiable(state, self._is_hopeless)
         self.own: dict[int, int] = {}
         """The slot that stands for a parent's own pods among its children, by its slot."""
         self._parents: dict[int, int] = {}

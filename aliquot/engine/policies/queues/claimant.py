@@ -10,18 +10,18 @@ import numpy as np
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Mask
 from aliquot.engine.policies.queues.deserved import Deserved
-from aliquot.engine.policies.queues.drf import Dominance
+from aliquot.engine.policies.queues.drf import DominantShares
 
 
-class Plea:
+class QueueClaimant:
     """Who asks, for what, and who could be asked."""
 
     def __init__(
         self,
-        asking: reclaim_rules.Asking,
+        asking: reclaim_rules.Claimant,
         node_class: str | None,
         deserved: Deserved,
-        dominance: Dominance,
+        dominance: DominantShares,
     ) -> None:
         self.asking = asking
         self.state = asking.state

@@ -11,7 +11,7 @@ from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT, per_one
-from aliquot.engine.policies.demand import Demand, Hopeless
+from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import floors, level
 from aliquot.engine.state import State
@@ -37,7 +37,7 @@ class Deserved:
         self._demand = Demand(state)
         self._top: list[_Queue] = []
         self._queues: dict[int, _Queue] = {}
-        self._hopeless = Hopeless(state, _is_hopeless)
+        self._hopeless = Unsatisfiable(state, _is_hopeless)
         self._outside: list[int] = []
         self.rows: frozenset[int] = frozenset()
         """The resources that are shared: those that the nodes have."""

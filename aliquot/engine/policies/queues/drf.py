@@ -24,7 +24,7 @@ _UNCOUNTED = ("pods", GPU_MEMORY)
 _NONE: Sums = {}
 
 
-class Dominance:
+class DominantShares:
     """Who has how much, as the ledger has it."""
 
     def __init__(self, state: State) -> None:

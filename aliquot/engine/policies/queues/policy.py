@@ -15,12 +15,12 @@ from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
 from aliquot.engine.policies import reclaim_rules
-from aliquot.engine.policies.eligible import Offer, Right, Rights
+from aliquot.engine.policies.eligible import Eligible, Right, Rights
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.policies.queues import reclaim as queue_reclaim
-from aliquot.engine.policies.queues.claimant import Plea
+from aliquot.engine.policies.queues.claimant import QueueClaimant
 from aliquot.engine.policies.queues.deserved import Deserved
-from aliquot.engine.policies.queues.drf import Dominance
+from aliquot.engine.policies.queues.drf import DominantShares
 from aliquot.engine.policies.queues.preemption import Preempt
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
@@ -40,7 +40,7 @@ class Queues(Policy):
 
     def __init__(self, knobs: Knobs) -> None:
         self._banded = knobs.queues.priority_bands
-        self._known: tuple[Deserved, Dominance] | None = None
+        self._known: tuple[Deserved, DominantShares] | None = None
         self._news: dict[str, None] = {}
         self._served: dict[Group, int] = {}
         """When queues and namespaces last had their turn: of equals, who waits longest is next."""
@@ -168,17 +168,17 @@ class Queues(Policy):
 
     def offers(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Offer]]:
+    ) -> Iterator[list[Eligible]]:
         """Within what its queue deserves, from queues beyond that; then inside its own queue."""
-        asking = reclaim_rules.Asking(state, claim, node_class, rights, now, lambda *_: LIMIT)
+        asking = reclaim_rules.Claimant(state, claim, node_class, rights, now, lambda *_: LIMIT)
         return reclaim_rules.ranks(asking, self._offers(asking, node_class))
 
     def _offers(
-        self, asking: reclaim_rules.Asking, node_class: str | None
-    ) -> Iterator[list[Offer]]:
+        self, asking: reclaim_rules.Claimant, node_class: str | None
+    ) -> Iterator[list[Eligible]]:
         if self._kind_gate(asking.state, asking.claim) is not None:
             return
-        plea = Plea(asking, node_class, *self._fresh(asking.state))
+        plea = QueueClaimant(asking, node_class, *self._fresh(asking.state))
         yield from queue_reclaim.offers(plea)
         yield from Preempt(plea, self._banded).offers()
 
@@ -242,10 +242,10 @@ class Queues(Policy):
             found.append(QueueSummary(summary.name, weight, *figures))
         return found
 
-    def _fresh(self, state: State) -> tuple[Deserved, Dominance]:
+    def _fresh(self, state: State) -> tuple[Deserved, DominantShares]:
         """As things are now; what has changed is remembered for the next cycle."""
         if self._known is None:
-            self._known = Deserved(state), Dominance(state)
+            self._known = Deserved(state), DominantShares(state)
         deserved = self._known[0]
         names = state.tree.slots.names
         changed = deserved.refresh()
@@ -320,5 +320,5 @@ def _in_use(state: State) -> dict[tuple[str | None, str], dict[int, int]]:
         entry = state.ledger.entries[uid]
         sums = found.setdefault((entry.booking.quota, pod.namespace), {})
         for row, amount in entry.booking.charge:
-            sums[row] = sums.get(row, 0) + (amount if entry.stage >= Stage.RESERVED else 0)
+            sums[row] = sums.get(row, 0) + (amount if entry.stage >= Stage.ASSUMED else 0)
     return found

@@ -13,20 +13,20 @@ import numpy as np
 
 from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.reasons import Reason
-from aliquot.engine.policies.eligible import Limits, Mask, Offer, gang_account, namespace_account
-from aliquot.engine.policies.queues.claimant import Plea
+from aliquot.engine.policies.eligible import Eligible, Limits, Mask, gang_account, namespace_account
+from aliquot.engine.policies.queues.claimant import QueueClaimant
 
 
 class Preempt:
     """The pods of its own queue that could make way for a claim."""
 
-    def __init__(self, plea: Plea, banded: bool) -> None:
+    def __init__(self, plea: QueueClaimant, banded: bool) -> None:
         self._plea = plea
         self._banded = banded
         self._priority = plea.claim.priority
         self._of_all = plea.state.running.priority
 
-    def offers(self) -> Iterator[list[Offer]]:
+    def offers(self) -> Iterator[list[Eligible]]:
         """First from those who have more; then among equals."""
         own = self._plea.may_go & (self._plea.state.running.quota == self._plea.slot)
         if not own.any():
@@ -34,7 +34,7 @@ class Preempt:
         for ties in (False, True):
             mask, limits = self._unequal(own, ties)
             if mask.any():
-                yield [Offer(mask, Reason.QUEUE_PREEMPTED, self._explain, limits=limits)]
+                yield [Eligible(mask, Reason.QUEUE_PREEMPTED, self._explain, limits=limits)]
 
     def _unequal(self, own: Mask, ties: bool) -> tuple[Mask, Limits]:
         """Who has more, and how much of that they can give; with `ties`, those who have as much."""

@@ -17,15 +17,15 @@ from aliquot.engine.model.reasons import Reason, asked
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import (
     Account,
+    Eligible,
     Limits,
     Mask,
-    Offer,
     Right,
     kept_account,
     namespace_account,
 )
 from aliquot.engine.policies.over_quota import Rows
-from aliquot.engine.policies.queues.claimant import Plea
+from aliquot.engine.policies.queues.claimant import QueueClaimant
 from aliquot.engine.sharing.waterfill import fill
 
 
@@ -44,7 +44,7 @@ _PLAIN = (_How(), _How(soft=True))
 _IN_TURN = (_How(True), _How(True, True), _How(True, True, True), *_PLAIN)
 
 
-def offers(plea: Plea) -> Iterator[list[Offer]]:
+def offers(plea: QueueClaimant) -> Iterator[list[Eligible]]:
     """From queues beyond what they deserve, if its own stays within that."""
     if _is_above_max(plea):
         return  # its own capability: no other queue can give that
@@ -65,14 +65,14 @@ def offers(plea: Plea) -> Iterator[list[Offer]]:
         yield [each.offer(groups[rows], how) for rows, each in givers.items()]
 
 
-def _is_above_max(plea: Plea) -> bool:
+def _is_above_max(plea: QueueClaimant) -> bool:
     return any(
         plea.deserved.soon(row, plea.slot) + amount > plea.state.tree.max.get(row, plea.slot)
         for row, amount in plea.charge
     )
 
 
-def _used_by_others(plea: Plea, row: int, amount: int) -> int:
+def _used_by_others(plea: QueueClaimant, row: int, amount: int) -> int:
     """How much of this is not idle, or is guaranteed to others."""
     deserved = plea.deserved
     in_use = deserved.soon(row, plea.state.tree.slots[ROOT]) + deserved.kept_back(row, plea.line)
@@ -82,7 +82,7 @@ def _used_by_others(plea: Plea, row: int, amount: int) -> int:
 class _Givers:
     """The queues that use more of what is short than they deserve."""
 
-    def __init__(self, plea: Plea, rows: Rows, beyond: set[int]) -> None:
+    def __init__(self, plea: QueueClaimant, rows: Rows, beyond: set[int]) -> None:
         self._plea = plea
         self._beyond = frozenset(Right(plea.slot, row) for row in beyond)
         asks = {row: amount for row, amount in plea.charge if row in beyond}
@@ -117,7 +117,7 @@ class _Givers:
     def _over(self, slot: int, row: int) -> int:
         return self._deserved.soon(row, slot) - self._deserved.get(row, slot)
 
-    def offer(self, nodes: Mask, how: _How) -> Offer:
+    def offer(self, nodes: Mask, how: _How) -> Eligible:
         """What they give: down to what they deserve, or the last one beyond that."""
         root = self._state.tree.slots[ROOT]
         gives = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
@@ -131,7 +131,7 @@ class _Givers:
         for slot in self.slots if how.in_turn else ():
             limits |= self._in_turn(slot)
             last |= self._last_served(slot) if how.last_served else set()
-        return Offer(
+        return Eligible(
             self._plea.may_go & gives[self._state.running.quota],
             Reason.QUEUE_RECLAIMED,
             self._explain,
