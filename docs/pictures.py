@@ -13,7 +13,7 @@ from aliquot.cli.bars import bars
 from aliquot.cli.live import Watching
 from aliquot.cli.tables import tables
 from aliquot.dialects.configuration import Configuration
-from aliquot.engine.model.knobs import SECOND
+from aliquot.engine import SECOND
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.control import control_plane as plane

@@ -17,10 +17,21 @@ from aliquot.bench.gpus import gpu
 from aliquot.bench.queues import queues
 from aliquot.bench.shares import share
 from aliquot.collector import calm_collector
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine import (
+    Bind,
+    Decision,
+    Engine,
+    Event,
+    Evict,
+    Node,
+    NodeSet,
+    Pod,
+    PodGone,
+    PodSet,
+    Quota,
+    QuotaSet,
+    Shape,
+)
 
 GPU = "nvidia.com/gpu"
 _GIB = 2**30

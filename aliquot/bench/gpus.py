@@ -7,11 +7,23 @@ from collections.abc import Callable, Iterator
 
 from aliquot.bench.figure import Figure
 from aliquot.collector import calm_collector
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind
-from aliquot.engine.model.events import DeviceSet, Event, GpuQuotaSet, NodeSet, PodSet
-from aliquot.engine.model.gpu import Bound, Device, GpuAmount, GpuAsk, GpuQuota
-from aliquot.engine.model.objects import Node, Pod, Shape
+from aliquot.engine import (
+    Bind,
+    Device,
+    DeviceSet,
+    Engine,
+    Event,
+    GpuAmount,
+    GpuAsk,
+    GpuBound,
+    GpuQuota,
+    GpuQuotaSet,
+    Node,
+    NodeSet,
+    Pod,
+    PodSet,
+    Shape,
+)
 
 _GIB = 2**30
 _CARDS = 8
@@ -62,7 +74,7 @@ def _cluster(nodes: int) -> Iterator[Event]:
             name = f"node-{number}-gpu-{index}"
             yield DeviceSet(Device(name, f"node-{number}", card, model="A100", index=index))
     for team in range(_TEAMS):
-        total = Bound(8 * nodes * card.tflops, 8 * nodes * card.vram)
+        total = GpuBound(8 * nodes * card.tflops, 8 * nodes * card.vram)
         yield GpuQuotaSet(GpuQuota(f"team-{team}", "q", total, total, 10_000))
 
 

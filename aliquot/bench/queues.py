@@ -6,10 +6,21 @@ from collections.abc import Callable, Iterator
 
 from aliquot.bench.figure import Figure
 from aliquot.collector import calm_collector
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind
-from aliquot.engine.model.events import Event, GangSet, NodeSet, PodSet, QuotaSet, WeightSet
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine import (
+    Bind,
+    Engine,
+    Event,
+    Gang,
+    GangSet,
+    Node,
+    NodeSet,
+    Pod,
+    PodSet,
+    Quota,
+    QuotaSet,
+    Shape,
+    WeightSet,
+)
 
 _GIB = 2**30
 _NODES = 2_000

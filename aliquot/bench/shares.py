@@ -12,9 +12,7 @@ import numpy as np
 
 from aliquot.bench.figure import Figure
 from aliquot.collector import calm_collector
-from aliquot.engine.columns import Resources, Slots
-from aliquot.engine.sharing.runtime import RuntimeTree
-from aliquot.engine.sharing.waterfill import fill
+from aliquot.engine import Resources, RuntimeTree, Slots, fill
 
 _GIB = 2**30
 _ROUNDS = 15

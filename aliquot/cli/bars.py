@@ -7,7 +7,7 @@ from rich.text import Text
 
 from aliquot.cli.bar import Part, bar, legend, room
 from aliquot.cli.grid import indented, table
-from aliquot.engine.model.quantity import amount, text
+from aliquot.engine import quantity
 from aliquot.simulation.outcome import Result
 
 _PARTS: tuple[Part, ...] = (
@@ -69,11 +69,12 @@ def _idle(quotas: list[Result], resources: list[str]) -> Text:
     """What all quotas together leave idle of their min: what can be borrowed, and is shared."""
     words = []
     for resource in resources:
-        idle = sum(amount(resource, quota["idle"].get(resource, "0")) for quota in quotas)
-        borrowed = sum(amount(resource, quota["borrowed"].get(resource, "0")) for quota in quotas)
-        words.append(
-            f"{text(resource, idle)} {resource}, {text(resource, borrowed)} of it borrowed"
+        idle = sum(quantity.amount(resource, quota["idle"].get(resource, "0")) for quota in quotas)
+        borrowed = sum(
+            quantity.amount(resource, quota["borrowed"].get(resource, "0")) for quota in quotas
         )
+        lent = quantity.text(resource, borrowed)
+        words.append(f"{quantity.text(resource, idle)} {resource}, {lent} of it borrowed")
     return Text(f"available over-quota: {'; '.join(words)}")
 
 
@@ -85,7 +86,7 @@ def _longest(quotas: list[Result], resource: str) -> int:
 def _ends(quota: Result, resource: str) -> tuple[int, ...]:
     """Where each part of the bar ends."""
     used, low, high, part, share = (
-        amount(resource, quota.get(word, {}).get(resource, "0"))
+        quantity.amount(resource, quota.get(word, {}).get(resource, "0"))
         for word in ("used", "min", "max", "guaranteed", "runtime")
     )
     sure = low + part if "guaranteed" in quota else share
@@ -95,7 +96,7 @@ def _ends(quota: Result, resource: str) -> tuple[int, ...]:
 
 def _remark(quota: Result, resource: str) -> Text:
     borrowed = quota["borrowed"].get(resource, "0")
-    waiting = amount(resource, quota["request"][resource]) - amount(
+    waiting = quantity.amount(resource, quota["request"][resource]) - quantity.amount(
         resource, quota["used"][resource]
     )
     words = [Text(f"borrows {borrowed}", style="yellow")] if borrowed != "0" else []

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from aliquot.cli.bar import Part, bar, legend, room
 from aliquot.cli.grid import indented, table
-from aliquot.engine.model.gpu import GpuQuota
-from aliquot.engine.model.quantity import amount, text
+from aliquot.engine import GpuQuota, quantity
 from aliquot.simulation.outcome import Result
 
 _PARTS: tuple[Part, ...] = (
@@ -56,8 +55,8 @@ def _lines(quota: Result, bounds: GpuQuota) -> Iterator[_Line]:
     for figure in [each for each in limits if limits[each] is not None] or ["workers"]:
         words, bound = _used(quota, figure), limits[figure]
         resource = figure.partition(".")[2] or figure
-        used = amount(resource, words)
-        most = "∞" if bound is None else text(resource, bound)
+        used = quantity.amount(resource, words)
+        most = "∞" if bound is None else quantity.text(resource, bound)
         ends, remark = _ends(used, bound, bounds.threshold), _remark(used, bound, bounds.threshold)
         yield _Line((name, figure, words, most), ends, remark)
         name = ""

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from aliquot.cli.bars import bars
 from aliquot.cli.grid import indented, table
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine import Bind, Decision, Evict
 from aliquot.kube.control.control_plane import Plane
 from aliquot.simulation.outcome import quota
 

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from aliquot.cli.bar import Part, bar, legend, room
 from aliquot.cli.grid import indented, table
-from aliquot.engine.model.objects import Quota
-from aliquot.engine.model.quantity import LIMIT, amount, text
+from aliquot.engine import Quota, quantity
 from aliquot.simulation.outcome import Result
 
 _PARTS: tuple[Part, ...] = (
@@ -95,16 +94,16 @@ def _of_namespaces(queue: Result, depth: int) -> Iterator[_Line]:
         for resource in sorted(figures["used"]) or [""]:
             used = figures["used"].get(resource, "0")
             words = (*head, resource, used if resource else "", "")
-            yield _Line(False, resource, words, (amount(resource, used),), share)
+            yield _Line(False, resource, words, (quantity.amount(resource, used),), share)
             head, share = ("", ""), Text()
 
 
 def _ends(quota: Quota, resource: str, used: str, deserved: str) -> tuple[int, ...]:
     """Where each part of the bar ends; a ceiling that bounds nothing is not drawn."""
-    held, right = amount(resource, used), amount(resource, deserved)
-    ceiling = dict(quota.max).get(resource, LIMIT)
+    held, right = quantity.amount(resource, used), quantity.amount(resource, deserved)
+    ceiling = dict(quota.max).get(resource, quantity.LIMIT)
     most = max(held, right)
-    return (min(held, right), held, most, max(most, ceiling if ceiling < LIMIT else 0))
+    return (min(held, right), held, most, max(most, ceiling if ceiling < quantity.LIMIT else 0))
 
 
 def _said(quota: Quota) -> list[Text]:
@@ -114,7 +113,7 @@ def _said(quota: Quota) -> list[Text]:
 
 
 def _wants(request: Result, resource: str, used: str) -> list[Text]:
-    wanted = amount(resource, request.get(resource, "0"))
-    if wanted <= amount(resource, used):
+    wanted = quantity.amount(resource, request.get(resource, "0"))
+    if wanted <= quantity.amount(resource, used):
         return []
-    return [Text(f"wants {text(resource, wanted)}", style="bright_black")]
+    return [Text(f"wants {quantity.text(resource, wanted)}", style="bright_black")]

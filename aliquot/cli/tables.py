@@ -16,7 +16,7 @@ from aliquot.cli.grid import table as _table
 from aliquot.cli.queue_bars import queue_bars
 from aliquot.dialects.core.findings import few
 from aliquot.dialects.core.times import seconds
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine import Bind, Evict
 from aliquot.simulation.outcome import Result, outcome
 from aliquot.simulation.simulation import Done, Simulation
 

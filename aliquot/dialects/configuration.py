@@ -8,7 +8,7 @@ from aliquot.dialects.core.documents import Body, Document
 from aliquot.dialects.core.manifest import convert
 from aliquot.dialects.core.objects import Wire
 from aliquot.dialects.core.times import duration
-from aliquot.engine.model.knobs import (
+from aliquot.engine import (
     CapacityKnobs,
     EvictionKnobs,
     FairKnobs,

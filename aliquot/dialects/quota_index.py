@@ -20,8 +20,7 @@ from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys, quota, quo
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, NAMESPACE, ROOT, SYSTEM
 from aliquot.dialects.volcano import queues
-from aliquot.engine.books.membership import Membership
-from aliquot.engine.model.objects import Quota
+from aliquot.engine import Membership, Quota
 
 Special = Literal["", "koordinator", "volcano"]
 """Whose quotas are there although nobody wrote them."""

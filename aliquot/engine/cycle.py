@@ -13,7 +13,7 @@ gone, and blocks nobody behind it.
 Pure and deterministic: the same events give the same decisions. Time is only what `now` says.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from aliquot.engine.gang_claims import muster_all
@@ -24,7 +24,7 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Shape
+from aliquot.engine.model.objects import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.policies import POLICIES, Policy
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, max_gate
@@ -32,14 +32,16 @@ from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim import lowered_bounds
 from aliquot.engine.reclaim.search import Plan
+from aliquot.engine.report import audit, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
-from aliquot.engine.report import resize
 from aliquot.engine.report.gangs import standing
 from aliquot.engine.report.summary import (
+    Figures,
     GangSummary,
     GpuQuotaSummary,
     QueueSummary,
     QuotaSummary,
+    over_quota_pods,
     summarise,
 )
 from aliquot.engine.state import State
@@ -161,6 +163,26 @@ class Engine:
         """How every quota stands, by name."""
         muster_all(self.state)
         return self._policy.complete(self.state, summarise(self.state))
+
+    def quota_of(self, pod: Pod) -> str | None:
+        """The quota that a pod belongs to, if any."""
+        return self.state.tree.home(pod)
+
+    def over_quota_pods(self) -> set[str]:
+        """The uids of all bound pods that are over their quota's min."""
+        return over_quota_pods(self.state)
+
+    def child_requests(self, summaries: Mapping[str, QuotaSummary]) -> dict[str, Figures]:
+        """What the pods of each quota ask for, and its children as far as their max lets them."""
+        return tree_figures.child_requests(self.state, summaries)
+
+    def not_preemptible(self) -> tuple[dict[str, Figures], dict[str, Figures]]:
+        """What pods that are not to be evicted ask for, and hold, by quota."""
+        return tree_figures.not_preemptible(self.state)
+
+    def violations(self, uids: Iterable[str], bound: audit.Bound) -> Iterator[str]:
+        """Where the books are not what the cluster says; see `report.audit`."""
+        return audit.violations(self.state, uids, bound)
 
     def queues(self) -> list[QueueSummary]:
         """How every queue stands, and the namespaces in it, by name; none unless they share so."""

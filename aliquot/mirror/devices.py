@@ -14,9 +14,7 @@ from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.tensor_fusion import derived_gpus, gpus
 from aliquot.dialects.tensor_fusion.quotas import Defaults
-from aliquot.engine.model.events import DeviceGone, DeviceSet, Event
-from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.model.objects import Node, Pod
+from aliquot.engine import Device, DeviceGone, DeviceSet, Event, GpuAmount, GpuAsk, Node, Pod
 from aliquot.mirror.pod_record import PodRecord
 from aliquot.mirror.store import Store
 

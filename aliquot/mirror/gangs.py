@@ -7,8 +7,7 @@ from typing import Any
 
 from aliquot.dialects.core.manifest import Key, Manifest, key
 from aliquot.dialects.volcano import gangs
-from aliquot.engine.model.events import Event, GangGone, GangSet
-from aliquot.engine.model.objects import Gang
+from aliquot.engine import Event, Gang, GangGone, GangSet
 from aliquot.mirror.group_membership import group_key
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store

@@ -6,8 +6,7 @@ from dataclasses import replace
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
-from aliquot.engine.model.events import Event, GpuQuotaGone, GpuQuotaSet
-from aliquot.engine.model.gpu import GpuQuota
+from aliquot.engine import Event, GpuQuota, GpuQuotaGone, GpuQuotaSet
 
 BEAR_ON_GPU_QUOTAS = {gpu_quotas.KIND, "Namespace"}
 """The kinds of objects that decide them."""

@@ -15,7 +15,8 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano import queues
 from aliquot.dialects.volcano.namespace_weights import weights
-from aliquot.engine.model.events import (
+from aliquot.engine import (
+    Budget,
     BudgetGone,
     BudgetSet,
     DeviceSet,
@@ -24,13 +25,13 @@ from aliquot.engine.model.events import (
     GpuQuotaSet,
     NodeGone,
     NodeSet,
+    Pod,
     PodGone,
     PodSet,
     QuotaGone,
     QuotaSet,
     WeightSet,
 )
-from aliquot.engine.model.objects import Budget, Pod
 from aliquot.mirror.dependents import Dependents
 from aliquot.mirror.devices import Devices
 from aliquot.mirror.gangs import Gangs

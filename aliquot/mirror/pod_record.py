@@ -7,7 +7,7 @@ from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.volcano.keys import NO_TIES, GroupRef
-from aliquot.engine.model.objects import Pod
+from aliquot.engine import Pod
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
 

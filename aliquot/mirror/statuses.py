@@ -26,9 +26,7 @@ from aliquot.dialects.tensor_fusion import status as gpu_status
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
 from aliquot.dialects.volcano import status as volcano_status
-from aliquot.engine.cycle import Engine
-from aliquot.engine.report.summary import GangSummary, QuotaSummary, over_quota_pods
-from aliquot.engine.state import State
+from aliquot.engine import Engine, GangSummary, QuotaSummary
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
 
@@ -42,7 +40,7 @@ class Statuses:
         self.quotas = {each.name: each for each in engine.summarise()}
         self.gangs = {each.name: each for each in engine.gangs()}
         self.gpu_quotas = {(each.namespace, each.name): each for each in engine.gpu_quotas()}
-        self._figures = status_annotations(engine.state, self.quotas)
+        self._figures = status_annotations(engine, self.quotas)
         self._trees = special_quotas(engine.policy) == "koordinator"
         self._inside = self._gangs_by_queue()
         told = mirror.devices.told
@@ -117,22 +115,22 @@ CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
 _ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
 
 
-def capacities(state: State, mirror: Mirror) -> dict[str, str]:
+def capacities(engine: Engine, mirror: Mirror) -> dict[str, str]:
     """In-quota or over-quota, by uid: of every pod that runs and has a quota."""
-    over = over_quota_pods(state)
+    over = engine.over_quota_pods()
     return {
         uid: "over-quota" if uid in over else "in-quota"
         for uid, record in mirror.records.items()
-        if record.phase == "Running" and state.tree.home(record.pod) is not None
+        if record.phase == "Running" and engine.quota_of(record.pod) is not None
     }
 
 
-def capacity_labels(state: State, mirror: Mirror) -> dict[str, dict[str, str]]:
+def capacity_labels(engine: Engine, mirror: Mirror) -> dict[str, dict[str, str]]:
     """The label of each pod that has one, by uid: that of the group of its quota."""
     found = mirror.store.objects.values()
     groups = {quotas.quota_name(each): each.group for each in found if each.kind in quotas.KINDS}
     labels = {}
-    for uid, capacity in capacities(state, mirror).items():
-        group = groups.get(state.tree.home(mirror.records[uid].pod) or "", "")
+    for uid, capacity in capacities(engine, mirror).items():
+        group = groups.get(engine.quota_of(mirror.records[uid].pod) or "", "")
         labels[uid] = {CAPACITY_LABELS.get(group, _ANY_OTHER): capacity}
     return labels

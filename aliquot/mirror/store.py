@@ -35,7 +35,7 @@ from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
 from aliquot.dialects.volcano import gangs, jobs, made_groups, queues
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine.model.objects import Gang
+from aliquot.engine import Gang
 from aliquot.errors import InputError
 from aliquot.mirror.group_membership import namespace_queue
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aliquot.dialects.core.objects import Wire
-from aliquot.engine.model.quantity import parse
+from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 from aliquot.simulation.outcome import Result
 
@@ -108,7 +108,7 @@ def _equal(want: object, have: object) -> bool:
     if want is None or have is None:
         return want is have
     try:
-        return parse(str(want)).nanos == parse(str(have)).nanos
+        return quantity.parse(str(want)).nanos == quantity.parse(str(have)).nanos
     except QuantityError:
         return want == have
 

@@ -30,7 +30,7 @@ def objects(simulation: Simulation) -> Iterator[Body]:
         if manifest.kind != "Pod":
             yield statuses.of(manifest)
     yield from events(simulation.conditions)
-    labels = capacity_labels(engine.state, mirror)
+    labels = capacity_labels(engine, mirror)
     for uid, record in mirror.records.items():
         if record.phase not in _GONE:
             yield _pod(record, labels.get(uid, {}), simulation)

@@ -5,9 +5,15 @@ from typing import Any
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.times import seconds
 from aliquot.dialects.tensor_fusion import status as gpu_status
-from aliquot.engine.model.decisions import Bind, Evict
-from aliquot.engine.model.importance import natural
-from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
+from aliquot.engine import (
+    Bind,
+    Evict,
+    GangSummary,
+    GpuQuotaSummary,
+    QueueSummary,
+    QuotaSummary,
+    natural,
+)
 from aliquot.mirror.statuses import capacities
 from aliquot.simulation.simulation import Done, Simulation
 
@@ -68,7 +74,7 @@ def _pending(simulation: Simulation) -> list[Result]:
                 "pod": record.pod.path,
                 "reason": str(refusal.reason),
                 "message": refusal.message,
-                "quota": refusal.quota or engine.state.tree.home(record.pod),
+                "quota": refusal.quota or engine.quota_of(record.pod),
                 "resource": refusal.resource,
             }
             waiting.append(entry)
@@ -76,15 +82,15 @@ def _pending(simulation: Simulation) -> list[Result]:
 
 
 def _pods(simulation: Simulation) -> list[Result]:
-    state, mirror = simulation.engine.state, simulation.world.mirror
-    tree, capacity = state.tree, capacities(state, mirror)
+    engine, mirror = simulation.engine, simulation.world.mirror
+    capacity = capacities(engine, mirror)
     pods = []
     for uid, record in mirror.records.items():
         entry: Result = {
             "pod": record.pod.path,
             "phase": record.phase,
             "node": record.pod.node,
-            "quota": tree.home(record.pod),
+            "quota": engine.quota_of(record.pod),
             "capacity": capacity.get(uid),
         }
         if record.pod.devices:

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from aliquot.dialects.core.times import seconds, timestamp
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Evict
-from aliquot.engine.model.knobs import Knobs
+from aliquot.engine import Bind, Engine, Evict, Knobs
 from aliquot.errors import EndlessError
 from aliquot.simulation.world import World
 from aliquot.validation.inputs import Inputs

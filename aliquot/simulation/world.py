@@ -19,10 +19,7 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine.model.events import Event
-from aliquot.engine.model.importance import Key as OrderKey
-from aliquot.engine.model.importance import importance
-from aliquot.engine.model.objects import Pod
+from aliquot.engine import Event, ImportanceKey, Pod, importance
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Change, priority_infos
@@ -269,7 +266,7 @@ def _carry_over(old: PodRecord, new: PodRecord) -> None:
     )
 
 
-def _worth(record: PodRecord) -> tuple[bool, OrderKey]:
+def _worth(record: PodRecord) -> tuple[bool, ImportanceKey]:
     """Running pods are worth more than waiting ones, of each kind the more important ones."""
     return (record.phase != "Running", importance(record.pod))
 

@@ -35,9 +35,7 @@ from aliquot.dialects.tensor_fusion.quota_rules import check_gpu_quota
 from aliquot.dialects.volcano import gang_rules
 from aliquot.dialects.volcano.namespace_weights import weight_that_counts
 from aliquot.dialects.volcano.queue_rules import check_queue
-from aliquot.engine.model.objects import Amounts, Node, Quota, Shape
-from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.placement.constraints import barred
+from aliquot.engine import Amounts, Node, Quota, Shape, node_refusal, quantity
 
 
 def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
@@ -119,16 +117,17 @@ def above_max(shape: Shape, bounds: Quota, nodes: Sequence[Node]) -> str | None:
 def _classes(shape: Shape, nodes: Sequence[Node]) -> set[str]:
     """The classes of the nodes that could hold a pod when empty; that of nobody, if none could."""
     large_enough = (each for each in nodes if _holds(each.allocatable, shape))
-    found = {each.node_class for each in large_enough if barred(shape.where, each) is None}
+    found = {each.node_class for each in large_enough if node_refusal(shape.where, each) is None}
     return found or {""}
 
 
 def _above_max(charge: Amounts, bounds: Quota) -> str | None:
     ceiling = dict(bounds.max)
     for resource, asked in charge:
-        high = ceiling.get(resource, LIMIT)
+        high = ceiling.get(resource, quantity.LIMIT)
         if asked > high:
-            numbers = f"{text(resource, asked)} {resource}, max is {text(resource, high)}"
+            wanted, most = quantity.text(resource, asked), quantity.text(resource, high)
+            numbers = f"{wanted} {resource}, max is {most}"
             return f"asks for {numbers} in quota {bounds.name}"
     return None
 
@@ -139,13 +138,15 @@ def too_large(shape: Shape, nodes: Sequence[Node]) -> str | None:
     for each in nodes:
         sizes.setdefault(each.allocatable, []).append(each)
     large_enough = [size for size in sizes if _holds(size, shape)]
-    if any(barred(shape.where, each) is None for size in large_enough for each in sizes[size]):
+    if any(
+        node_refusal(shape.where, each) is None for size in large_enough for each in sizes[size]
+    ):
         return None
     for resource, asked in shape.requests:
         most = max(dict(size).get(resource, 0) for size in sizes)
         if asked > most:
-            numbers = f"{text(resource, asked)} {resource}, no node has more than"
-            return f"asks for {numbers} {text(resource, most)}"
+            numbers = f"{quantity.text(resource, asked)} {resource}, no node has more than"
+            return f"asks for {numbers} {quantity.text(resource, most)}"
     if not large_enough:
         return "no single node has all that it asks for"
     return "its selectors or the nodes' taints keep it off every node that is large enough"

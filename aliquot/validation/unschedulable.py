@@ -17,7 +17,7 @@ from aliquot.dialects.core.pod_templates import PodTemplateView, template_views
 from aliquot.dialects.kep9.quotas import KINDS
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import gangs, queues
-from aliquot.engine.model.objects import Node, Shape
+from aliquot.engine import Node, Shape
 from aliquot.validation import object_rules as rules
 from aliquot.validation.history import State
 

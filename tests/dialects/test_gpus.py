@@ -11,7 +11,7 @@ from aliquot.dialects.tensor_fusion.derived_gpus import MOST, devices
 from aliquot.dialects.tensor_fusion.gpu_rules import check_gpus
 from aliquot.dialects.tensor_fusion.gpus import device, outside, taken
 from aliquot.dialects.tensor_fusion.models import tflops
-from aliquot.engine.model.gpu import WHOLE, Device, GpuAmount, GpuAsk
+from aliquot.engine.model.gpu import WHOLE_GPU, Device, GpuAmount, GpuAsk
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, node, pod, workload
 from tests.cli.tensor_fusion import A100, asking, gpu, gpu_quota, model
@@ -82,7 +82,7 @@ def test_what_others_have_is_what_nobody_here_holds(available: Any, held: Any, o
 
 def test_what_pods_take_of_a_device() -> None:
     capacity = GpuAmount(300, 40)
-    asks = [GpuAsk(GpuAmount(50, 8), count=2), GpuAsk(request_part=GpuAmount(WHOLE // 4))]
+    asks = [GpuAsk(GpuAmount(50, 8), count=2), GpuAsk(request_part=GpuAmount(WHOLE_GPU // 4))]
     assert taken(asks, capacity) == GpuAmount(125, 8)
     assert taken([GpuAsk(GpuAmount(1, 1), whole=True)], capacity) == capacity
     assert taken([GpuAsk(GpuAmount(200, 30))] * 2, capacity) == capacity

@@ -3,7 +3,7 @@
 import pytest
 
 from aliquot.engine.model.objects import Node, NodeConstraints, Requirement, Taint, Term, Toleration
-from aliquot.engine.placement.constraints import NodeRefusal, barred, disliked, preference
+from aliquot.engine.placement.constraints import NodeRefusal, disliked, node_refusal, preference
 
 NODE = Node(
     "n1",
@@ -42,20 +42,25 @@ def line(key: str, operator: str, *values: str) -> Term:
 )
 def test_terms(term: Term, matches: bool) -> None:
     where = NodeConstraints(required=(term,), tolerations=TOLERANT)
-    assert (barred(where, NODE) is None) == matches
+    assert (node_refusal(where, NODE) is None) == matches
     assert preference(NodeConstraints(preferred=((7, term),)), NODE) == (7 if matches else 0)
 
 
 def test_one_required_term_is_enough_and_none_matches_nothing() -> None:
-    bookings = (line("zone", "In", "y"), line("zone", "In", "x"))
-    assert barred(NodeConstraints(required=bookings, tolerations=TOLERANT), NODE) is None
-    assert barred(NodeConstraints(required=(), tolerations=TOLERANT), NODE) == NodeRefusal.SELECTOR
+    terms = (line("zone", "In", "y"), line("zone", "In", "x"))
+    assert node_refusal(NodeConstraints(required=terms, tolerations=TOLERANT), NODE) is None
+    assert (
+        node_refusal(NodeConstraints(required=(), tolerations=TOLERANT), NODE)
+        == NodeRefusal.SELECTOR
+    )
 
 
 def test_selectors_are_exact() -> None:
-    assert barred(NodeConstraints(selector=(("zone", "x"),), tolerations=TOLERANT), NODE) is None
     assert (
-        barred(NodeConstraints(selector=(("zone", "y"),), tolerations=TOLERANT), NODE)
+        node_refusal(NodeConstraints(selector=(("zone", "x"),), tolerations=TOLERANT), NODE) is None
+    )
+    assert (
+        node_refusal(NodeConstraints(selector=(("zone", "y"),), tolerations=TOLERANT), NODE)
         == NodeRefusal.SELECTOR
     )
 
@@ -75,7 +80,7 @@ def test_selectors_are_exact() -> None:
 )
 def test_tolerations(toleration: Toleration, passes: bool) -> None:
     where = NodeConstraints(tolerations=(toleration,))
-    assert barred(where, NODE) == (None if passes else NodeRefusal.TAINT)
+    assert node_refusal(where, NODE) == (None if passes else NodeRefusal.TAINT)
 
 
 def test_disliked_taints_keep_nobody_away() -> None:

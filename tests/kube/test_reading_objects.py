@@ -20,7 +20,7 @@ from aliquot.engine.model.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.model.gpu import Bound
+from aliquot.engine.model.gpu import GpuBound
 from aliquot.errors import InputError
 from aliquot.kube.api.resource import CUSTOM, NODES, PRIORITY_CLASSES
 from aliquot.kube.control.objects import Objects
@@ -235,7 +235,7 @@ def test_a_gpu_quota_that_never_made_sense_lets_nobody_have_any() -> None:
     nonsense = {**bad, "spec": {"total": {"requests": {"tflops": "many"}}}}
     (told,) = watched.put(GPU_QUOTAS, nonsense)
     assert isinstance(told, GpuQuotaSet)
-    assert (told.quota.workers, told.quota.requests) == (0, Bound(0, 0))
+    assert (told.quota.workers, told.quota.requests) == (0, GpuBound(0, 0))
     assert "tflops" in told.quota.problem
     assert watched.put(GPU_QUOTAS, {**nonsense, "status": {"used": {}}}) == []
     (told,) = watched.put(GPU_QUOTAS, {**bad, "spec": {"total": {"requests": {"tflops": "9"}}}})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Quantities
 from aliquot.dialects.nos.gpu_memory import canonical
-from aliquot.engine.model import quantity
+from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 
 

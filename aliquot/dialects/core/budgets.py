@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from aliquot.dialects.core.labels import texts
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
-from aliquot.engine.model.objects import Budget, Pod, Requirement
-from aliquot.engine.placement.constraints import matches
+from aliquot.engine import Budget, Pod, Requirement, requirement_matches
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
 
@@ -53,7 +52,7 @@ def _selector(selector: LabelSelector, manifest: Manifest) -> tuple[Requirement,
 def _matches(selector: tuple[Requirement, ...], pod: Pod, namespace: str) -> bool:
     labels = dict(pod.labels)
     mine = bool(labels) and bool(selector) and pod.namespace == namespace
-    return mine and all(matches(line, labels) for line in selector)
+    return mine and all(requirement_matches(line, labels) for line in selector)
 
 
 def _allowed(spec: BudgetSpec, healthy: int, expected: int, manifest: Manifest) -> int:

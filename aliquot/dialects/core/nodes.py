@@ -5,8 +5,7 @@ from aliquot.dialects.core.labels import texts
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import NodeSpec, NodeStatus, NodeWire
 from aliquot.dialects.nos.cards import Cards
-from aliquot.engine.model.objects import GPU_MEMORY, Effect, Node, Taint
-from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine import GPU_MEMORY, Effect, Node, Taint, quantity
 
 HOSTNAME = "kubernetes.io/hostname"
 _EFFECTS: dict[str, Effect] = {
@@ -26,7 +25,7 @@ def node(manifest: Manifest, cards: Cards) -> Node:
     status = read.status or NodeStatus()
     field = "status.allocatable" if status.allocatable is not None else "status.capacity"
     quantities = status.allocatable if status.allocatable is not None else status.capacity
-    has = {"pods": LIMIT, **amounts.read(quantities, manifest, field)}
+    has = {"pods": quantity.LIMIT, **amounts.read(quantities, manifest, field)}
     has.pop(GPU_MEMORY, None)
     written = texts(manifest.metadata.labels, manifest, "metadata.labels")
     labels = {HOSTNAME: manifest.name, **written}

@@ -24,7 +24,7 @@ from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
 from aliquot.dialects.tensor_fusion import requests as gpu_requests
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine.model.objects import (
+from aliquot.engine import (
     GPU_MEMORY,
     NodeConstraints,
     Pod,
@@ -32,8 +32,8 @@ from aliquot.engine.model.objects import (
     Shape,
     Term,
     Toleration,
+    quantity,
 )
-from aliquot.engine.model.quantity import text
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
 _EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}
@@ -202,7 +202,9 @@ def _asks(resources: ResourceRequirements | None, manifest: Manifest, field: str
     limits = _read(resources.limits, manifest, f"{field}.limits")
     for name, limit in limits.items():
         if asked.setdefault(name, limit) > limit:
-            numbers = f"requests {text(name, asked[name])}, limits {text(name, limit)}"
+            numbers = (
+                f"requests {quantity.text(name, asked[name])}, limits {quantity.text(name, limit)}"
+            )
             raise manifest.error(f"{field}.requests", f"{name} is above its limit: {numbers}")
     return asked
 

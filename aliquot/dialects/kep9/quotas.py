@@ -19,8 +19,7 @@ from aliquot.dialects.core.objects import (
 )
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.gpu_memory import canonical
-from aliquot.engine.model.objects import Quota
-from aliquot.engine.model.quantity import amount
+from aliquot.engine import Quota, quantity
 
 KINDS = ("ElasticQuota", "CompositeElasticQuota")
 """The objects that become quotas."""
@@ -102,6 +101,6 @@ def hard(manifest: Manifest) -> dict[str, int]:
     lowest: dict[str, int] = {}
     for key, value in written.items():
         resource = canonical(key.removeprefix("requests."))
-        limit = amount(resource, str(value))
+        limit = quantity.amount(resource, str(value))
         lowest[resource] = min(limit, lowest.get(resource, limit))
     return lowest

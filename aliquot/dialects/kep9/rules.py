@@ -24,8 +24,7 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, as_written, is_gpu
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import queues
-from aliquot.engine.model.objects import GPU_MEMORY, Quota, plus
-from aliquot.engine.model.quantity import parse, text
+from aliquot.engine import GPU_MEMORY, Quota, add_amounts, quantity
 
 Quotas = Sequence[tuple[Manifest, Quota]]
 """Each as it was written, and as it was read."""
@@ -67,7 +66,8 @@ def min_within_max(quotas: Quotas) -> Iterator[Finding]:
         for resource, low in bounds.min:
             high = ceiling.get(resource, low)
             if low > high:
-                problem = f"min {text(resource, low)} is above max {text(resource, high)}"
+                numbers = quantity.text(resource, low), quantity.text(resource, high)
+                problem = "min {} is above max {}".format(*numbers)
                 yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
 
 
@@ -134,7 +134,7 @@ def gpu_memory_in_gigabytes(
         for name in SPELLINGS:
             value = str((written or {}).get(name, 0))
             if value.endswith(_SLIPS):
-                count = parse(value).nanos // 10**9
+                count = quantity.parse(value).nanos // 10**9
                 problem = f"{value} is {count} GB: GPU memory is a number of GB, such as 40"
                 yield manifest.finding("warning", f"{where}[{name}]", problem)
 
@@ -153,8 +153,8 @@ def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding
                 if len(known) == len(of_each) and amount > most:
                     owners = _listed([owner for _, owner in known])
                     problem = (
-                        f"{word} {text(resource, amount)} is above hard "
-                        f"{text(resource, most)} of {owners}"
+                        f"{word} {quantity.text(resource, amount)} is above hard "
+                        f"{quantity.text(resource, most)} of {owners}"
                     )
                     yield manifest.finding("error", bound_field(manifest, word, resource), problem)
 
@@ -199,7 +199,7 @@ def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
 def capacity_of(objects: Iterable[Manifest], cards: Cards) -> dict[str, int] | None:
     """What the nodes have together; None if there are none."""
     nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
-    return dict(plus(*(each.allocatable for each in nodes))) if nodes else None
+    return dict(add_amounts(*(each.allocatable for each in nodes))) if nodes else None
 
 
 def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> Iterator[Finding]:
@@ -217,7 +217,11 @@ def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> I
             total[resource] = before + amount
             have = capacity.get(resource, 0)
             if before <= have < total[resource]:
-                sums = f"{text(resource, total[resource])} of {text(resource, have)} {resource}"
+                wanted, there = (
+                    quantity.text(resource, total[resource]),
+                    quantity.text(resource, have),
+                )
+                sums = f"{wanted} of {there} {resource}"
                 problem = f"with this quota, guarantees add up to {sums} that the nodes have"
                 yield manifest.finding("warning", bound_field(manifest, "min", resource), problem)
 

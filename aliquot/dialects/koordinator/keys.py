@@ -16,7 +16,7 @@ from aliquot.dialects.core.labels import text
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX as PREFIX
 from aliquot.dialects.core.manifest import Manifest, check_namespace, once
 from aliquot.dialects.core.pod_templates import template_views
-from aliquot.engine.model.objects import Amounts
+from aliquot.engine import Amounts
 from aliquot.errors import InputError
 
 NAMESPACE = "koordinator-system"

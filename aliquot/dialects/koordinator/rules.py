@@ -16,8 +16,7 @@ from aliquot.dialects.kep9.rules import bound_field, pointer
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
 from aliquot.dialects.quota_index import QuotaIndex, circle
-from aliquot.engine.model.objects import Quota
-from aliquot.engine.model.quantity import text
+from aliquot.engine import Quota, quantity
 from aliquot.errors import InputError
 
 Member = tuple[Manifest, Quota, Keys]
@@ -153,7 +152,7 @@ def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
             sums[bounds.parent, resource] = before + low, names
             have = limits[bounds.parent].get(resource, 0)
             if low and have < before + low:
-                total, limit = text(resource, before + low), text(resource, have)
+                total, limit = quantity.text(resource, before + low), quantity.text(resource, have)
                 problem = (
                     f"with this quota, the children of {bounds.parent} ({few(names)}) have a min "
                     f"of {total} together, above its own of {limit}"
@@ -317,8 +316,10 @@ def strict_keys(manifest: Manifest) -> Iterator[Finding]:
             where = f"metadata.annotations[{koordinator.STRICT}]"
             yield manifest.finding("error", where, f"{resource} is not in max")
         elif used.get(resource, 0) > ceiling[resource]:
-            numbers = f"max {text(resource, ceiling[resource])} is below"
-            problem = f"{numbers} used {text(resource, used[resource])}, and is to be checked"
+            numbers = f"max {quantity.text(resource, ceiling[resource])} is below"
+            problem = (
+                f"{numbers} used {quantity.text(resource, used[resource])}, and is to be checked"
+            )
             yield manifest.finding("error", bound_field(manifest, "max", resource), problem)
 
 

@@ -21,7 +21,7 @@ from aliquot.dialects.core.objects import (
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, gigabytes, is_gpu, peak
 from aliquot.dialects.tensor_fusion.sharing import counts_compute, is_shared
 from aliquot.dialects.volcano.queues import bounds
-from aliquot.engine.model.objects import GPU_MEMORY, Amounts, plus
+from aliquot.engine import GPU_MEMORY, Amounts, add_amounts
 
 MODEL_LABEL = "nvidia.com/gpu.product"
 MEMORY_LABEL = "nvidia.com/gpu.memory"
@@ -83,7 +83,7 @@ class Cards:
         amounts = {_class_name(size): peak(phases, size) for size in self.sizes}
         others = {name: amount for name, amount in amounts.items() if amount != by_default}
         return tuple(
-            (name, plus(requests, ((GPU_MEMORY, amount),)))
+            (name, add_amounts(requests, ((GPU_MEMORY, amount),)))
             for name, amount in {"": by_default, **others}.items()
         )
 

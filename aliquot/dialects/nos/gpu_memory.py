@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from aliquot.engine.model.objects import GPU_MEMORY
+from aliquot.engine import GPU_MEMORY
 
 CARD = "nvidia.com/gpu"
 SPELLINGS = (GPU_MEMORY, "nos.nebuly.com/gpu-memory")

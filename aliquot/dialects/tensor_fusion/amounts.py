@@ -3,17 +3,16 @@
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.tensor_fusion.objects import GpuFigures
-from aliquot.engine.model.gpu import Bound, GpuAmount
-from aliquot.engine.model.quantity import text
+from aliquot.engine import GpuAmount, GpuBound, quantity
 
 FIGURES = ("tflops", "vram")
 """Compute, exact to a milli-TFLOP, and memory in bytes."""
 
 
-def bound(figures: GpuFigures | None, manifest: Manifest, field: str) -> Bound:
+def bound(figures: GpuFigures | None, manifest: Manifest, field: str) -> GpuBound:
     """Both figures; None for what is not said."""
     said = figures or GpuFigures()
-    return Bound(*(_one(getattr(said, word), word, manifest, field) for word in FIGURES))
+    return GpuBound(*(_one(getattr(said, word), word, manifest, field) for word in FIGURES))
 
 
 def amount(figures: GpuFigures | None, manifest: Manifest, field: str) -> GpuAmount:
@@ -24,7 +23,7 @@ def amount(figures: GpuFigures | None, manifest: Manifest, field: str) -> GpuAmo
 
 def write(amount: GpuAmount) -> dict[str, str]:
     """Both figures as canonical quantities."""
-    return {word: text(word, getattr(amount, word)) for word in FIGURES}
+    return {word: quantity.text(word, getattr(amount, word)) for word in FIGURES}
 
 
 def _one(value: object, word: str, manifest: Manifest, field: str) -> int | None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.times import timestamp
-from aliquot.engine.report.summary import Condition, GpuQuotaSummary
+from aliquot.engine import Condition, GpuQuotaSummary
 from aliquot.errors import InputError
 
 _Key = tuple[str, str]

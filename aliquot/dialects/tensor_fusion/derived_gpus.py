@@ -6,9 +6,7 @@ from aliquot.dialects.nos.cards import MODEL_LABEL, Cards
 from aliquot.dialects.nos.gpu_memory import CARD
 from aliquot.dialects.tensor_fusion.gpus import POOL
 from aliquot.dialects.tensor_fusion.models import tflops
-from aliquot.engine.model.gpu import Device, GpuAmount
-from aliquot.engine.model.objects import Node
-from aliquot.engine.model.quantity import amount
+from aliquot.engine import Device, GpuAmount, Node, quantity
 
 MOST = 1024
 """More cards than any node has."""
@@ -38,4 +36,4 @@ def devices(node: Node, cards: Cards) -> list[Device]:
 def compute(labels: Mapping[str, str]) -> int:
     """The milli-TFLOPs of a card on a node with these labels; 0 if its model is not known."""
     known = tflops(labels.get(MODEL_LABEL, ""))
-    return amount("tflops", known) if known else 0
+    return quantity.amount("tflops", known) if known else 0

@@ -18,8 +18,7 @@ from aliquot.dialects.tensor_fusion.annotations import PREFIX, asks, strange_key
 from aliquot.dialects.tensor_fusion.derived_gpus import MOST, compute
 from aliquot.dialects.tensor_fusion.quota_rules import one_gpu_quota_a_namespace
 from aliquot.dialects.tensor_fusion.quotas import KIND
-from aliquot.engine.model.gpu import Device
-from aliquot.engine.model.objects import Node
+from aliquot.engine import Device, Node
 
 BEAR_ON_GPUS = {KIND, gpus.KIND, "Node", "Namespace"}
 """The kinds of objects that decide which GPUs there are, and who may use them."""

@@ -7,8 +7,7 @@ from aliquot.dialects.core.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.core.nodes import HOSTNAME
 from aliquot.dialects.tensor_fusion.amounts import amount
 from aliquot.dialects.tensor_fusion.objects import GpuStatus, GpuWire
-from aliquot.engine.gpus.devices import resolve
-from aliquot.engine.model.gpu import NOTHING, Device, GpuAmount, GpuAsk
+from aliquot.engine import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk, resolve_ask
 
 KIND = "GPU"
 POOL = f"{TENSOR_FUSION}/gpupool"
@@ -17,7 +16,7 @@ _RUNNING = ("", "Running")
 _OURS = ("", "tensor-fusion")
 
 
-def device(manifest: Manifest, held: GpuAmount = NOTHING) -> Device:
+def device(manifest: Manifest, held: GpuAmount = NO_GPU_AMOUNT) -> Device:
     """A GPU; `held` is what pods that are known here hold of it.
 
     It takes pods while it is Running and no other device plugin has it; one that says nothing of
@@ -58,8 +57,8 @@ def outside(capacity: GpuAmount, available: GpuAmount, held: GpuAmount) -> GpuAm
 
 def taken(asks: Iterable[GpuAsk], capacity: GpuAmount) -> GpuAmount:
     """What pods that are on a device take of it together, at most all of it."""
-    total = NOTHING
+    total = NO_GPU_AMOUNT
     for ask in asks:
-        wants = resolve(ask.request, ask.request_part, capacity)
+        wants = resolve_ask(ask.request, ask.request_part, capacity)
         total = total.plus(capacity if ask.whole else wants)
     return GpuAmount(min(total.tflops, capacity.tflops), min(total.vram, capacity.vram))

@@ -15,11 +15,10 @@ from aliquot.dialects.core.objects import Wire
 from aliquot.dialects.tensor_fusion.amounts import FIGURES
 from aliquot.dialects.tensor_fusion.objects import GpuFigures, GpuQuotaSpec, GpuSingle, GpuTotal
 from aliquot.dialects.tensor_fusion.quotas import KIND, defaults, quota
-from aliquot.engine.model.gpu import Bound, GpuQuota
-from aliquot.engine.model.quantity import text
+from aliquot.engine import GpuBound, GpuQuota, quantity
 from aliquot.errors import InputError
 
-_NONE = Bound(0, 0)
+_NONE = GpuBound(0, 0)
 
 
 def gpu_quota(manifest: Manifest, last_good: GpuQuota | None = None) -> GpuQuota:
@@ -62,7 +61,7 @@ def one_gpu_quota_a_namespace(objects: Iterable[Manifest]) -> Iterator[Finding]:
 def limits_cover_requests(manifest: Manifest) -> Iterator[Finding]:
     """Nobody asks for more than its limit; so neither do all together, nor does one by default."""
     found, (low, high) = quota(manifest), defaults(manifest)
-    pairs: list[tuple[Severity, str, Bound, str, Bound]] = [
+    pairs: list[tuple[Severity, str, GpuBound, str, GpuBound]] = [
         ("error", "total.limits", found.limits, "requests", found.requests),
         ("warning", "single.maxLimits", found.single_limits, "maxRequests", found.single_requests),
         ("warning", "single.defaultLimits", high, "defaultRequests", low),
@@ -70,7 +69,8 @@ def limits_cover_requests(manifest: Manifest) -> Iterator[Finding]:
     for severity, where, limits, other, requests in pairs:
         for word, limit, request in _both(limits, requests):
             if limit < request:
-                numbers = f"{text(word, limit)} is below {other}.{word} {text(word, request)}"
+                written, bound_text = quantity.text(word, limit), quantity.text(word, request)
+                numbers = f"{written} is below {other}.{word} {bound_text}"
                 yield manifest.finding(severity, f"spec.{where}.{word}", numbers)
 
 
@@ -84,7 +84,8 @@ def single_within_total(manifest: Manifest) -> Iterator[Finding]:
     for where, each, whole, together in pairs:
         for word, high, most in _both(each, together):
             if high > most:
-                numbers = f"{text(word, high)} is above total.{whole}.{word} {text(word, most)}"
+                written, bound_text = quantity.text(word, high), quantity.text(word, most)
+                numbers = f"{written} is above total.{whole}.{word} {bound_text}"
                 problem = f"{numbers}, which holds anyway"
                 yield manifest.finding("warning", f"spec.single.{where}.{word}", problem)
 
@@ -99,7 +100,8 @@ def defaults_within_single(manifest: Manifest) -> Iterator[Finding]:
     for where, default, other, bound in pairs:
         for word, value, most in _both(default, bound):
             if value > most:
-                numbers = f"{text(word, value)} is above {other}.{word} {text(word, most)}"
+                written, bound_text = quantity.text(word, value), quantity.text(word, most)
+                numbers = f"{written} is above {other}.{word} {bound_text}"
                 problem = f"{numbers}: nobody can start with it"
                 yield manifest.finding("warning", f"spec.single.{where}.{word}", problem)
 
@@ -129,7 +131,7 @@ def _inside(body: object, where: str) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _both(one: Bound, other: Bound) -> Iterator[tuple[str, int, int]]:
+def _both(one: GpuBound, other: GpuBound) -> Iterator[tuple[str, int, int]]:
     """The figures that both of two bounds name."""
     for word, mine, theirs in zip(FIGURES, one, other, strict=True):
         if mine is not None and theirs is not None:

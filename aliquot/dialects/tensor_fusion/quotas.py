@@ -9,7 +9,7 @@ from typing import NamedTuple
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.tensor_fusion.amounts import bound
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaSpec, GpuQuotaWire, GpuSingle, GpuTotal
-from aliquot.engine.model.gpu import Bound, GpuQuota
+from aliquot.engine import GpuBound, GpuQuota
 
 KIND = "GPUResourceQuota"
 
@@ -20,8 +20,8 @@ _MOST = 2**31 - 1
 class Defaults(NamedTuple):
     """What a pod of a namespace asks for of each GPU where it does not say."""
 
-    requests: Bound = Bound()
-    limits: Bound = Bound()
+    requests: GpuBound = GpuBound()
+    limits: GpuBound = GpuBound()
 
 
 NO_DEFAULTS = Defaults()
@@ -56,7 +56,7 @@ def is_written(manifest: Manifest) -> bool:
 
 def nothing(manifest: Manifest, problem: str) -> GpuQuota:
     """A quota that lets nobody have anything, because nobody can tell what it should be."""
-    none = Bound(0, 0)
+    none = GpuBound(0, 0)
     return GpuQuota(manifest.namespace, manifest.name, none, none, workers=0, problem=problem)
 
 
@@ -91,6 +91,6 @@ def _number(value: int | None, most: int, manifest: Manifest, field: str) -> int
     return value
 
 
-def _if_any(bounds: Bound) -> Bound:
+def _if_any(bounds: GpuBound) -> GpuBound:
     """The same, where 0 is no bound."""
-    return Bound(bounds.tflops or None, bounds.vram or None)
+    return GpuBound(bounds.tflops or None, bounds.vram or None)

@@ -12,11 +12,11 @@ from functools import lru_cache
 from aliquot.dialects.nos.gpu_memory import CARD, gigabytes, peak, slice_gb
 from aliquot.dialects.tensor_fusion.annotations import UNSAID, Pair, Wish
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
-from aliquot.engine.model.gpu import NOTHING, WHOLE, GpuAmount, GpuAsk
+from aliquot.engine import NO_GPU_AMOUNT, WHOLE_GPU, GpuAmount, GpuAsk
 
 GIB = 2**30
 
-_ALL = GpuAmount(WHOLE, WHOLE)
+_ALL = GpuAmount(WHOLE_GPU, WHOLE_GPU)
 _MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,3})g\..*")
 _SEVENTHS = 7
 """A MIG slice `Ag.Bgb` has A of these of a card's compute."""
@@ -44,7 +44,7 @@ def _by_annotations(wanted: Wish, defaults: Defaults) -> GpuAsk:
     percent = _fill(wanted.percent, UNSAID)
     says_no_more = not any((*tflops, *vram, *percent))
     if wanted.dedicated or (wanted.whole and says_no_more):
-        request = limit = NOTHING
+        request = limit = NO_GPU_AMOUNT
         request_part = limit_part = _ALL
     else:
         request, limit = (GpuAmount(*pair) for pair in zip(tflops, vram, strict=True))
@@ -86,8 +86,8 @@ def _by_cards(phases: Sequence[Mapping[str, int]], card_gb: int) -> GpuAsk | Non
     if not count:
         return None
     memory = (peak(phases, card_gb) - cards * card_gb) * GIB
-    compute = max(_compute(phase) for phase in phases) - cards * WHOLE
-    whole = WHOLE if cards else 0
+    compute = max(_compute(phase) for phase in phases) - cards * WHOLE_GPU
+    whole = WHOLE_GPU if cards else 0
     amount = GpuAmount(0, _each(memory, count))
     part = GpuAmount(whole + _each(compute, count), whole)
     return GpuAsk(
@@ -109,7 +109,7 @@ def _each(total: int, count: int) -> int:
 def _compute(phase: Mapping[str, int]) -> int:
     """What cards and slices come to, in parts of a card; MPS slices are of memory only."""
     sevenths = sum(_sevenths(name) * number for name, number in phase.items())
-    return phase.get(CARD, 0) * WHOLE + _each(sevenths * WHOLE, _SEVENTHS)
+    return phase.get(CARD, 0) * WHOLE_GPU + _each(sevenths * WHOLE_GPU, _SEVENTHS)
 
 
 @lru_cache(maxsize=4096)

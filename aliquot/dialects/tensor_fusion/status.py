@@ -10,8 +10,7 @@ from aliquot.dialects.tensor_fusion import gpus
 from aliquot.dialects.tensor_fusion.amounts import write
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.quotas import KIND
-from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.report.summary import Condition, GpuQuotaSummary
+from aliquot.engine import Condition, Device, GpuAmount, GpuAsk, GpuQuotaSummary
 
 _NOT_KNOWN = ("runningApps",)
 """What only the node of a GPU can say."""

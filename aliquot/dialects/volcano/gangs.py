@@ -4,7 +4,7 @@ from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import PodGroupSpec, PodGroupWire
 from aliquot.dialects.volcano.keys import queue_named
-from aliquot.engine.model.objects import Gang
+from aliquot.engine import Gang
 
 KIND = "PodGroup"
 

@@ -24,7 +24,7 @@ from aliquot.dialects.volcano.keys import (
     MIN_RESOURCES,
     GroupRef,
 )
-from aliquot.engine.model.objects import Amounts, plus
+from aliquot.engine import Amounts, add_amounts
 
 _MOST_DIGITS = 9
 
@@ -102,7 +102,7 @@ def _least(manifest: Manifest, fewest: int, priorities: Mapping[str, int]) -> di
         shape = pods.shape(face.spec, None, manifest, Cards(), face.spec_field)
         parts.append(tuple((name, amount * count) for name, amount in shape.requests))
         fewest -= count
-    total = {name: amount for name, amount in plus(*parts) if amount and name != "pods"}
+    total = {name: amount for name, amount in add_amounts(*parts) if amount and name != "pods"}
     return amounts.write(total)
 
 

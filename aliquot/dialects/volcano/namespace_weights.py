@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import ResourceQuotaSpec, ResourceQuotaWire
-from aliquot.engine.model.quantity import LIMIT, parse
+from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 
 KEY = "volcano.sh/namespace.weight"
@@ -44,7 +44,7 @@ def _written(content: ResourceQuotaWire) -> int | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        nanos = parse(str(value)).nanos
+        nanos = quantity.parse(str(value)).nanos
     except QuantityError:
         return None
-    return min(nanos // _ONE, LIMIT) if nanos >= _ONE and nanos % _ONE == 0 else None
+    return min(nanos // _ONE, quantity.LIMIT) if nanos >= _ONE and nanos % _ONE == 0 else None

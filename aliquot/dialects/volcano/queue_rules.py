@@ -13,8 +13,7 @@ from aliquot.dialects.kep9.rules import gpu_memory_in_gigabytes
 from aliquot.dialects.quota_index import QuotaIndex, circle
 from aliquot.dialects.volcano import queues
 from aliquot.dialects.volcano.queues import KIND, ROOT, SPECIAL
-from aliquot.engine.model.objects import Amounts, Quota
-from aliquot.engine.model.quantity import text
+from aliquot.engine import Amounts, Quota, quantity
 
 _HIERARCHY = ("volcano.sh/hierarchy", "volcano.sh/hierarchy-weights")
 _GUARANTEE, _DESERVED, _CAPABILITY = (
@@ -79,9 +78,9 @@ def _within(
     for resource, low in lower[1]:
         high = ceiling.get(resource, low)
         if low > high:
-            numbers = f"{words[0]} {text(resource, low)} is above {words[1]}"
+            numbers = f"{words[0]} {quantity.text(resource, low)} is above {words[1]}"
             where = queues.field(manifest, lower[0], resource)
-            yield manifest.finding("error", where, f"{numbers} {text(resource, high)}")
+            yield manifest.finding("error", where, f"{numbers} {quantity.text(resource, high)}")
 
 
 def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
@@ -138,7 +137,9 @@ def children_within_parents(quota_index: QuotaIndex) -> Iterator[Finding]:
         for resource, high in one.max:
             limit = ceiling.get(resource, high)
             if high > limit:
-                numbers = f"{text(resource, high)} is above {text(resource, limit)}"
+                numbers = (
+                    f"{quantity.text(resource, high)} is above {quantity.text(resource, limit)}"
+                )
                 where = queues.field(manifest, _CAPABILITY, resource)
                 yield manifest.finding("error", where, f"{numbers} of its parent {one.parent}")
 
@@ -156,7 +157,10 @@ def _sums_within(
             sums[one.parent, resource] = total = sums[one.parent, resource] + amount
             if amount and limits.get(resource, total) < total:
                 whose = f"with this queue, the children of {one.parent}"
-                have, limit = text(resource, total), text(resource, limits[resource])
+                have, limit = (
+                    quantity.text(resource, total),
+                    quantity.text(resource, limits[resource]),
+                )
                 problem = f"{whose} have a {where.split('.')[1]} of {have} together, above {limit}"
                 yield manifest.finding(severity, queues.field(manifest, where, resource), problem)
 

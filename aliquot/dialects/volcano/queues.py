@@ -7,7 +7,7 @@ from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest, once
 from aliquot.dialects.core.objects import Guarantee, Quantities, QueueSpec, QueueStatus, QueueWire
 from aliquot.dialects.nos.gpu_memory import as_written
-from aliquot.engine.model.objects import Amounts, Quota
+from aliquot.engine import Amounts, Quota
 
 KIND = "Queue"
 DEFAULT = "default"

@@ -7,9 +7,7 @@ from aliquot.dialects.core import amounts
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest
 from aliquot.dialects.volcano import jobs
-from aliquot.engine.model.objects import Gang
-from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.report.summary import Figures, GangSummary
+from aliquot.engine import Figures, Gang, GangSummary, Reason, Refusal
 
 _PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 _PLUGIN_PHASES = {"Inqueue": "Scheduling", "Completed": "Finished"}

@@ -5,7 +5,7 @@ decisions in a row do not both spend the same allowance.
 """
 
 from aliquot.engine.model.objects import Budget, Pod
-from aliquot.engine.placement.constraints import matches
+from aliquot.engine.placement.constraints import requirement_matches
 
 
 class Budgets:
@@ -44,7 +44,7 @@ class Budgets:
             for path, budget in budgets.items()
             if pod.name not in budget.disrupted
             and budget.selector
-            and all(matches(line, labels) for line in budget.selector)
+            and all(requirement_matches(line, labels) for line in budget.selector)
         )
 
     def left(self, path: str) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.objects import Pod, Quota, plus
+from aliquot.engine.model.objects import Pod, Quota, add_amounts
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.errors import TreeError
 
@@ -77,7 +77,7 @@ class Tree:
         members = [quota for quota in self.quotas.values() if quota.group == group]
         if members:
             slot = self.groups[group] = self.slots.take(f"<group {group}>")
-            total = self._resources.vector(plus(*(quota.min for quota in members)))
+            total = self._resources.vector(add_amounts(*(quota.min for quota in members)))
             self.min.fill(slot, tuple((row, min(amount, LIMIT)) for row, amount in total))
         else:
             self.groups.pop(group, None)

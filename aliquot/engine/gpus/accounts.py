@@ -9,7 +9,7 @@ from collections import Counter
 from aliquot.engine.books.ledger import Booking
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.gpus.quotas import GpuQuotas, Usage
-from aliquot.engine.model.gpu import NOTHING, GpuAmount
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount
 
 
 class GpuBooks:
@@ -41,7 +41,7 @@ class GpuLeaving:
         if taken is None:
             return
         for name, amount in zip(taken.devices, taken.amounts, strict=True):
-            self.devices[name] = self.devices.get(name, NOTHING).plus(amount, sign)
+            self.devices[name] = self.devices.get(name, NO_GPU_AMOUNT).plus(amount, sign)
             self.pods[name] += sign
         before = self.used.get(booking.namespace, Usage())
         self.used[booking.namespace] = before.plus(taken, sign)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.gpu import NOTHING, WHOLE, Device, GpuAmount, GpuAsk
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, WHOLE_GPU, Device, GpuAmount, GpuAsk
 
 DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
 
@@ -124,7 +124,7 @@ class Devices:
             self._capacity(name) if ask.whole else request
             for name, request in zip(devices, requests, strict=False)
         ]
-        total, most = (reduce(GpuAmount.plus, each, NOTHING) for each in (requests, limits))
+        total, most = (reduce(GpuAmount.plus, each, NO_GPU_AMOUNT) for each in (requests, limits))
         return Taken(devices, tuple(amounts), total, most)
 
     def kinds(self, taken: Taken | None) -> tuple[GpuAmount, ...]:
@@ -134,22 +134,23 @@ class Devices:
     def wants(self, ask: GpuAsk, name: str) -> tuple[GpuAmount, GpuAmount]:
         """What such a pod asks for of a device: request and limit."""
         capacity = self._capacity(name)
-        request = resolve(ask.request, ask.request_part, capacity)
-        return request, resolve(ask.limit, ask.limit_part, capacity)
+        request = resolve_ask(ask.request, ask.request_part, capacity)
+        return request, resolve_ask(ask.limit, ask.limit_part, capacity)
 
     def _capacity(self, name: str) -> GpuAmount:
         """What a device has, or had before it went away."""
         device = self.known.get(name)
-        return device.capacity if device is not None else self._had.get(name, NOTHING)
+        return device.capacity if device is not None else self._had.get(name, NO_GPU_AMOUNT)
 
     def sliced(self, ask: GpuAsk, node: str) -> Taken:
         """What slices of a node's devices count; which device they are of, the node says."""
-        capacity = next((device.capacity for device in self.on(node)), NOTHING)
-        request = resolve(ask.request, ask.request_part, capacity)
-        limit = resolve(ask.limit, ask.limit_part, capacity)
+        capacity = next((device.capacity for device in self.on(node)), NO_GPU_AMOUNT)
+        request = resolve_ask(ask.request, ask.request_part, capacity)
+        limit = resolve_ask(ask.limit, ask.limit_part, capacity)
         every = range(ask.count)
         total, most = (
-            reduce(GpuAmount.plus, [each for _ in every], NOTHING) for each in (request, limit)
+            reduce(GpuAmount.plus, [each for _ in every], NO_GPU_AMOUNT)
+            for each in (request, limit)
         )
         return Taken((), (), total, most)
 
@@ -239,7 +240,9 @@ class Devices:
             has, taken = facts[there_is], facts[used]
             if not ask.whole:
                 needs = min(ask.request[i], 2 * _MOST)
-                able &= has - taken >= needs - (-has * min(ask.request_part[i], WHOLE) // WHOLE)
+                able &= has - taken >= needs - (
+                    -has * min(ask.request_part[i], WHOLE_GPU) // WHOLE_GPU
+                )
             load += says * np.minimum(taken * _PERCENT // np.maximum(has, 1), _PERCENT)
         if ask.whole:
             able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
@@ -278,7 +281,7 @@ class Devices:
 
     def _has_room(self, ask: GpuAsk, device: Device) -> bool:
         left = self.free(device.name)
-        needs = resolve(ask.request, ask.request_part, device.capacity)
+        needs = resolve_ask(ask.request, ask.request_part, device.capacity)
         return ask.whole or (left.tflops >= needs.tflops and left.vram >= needs.vram)
 
     def _match(self, ask: GpuAsk) -> NDArray[np.bool_]:
@@ -321,13 +324,13 @@ class Devices:
             self._seen = -1
 
 
-def resolve(amount: GpuAmount, part: GpuAmount, capacity: GpuAmount) -> GpuAmount:
+def resolve_ask(amount: GpuAmount, part: GpuAmount, capacity: GpuAmount) -> GpuAmount:
     """What is asked for of a device that has so much; parts are rounded up."""
     if not any(part):
         return amount
     return GpuAmount(
-        amount.tflops + -(-capacity.tflops * part.tflops // WHOLE),
-        amount.vram + -(-capacity.vram * part.vram // WHOLE),
+        amount.tflops + -(-capacity.tflops * part.tflops // WHOLE_GPU),
+        amount.vram + -(-capacity.vram * part.vram // WHOLE_GPU),
     )
 
 

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from aliquot.engine.gpus.devices import Taken
-from aliquot.engine.model.gpu import NOTHING, GpuAmount, GpuQuota
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount, GpuQuota
 from aliquot.engine.model.quantity import text
 
 
 class Usage(NamedTuple):
     """What pods have of GPUs together."""
 
-    requests: GpuAmount = NOTHING
-    limits: GpuAmount = NOTHING
+    requests: GpuAmount = NO_GPU_AMOUNT
+    limits: GpuAmount = NO_GPU_AMOUNT
     workers: int = 0
 
     def plus(self, taken: Taken, sign: int) -> "Usage":

@@ -8,7 +8,7 @@ longer: the claim looks for somebody else.
 from collections.abc import Iterable
 
 from aliquot.engine.books.ledger import Entry, Stage
-from aliquot.engine.model.importance import Key
+from aliquot.engine.model.importance import ImportanceKey
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -22,7 +22,7 @@ class Nominations:
         self._policy = policy
         self._hold_for = hold_for
         self._until: dict[str, int] = {}
-        self._keys: dict[str, Key] = {}
+        self._keys: dict[str, ImportanceKey] = {}
         """How important those are for whom something is held."""
         self._gone_by: dict[str, int] = {}
         self._awaited_by: dict[str, tuple[str, ...]] = {}

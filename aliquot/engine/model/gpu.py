@@ -7,7 +7,7 @@ it asks for is per device, times a number of devices.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-WHOLE = 1_000_000
+WHOLE_GPU = 1_000_000
 """Parts of a device are counted in millionths."""
 
 
@@ -22,7 +22,7 @@ class GpuAmount(NamedTuple):
         return GpuAmount(self.tflops + sign * other.tflops, self.vram + sign * other.vram)
 
 
-NOTHING = GpuAmount()
+NO_GPU_AMOUNT = GpuAmount()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class GpuAsk:
     chosen.
     """
 
-    request: GpuAmount = NOTHING
-    limit: GpuAmount = NOTHING
-    request_part: GpuAmount = NOTHING
-    limit_part: GpuAmount = NOTHING
+    request: GpuAmount = NO_GPU_AMOUNT
+    limit: GpuAmount = NO_GPU_AMOUNT
+    request_part: GpuAmount = NO_GPU_AMOUNT
+    limit_part: GpuAmount = NO_GPU_AMOUNT
     count: int = 1
     whole: bool = False
     sliced: bool = False
@@ -58,7 +58,7 @@ class Device:
     name: str
     node: str
     capacity: GpuAmount
-    outside: GpuAmount = NOTHING
+    outside: GpuAmount = NO_GPU_AMOUNT
     model: str = ""
     vendor: str = ""
     pool: str = ""
@@ -66,14 +66,14 @@ class Device:
     ready: bool = True
 
 
-class Bound(NamedTuple):
+class GpuBound(NamedTuple):
     """A bound of a quota on compute and memory; None is no bound."""
 
     tflops: int | None = None
     vram: int | None = None
 
 
-UNBOUND = Bound()
+UNBOUND = GpuBound()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class GpuQuota:
 
     namespace: str
     name: str
-    requests: Bound = UNBOUND
-    limits: Bound = UNBOUND
+    requests: GpuBound = UNBOUND
+    limits: GpuBound = UNBOUND
     workers: int | None = None
     threshold: int = 95
-    single_requests: Bound = UNBOUND
-    single_limits: Bound = UNBOUND
+    single_requests: GpuBound = UNBOUND
+    single_limits: GpuBound = UNBOUND
     single_count: int | None = None
     problem: str = ""

@@ -12,7 +12,7 @@ from typing import Any
 from aliquot.engine.model.objects import Amounts, Pod
 
 Natural = tuple[str, str]
-Key = tuple[int, int, Natural]
+ImportanceKey = tuple[int, int, Natural]
 """Sorts the more important first. Ends in the whole name, so that no two pods are equal."""
 
 OrderKey = tuple[Any, ...]
@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"[0-9]+")
 _LONGEST_NUMBER = 20
 
 
-def importance(pod: Pod) -> Key:
+def importance(pod: Pod) -> ImportanceKey:
     """The pod's place in the order; smaller is more important."""
     return (-pod.priority, pod.created, natural(pod.path))
 

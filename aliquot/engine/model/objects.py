@@ -208,7 +208,7 @@ class Budget:
         return f"{self.namespace}/{self.name}"
 
 
-def plus(*amounts: Amounts) -> Amounts:
+def add_amounts(*amounts: Amounts) -> Amounts:
     """Add up, resource by resource."""
     total: dict[str, int] = {}
     for part in amounts:

@@ -18,7 +18,7 @@ class NodeRefusal(IntEnum):
     TAINT = -3
 
 
-def barred(where: NodeConstraints, node: Node) -> NodeRefusal | None:
+def node_refusal(where: NodeConstraints, node: Node) -> NodeRefusal | None:
     """What keeps the pod off this node, if anything."""
     labels = dict(node.labels)
     if any(labels.get(key) != value for key, value in where.selector):
@@ -50,12 +50,12 @@ def disliked(where: NodeConstraints, node: Node) -> int:
 def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(matches(line, labels) for line in term.labels) and all(
-        matches(line, {"metadata.name": name}) for line in term.fields
+    return all(requirement_matches(line, labels) for line in term.labels) and all(
+        requirement_matches(line, {"metadata.name": name}) for line in term.fields
     )
 
 
-def matches(line: Requirement, labels: Mapping[str, str]) -> bool:
+def requirement_matches(line: Requirement, labels: Mapping[str, str]) -> bool:
     """Does one line of a selector hold for these labels?"""
     value = labels.get(line.key)
     match line.operator:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.model.objects import NodeConstraints
-from aliquot.engine.placement.constraints import NodeRefusal, barred, disliked, preference
+from aliquot.engine.placement.constraints import NodeRefusal, disliked, node_refusal, preference
 
 MOST_DISLIKED = 15
 MOST_PREFERRED = 2**13 - 1
@@ -39,7 +39,7 @@ class NodePreferences:
         node = self._nodes.at(slot)
         if node is None:
             return NodeRefusal.GONE
-        why = barred(where, node)
+        why = node_refusal(where, node)
         if why is not None:
             return why
         preferred = min(max(preference(where, node), 0), MOST_PREFERRED)

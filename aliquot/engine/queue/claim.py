@@ -4,7 +4,7 @@ It goes by the uid of its first pod, and stands in that pod's place in the order
 """
 
 from aliquot.engine.columns import Vector
-from aliquot.engine.model.importance import Key, importance
+from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.objects import Pod
 from aliquot.engine.placement.best_node import Ask
 
@@ -55,7 +55,7 @@ class Claim:
         self.parts: tuple[Claim, ...] = ()
         self.uid = pods[0].uid
         self.priority = max(pod.priority for pod in pods)
-        self.key: Key = importance(pods[0])
+        self.key: ImportanceKey = importance(pods[0])
 
     def uids(self) -> tuple[str, ...]:
         """The uids of its pods."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
 
 from aliquot.engine.books.ledger import Entry
-from aliquot.engine.gpus.devices import matches, resolve
+from aliquot.engine.gpus.devices import matches, resolve_ask
 from aliquot.engine.gpus.quotas import Usage, Wish
-from aliquot.engine.model.gpu import NOTHING, Device, GpuAmount, GpuAsk
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -43,7 +43,7 @@ class DeviceRoom:
         freed: dict[str, GpuAmount] = {}
         for uid in going:
             for name, amount in _given(self._state.ledger.entries[uid]):
-                freed[name] = freed.get(name, NOTHING).plus(amount)
+                freed[name] = freed.get(name, NO_GPU_AMOUNT).plus(amount)
         able = [
             device
             for device in self._state.devices.on(node)
@@ -101,10 +101,10 @@ class DeviceRoom:
         for name in option:
             assert ask.gpu is not None
             wants = _wants(ask.gpu, self._state.devices.known[name])
-            self._moved[name] = self._moved.get(name, NOTHING).plus(wants)
+            self._moved[name] = self._moved.get(name, NO_GPU_AMOUNT).plus(wants)
         for uid in going:
             for name, amount in _given(self._state.ledger.entries[uid]):
-                self._moved[name] = self._moved.get(name, NOTHING).plus(amount, -1)
+                self._moved[name] = self._moved.get(name, NO_GPU_AMOUNT).plus(amount, -1)
 
     def stands(self, asks: Sequence[Ask], options: Sequence[Option], going: Iterable[str]) -> bool:
         """Once these have gone, is there enough on the devices, and in the quota?"""
@@ -136,13 +136,13 @@ class DeviceRoom:
         return GpuAmount(max(wants.tflops - left.tflops, 0), max(wants.vram - left.vram, 0))
 
     def _free_after(self, name: str, freed: dict[str, GpuAmount]) -> GpuAmount:
-        return self._free(name).plus(freed.get(name, NOTHING))
+        return self._free(name).plus(freed.get(name, NO_GPU_AMOUNT))
 
     def _free(self, name: str) -> GpuAmount:
-        return self._left(name).plus(self._moved.get(name, NOTHING), -1)
+        return self._left(name).plus(self._moved.get(name, NO_GPU_AMOUNT), -1)
 
     def _left(self, name: str) -> GpuAmount:
-        leaving = self._state.gpus_leaving.devices.get(name, NOTHING)
+        leaving = self._state.gpus_leaving.devices.get(name, NO_GPU_AMOUNT)
         return self._state.devices.free(name).plus(leaving)
 
 
@@ -176,7 +176,7 @@ def _wants(gpu: GpuAsk, device: Device) -> GpuAmount:
     """What it takes of a device: all of it, or what it asks for."""
     if gpu.whole:
         return device.capacity
-    return resolve(gpu.request, gpu.request_part, device.capacity)
+    return resolve_ask(gpu.request, gpu.request_part, device.capacity)
 
 
 def _given(entry: Entry) -> Iterator[tuple[str, GpuAmount]]:

@@ -8,7 +8,7 @@ come, and the pod is on its own.
 
 from collections.abc import Callable
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine import Pod
 from aliquot.kube.api.backoff import Calls, pause
 
 _FIRST, _LONGEST = 1.0, 300.0

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
-from aliquot.engine.model.decisions import Bind
-from aliquot.engine.model.objects import Pod
+from aliquot.engine import Bind, Pod
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aliquot.dialects.core.documents import Body
-from aliquot.engine.model.objects import Pod
+from aliquot.engine import Pod
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import EVENTS

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from aliquot.dialects.core.documents import Body
-from aliquot.engine.model.decisions import Evict
+from aliquot.engine import Evict
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS

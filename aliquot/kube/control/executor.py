@@ -11,11 +11,22 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
-from aliquot.engine.model.events import BindFailed, Event, EvictFailed, NodeSet, PodGone, PodSet
-from aliquot.engine.model.objects import Pod
-from aliquot.engine.model.reasons import Reason
+from aliquot.engine import (
+    Bind,
+    BindFailed,
+    Decision,
+    Engine,
+    Event,
+    Evict,
+    EvictFailed,
+    NodeSet,
+    Nominate,
+    Pod,
+    PodGone,
+    PodSet,
+    Reason,
+    Wait,
+)
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.bind_backoff import BindBackoff
 from aliquot.kube.control.binder import Binder

@@ -19,7 +19,7 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.policy import special_quotas
-from aliquot.engine.model.events import Event
+from aliquot.engine import Event
 from aliquot.errors import InputError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import (

@@ -18,8 +18,7 @@ from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSIO
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.objects import Pod
+from aliquot.engine import Engine, Pod
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
@@ -216,7 +215,7 @@ class Operator:
         of_nos = any(each.kind in quotas.KINDS and each.group in NOS_GROUPS for each in found)
         if not of_nos and engine.policy != "fair":
             return
-        wanted = capacity_labels(engine.state, view.mirror)
+        wanted = capacity_labels(engine, view.mirror)
         for uid, said in view.pods.said.items():
             record, should = view.mirror.records.get(uid), wanted.get(uid, {})
             if record is not None and said.capacity != should:

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aliquot.dialects.core.documents import Body
-from aliquot.engine.model.objects import Pod
-from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine import Pod, Reason, Refusal
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS

@@ -17,7 +17,7 @@ from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine.model.objects import Shape
+from aliquot.engine import Shape
 from aliquot.errors import InputError
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord

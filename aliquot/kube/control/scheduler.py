@@ -16,10 +16,7 @@ import structlog
 
 from aliquot.dialects.configuration import Configuration, knobs
 from aliquot.dialects.core.objects import PodWire
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Decision, Wait
-from aliquot.engine.model.events import Event
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine import Decision, Engine, Event, Pod, Shape, Wait
 from aliquot.errors import InputError
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client

@@ -8,7 +8,7 @@ of it is written anew where it is no longer so.
 import time
 
 from aliquot.dialects.quota_index import QuotaIndex
-from aliquot.engine.cycle import Engine
+from aliquot.engine import Engine
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import PodStatusWriter, refusal_of
 

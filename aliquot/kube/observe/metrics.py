@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 
 import aliquot
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
+from aliquot.engine import Bind, Decision, Evict, Nominate, Wait
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot, SnapshotCollector
 
 _DECISIONS = {Bind: "bind", Wait: "hold", Evict: "evict", Nominate: "nominate"}

@@ -14,13 +14,13 @@ from fractions import Fraction
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from aliquot.engine.model.quantity import LIMIT, per_one
-from aliquot.engine.report.summary import (
+from aliquot.engine import (
     Figures,
     GangSummary,
     GpuQuotaSummary,
     QueueSummary,
     QuotaSummary,
+    quantity,
 )
 
 Value = tuple[tuple[str, ...], float]
@@ -109,7 +109,7 @@ def _gpu_quotas(quotas: Sequence[GpuQuotaSummary]) -> Iterator[GaugeMetricFamily
 
 def _gpus(quota: GpuQuotaSummary) -> Iterator[tuple[str, float]]:
     for word, amount in (("requests", quota.requests), ("limits", quota.limits)):
-        yield f"{word}.tflops", amount.tflops / per_one("tflops")
+        yield f"{word}.tflops", amount.tflops / quantity.per_one("tflops")
         yield f"{word}.vram", amount.vram
     yield "workers", quota.workers
 
@@ -117,8 +117,8 @@ def _gpus(quota: GpuQuotaSummary) -> Iterator[tuple[str, float]]:
 def _by_resource(named: Iterable[tuple[str, Figures]]) -> Iterator[Value]:
     for name, amounts in named:
         for resource, amount in amounts.items():
-            if amount < LIMIT:
-                yield (name, resource), amount / per_one(resource)
+            if amount < quantity.LIMIT:
+                yield (name, resource), amount / quantity.per_one(resource)
 
 
 def _gauge(

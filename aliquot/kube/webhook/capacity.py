@@ -9,7 +9,7 @@ from collections import Counter
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.nodes import node
 from aliquot.dialects.nos.cards import Cards
-from aliquot.engine.model.objects import Amounts
+from aliquot.engine import Amounts
 from aliquot.errors import InputError
 
 

@@ -19,7 +19,7 @@ from aliquot.dialects.tensor_fusion.annotations import PREFIX, wish
 from aliquot.dialects.tensor_fusion.requests import ask
 from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine.model.quantity import text
+from aliquot.engine import quantity
 from aliquot.errors import InputError
 from aliquot.kube.webhook.cache import Cache
 from aliquot.mirror.group_membership import namespace_queue
@@ -118,7 +118,7 @@ def _pod(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
             key = f"{PREFIX}{figure}-{word}"
             known, value = getattr(bound, figure), getattr(amount, figure)
             if known is not None and value and key not in (manifest.metadata.annotations or {}):
-                yield (*_ANNOTATIONS, key), text(figure, value)
+                yield (*_ANNOTATIONS, key), quantity.text(figure, value)
 
 
 _FILLERS: dict[str, Callable[[Cache, Manifest, bool], Iterator[Default]]] = {

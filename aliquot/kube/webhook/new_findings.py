@@ -6,7 +6,7 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.volcano import queues
-from aliquot.engine.model.objects import Amounts
+from aliquot.engine import Amounts
 from aliquot.errors import InputError
 from aliquot.kube.webhook.cache import SHARES
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from aliquot.dialects.core.documents import Body
-from aliquot.engine.model import quantity
+from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 
 Usage = Counter[str]

@@ -10,7 +10,7 @@ from typing import Any
 
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import QUANTITY_PATTERN, Schema
-from aliquot.engine.model.quantity import parse
+from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 from aliquot.server.rules.pod_defaults import fill_pod, fill_pod_spec, part, set_missing
 from aliquot.server.schema.check import check
@@ -50,7 +50,7 @@ def _quantity(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
     try:
-        return str(parse(str(value)))
+        return str(quantity.parse(str(value)))
     except QuantityError:
         return value
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aliquot.dialects.core.documents import Body
-from aliquot.engine.model.quantity import parse
+from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 from aliquot.server.rules import names
 from aliquot.server.rules.causes import (
@@ -115,9 +115,12 @@ def check_resources(resources: Body, field: str) -> Iterator[Cause]:
                 yield required(
                     f"{field}.limits", "Limit must be set for non overcommitable resources"
                 )
-            elif parse(str(asked)) != parse(str(limit)):
+            elif quantity.parse(str(asked)) != quantity.parse(str(limit)):
                 yield invalid(place, str(asked), f"must be equal to {name} limit of {limit}")
-        elif limit is not None and parse(str(asked)).nanos > parse(str(limit)).nanos:
+        elif (
+            limit is not None
+            and quantity.parse(str(asked)).nanos > quantity.parse(str(limit)).nanos
+        ):
             yield invalid(
                 place, str(asked), f"must be less than or equal to {name} limit of {limit}"
             )
@@ -135,7 +138,7 @@ def _check_amounts(amounts: Body, field: str) -> Iterator[Cause]:
 def check_amount(value: Any, field: str, whole: bool = False) -> Iterator[Cause]:
     """One quantity, which is not negative, and whole where that is what can be handed out."""
     try:
-        nanos = parse(str(value)).nanos
+        nanos = quantity.parse(str(value)).nanos
     except QuantityError:
         yield invalid(field, value, "must be a quantity, such as 2, 500m or 10Gi")
         return

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from aliquot.dialects.core.documents import Body
-from aliquot.engine.model.objects import Requirement
-from aliquot.engine.placement.constraints import matches
+from aliquot.engine import Requirement, requirement_matches
 from aliquot.errors import SelectorError
 from aliquot.server.rules import names
 from aliquot.server.selectors.fields import not_supported, readers
@@ -54,7 +53,7 @@ class Labels:
     def match(self, labels: Mapping[str, str] | None) -> bool:
         """Do all of them hold for these labels?"""
         given = labels or {}
-        return all(matches(line, given) for line in self.lines)
+        return all(requirement_matches(line, given) for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
