@@ -9,9 +9,9 @@ from rich.console import Console, Group, RenderableType
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
-from aliquot.cli.bars import bars
-from aliquot.cli.live import Watching
-from aliquot.cli.tables import tables
+from aliquot.cli.show.live_view import Watching
+from aliquot.cli.show.quota_bars import bars
+from aliquot.cli.show.simulation import tables
 from aliquot.cluster import inputs
 from aliquot.cluster.outcome import outcome
 from aliquot.cluster.simulation import Simulation

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from aliquot import __version__
-from aliquot.cli.manifests import as_yaml
+from aliquot.cli.commands.manifests import as_yaml
 from aliquot.kube.install.installation import COMPONENT, IMAGE, Installation
 from aliquot.kube.install.together import PARTS, objects
 

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 import click
 
 from aliquot import __version__
-from aliquot.cli.bench import bench
-from aliquot.cli.manifests import manifests
-from aliquot.cli.scheduler import scheduler
-from aliquot.cli.simulate import simulate
-from aliquot.cli.test import test
-from aliquot.cli.up import up
-from aliquot.cli.validate import validate
-from aliquot.cli.webhook import webhook
+from aliquot.cli.commands.bench import bench
+from aliquot.cli.commands.manifests import manifests
+from aliquot.cli.commands.scheduler import scheduler
+from aliquot.cli.commands.simulate import simulate
+from aliquot.cli.commands.test import test
+from aliquot.cli.commands.up import up
+from aliquot.cli.commands.validate import validate
+from aliquot.cli.commands.webhook import webhook
 from aliquot.cluster.memory import calm_collector
 from aliquot.errors import AliquotError
 

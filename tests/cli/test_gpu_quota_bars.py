@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from aliquot.cli.gpu_quota_bars import gpu_quota_bars
+from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
 from aliquot.cluster.outcome import gpu_quota
 from aliquot.engine.gpu_objects import Bound, GpuAmount, GpuQuota
 from aliquot.engine.summary import GpuQuotaSummary

@@ -9,8 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from aliquot.cli.bars import bars
-from aliquot.cli.grid import indented, table
+from aliquot.cli.show.grid import indented, table
+from aliquot.cli.show.quota_bars import bars
 from aliquot.cluster.outcome import quota
 from aliquot.engine.decisions import Bind, Decision, Evict
 from aliquot.kube.plane import Plane

@@ -8,12 +8,12 @@ import click
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from aliquot.cli.bars import bars
-from aliquot.cli.gang_bars import gang_bars
-from aliquot.cli.gpu_quota_bars import gpu_quota_bars
-from aliquot.cli.grid import MOST_ROWS, indented, more
-from aliquot.cli.grid import table as _table
-from aliquot.cli.queue_bars import queue_bars
+from aliquot.cli.show.gang_bars import gang_bars
+from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
+from aliquot.cli.show.grid import MOST_ROWS, indented, more
+from aliquot.cli.show.grid import table as _table
+from aliquot.cli.show.queue_bars import queue_bars
+from aliquot.cli.show.quota_bars import bars
 from aliquot.cluster.outcome import Result, outcome
 from aliquot.cluster.simulation import Done, Simulation
 from aliquot.dialects.findings import few

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from aliquot.cli.failures import expected
-from aliquot.cli.live import Watching
-from aliquot.cli.stopping import stopping
+from aliquot.cli.commands.daemon import expected
+from aliquot.cli.commands.stopping import stopping
+from aliquot.cli.show.live_view import Watching
 from aliquot.cluster import files
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES, Configuration

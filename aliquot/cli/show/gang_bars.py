@@ -6,8 +6,8 @@ from itertools import islice
 from rich.console import RenderableType
 from rich.text import Text
 
-from aliquot.cli.bar import Part, bar
-from aliquot.cli.grid import MOST_ROWS, indented, more, table
+from aliquot.cli.show.bar import Part, bar
+from aliquot.cli.show.grid import MOST_ROWS, indented, more, table
 from aliquot.cluster.outcome import Result
 
 _LENGTH = 10

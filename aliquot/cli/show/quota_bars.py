@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from aliquot.cli.bar import Part, bar, legend, room
-from aliquot.cli.grid import indented, table
+from aliquot.cli.show.bar import Part, bar, legend, room
+from aliquot.cli.show.grid import indented, table
 from aliquot.cluster.outcome import Result
 from aliquot.engine.quantity import amount, text
 

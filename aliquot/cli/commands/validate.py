@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from aliquot.cli.skipped import say_what_was_skipped
+from aliquot.cli.show.skipped import say_what_was_skipped
 from aliquot.cluster import inputs, validation
 from aliquot.cluster.validation import Report
 from aliquot.dialects.findings import Finding

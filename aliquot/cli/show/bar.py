@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from aliquot.cli.grid import least
+from aliquot.cli.show.grid import least
 
 _SHORTEST, _LONGEST = 8, 32
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aliquot.cli.bar import bar
+from aliquot.cli.show.bar import bar
 from aliquot.cluster.benchmarks import BENCHMARKS
 from aliquot.cluster.figure import Figure, as_json
 from aliquot.server.benchmark import apiserver

@@ -5,8 +5,8 @@ import json
 import click
 import yaml
 
-from aliquot.cli.skipped import say_what_was_skipped
-from aliquot.cli.tables import print_tables
+from aliquot.cli.show.simulation import print_tables
+from aliquot.cli.show.skipped import say_what_was_skipped
 from aliquot.cluster import inputs
 from aliquot.cluster.objects import objects
 from aliquot.cluster.outcome import outcome

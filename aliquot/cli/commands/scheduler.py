@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from aliquot.cli.cluster_options import logging, reaching
-from aliquot.cli.failures import expected
-from aliquot.cli.stopping import stopping
+from aliquot.cli.commands.daemon import expected
+from aliquot.cli.commands.options import logging, reaching
+from aliquot.cli.commands.stopping import stopping
 from aliquot.cluster.inputs import load_configuration
 from aliquot.dialects.configuration import POLICIES
 from aliquot.dialects.times import duration
