@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 from rich.console import Console, RenderableType
 
-from aliquot.cli.show.gang_bars import gang_bars
-from aliquot.cli.show.queue_bars import queue_bars
+from aliquot.cli.show.queue_bars import gang_bars, queue_bars
 from aliquot.cluster.outcome import gangs, queue
 from aliquot.engine.objects import Quota
 from aliquot.engine.summary import GangSummary, NamespaceFigures, QueueSummary

@@ -1,37 +1,39 @@
-"""`aliquot manifests`: what a cluster needs to run Aliquot, to look at and to apply."""
+"""`aliquot manifests`: the objects that install Aliquot on a cluster."""
 
-import json
 import re
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
-import yaml
 
-from aliquot.cluster import inputs
-from aliquot.dialects import configuration
-from aliquot.dialects.documents import Body
+from aliquot import __version__
+from aliquot.cli.commands.choices import INSTALL_PARTS, NAMESPACE, REPLICAS
+from aliquot.cli.commands.options import config_option, output_option
 from aliquot.errors import InputError
-from aliquot.kube.install.installation import IMAGE, NAMESPACE, REPLICAS, Installation
-from aliquot.kube.install.together import PARTS, objects
+
+if TYPE_CHECKING:
+    from aliquot.dialects.documents import Body
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _IMAGE = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]*")
 
 
 @click.command()
-@click.option("--namespace", default=NAMESPACE, show_default=True, help="Where it will run.")
-@click.option("--image", default=IMAGE, show_default=True, help="The image that it runs from.")
+@click.option("--namespace", default=NAMESPACE, help="The namespace that Aliquot will run in.")
+@click.option("--image", default=f"aliquot:{__version__}", help="The image of both Deployments.")
 @click.option(
     "--replicas",
     default=REPLICAS,
-    show_default=True,
     type=click.IntRange(1, 100),
-    help="How many schedulers (one decides at a time) and webhooks.",
+    help="Replicas of the scheduler (one leads at a time) and of the webhook.",
 )
-@click.option("--config", metavar="FILE", help="A Configuration with the knobs.")
-@click.option("--no-webhook", is_flag=True, help="Only the scheduler: nothing is checked on entry.")
-@click.option("--only", type=click.Choice(PARTS), multiple=True, help="This part; repeatable.")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml")
+@config_option
+@click.option(
+    "--no-webhook", is_flag=True, help="Only the scheduler: nothing is checked on admission."
+)
+@click.option(
+    "--only", type=click.Choice(INSTALL_PARTS), multiple=True, help="Only this part; repeatable."
+)
+@output_option("yaml", "json")
 def manifests(
     namespace: str,
     image: str,
@@ -41,42 +43,32 @@ def manifests(
     only: tuple[str, ...],
     output: str,
 ) -> None:
-    r"""Print the objects that install Aliquot on a cluster, in the order to apply them.
+    """Print the objects that install Aliquot on a cluster.
+
+    They come in an order in which they can be applied at once.
 
     \b
-    aliquot manifests | kubectl apply -f -
-    aliquot manifests --only crds | kubectl apply -f -
+    Examples:
+      aliquot manifests | kubectl apply -f -
+      aliquot manifests --only crds | kubectl apply -f -
+      aliquot manifests --namespace gpu-system --config aliquot.yaml
     """
+    from dataclasses import replace
+
+    from aliquot.cli.show import documents
+    from aliquot.kube.install.installation import Installation
+    from aliquot.kube.install.together import objects
+
     _check("--namespace", namespace, _NAMESPACE, "is no name for a namespace")
     _check("--image", image, _IMAGE, "is no name of an image")
     installation = Installation(namespace, image, replicas, webhook=not no_webhook)
     if config is not None:
         installation = replace(installation, configuration=_configuration(config))
-    found = objects(installation, only or PARTS)
+    bodies = objects(installation, only or INSTALL_PARTS)
     if output == "json":
-        listed = {"apiVersion": "v1", "kind": "List", "items": found}
-        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        click.echo(documents.as_json({"apiVersion": "v1", "kind": "List", "items": bodies}))
     else:
-        click.echo(as_yaml(found), nl=False)
-
-
-def as_yaml(bodies: list[Body]) -> str:
-    """Documents to be read: keys as they were put, no anchors, texts line by line."""
-    return yaml.dump_all(
-        bodies, Dumper=_Plain, sort_keys=False, allow_unicode=True, explicit_start=True, width=100
-    )
-
-
-class _Plain(yaml.SafeDumper):
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-    def represent_text(self, data: str) -> yaml.ScalarNode:
-        style = "|" if "\n" in data else None
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style)
-
-
-_Plain.add_representer(str, _Plain.represent_text)
+        click.echo(documents.manifests_as_yaml(bodies), nl=False)
 
 
 def _check(flag: str, value: str, form: re.Pattern[str], problem: str) -> None:
@@ -84,8 +76,11 @@ def _check(flag: str, value: str, form: re.Pattern[str], problem: str) -> None:
         raise InputError(flag, "", f"{value!r} {problem}")
 
 
-def _configuration(file: str) -> Body:
-    """A configuration as it was written, once it has been read to the last key."""
+def _configuration(file: str) -> "Body":
+    """A Configuration as it was written, after every key of it has been checked."""
+    from aliquot.cluster import inputs
+    from aliquot.dialects import configuration
+
     document = inputs.configuration_document(file)
     configuration.read(document)
     return document.body

@@ -1,41 +1,39 @@
 """`aliquot scheduler`: the control plane on a cluster."""
 
-import asyncio
-import sys
 from functools import partial
 from pathlib import Path
 
 import click
 
-from aliquot.cli.commands.daemon import expected
-from aliquot.cli.commands.options import logging, reaching
-from aliquot.cli.commands.stopping import stopping
-from aliquot.cluster.inputs import load_configuration
-from aliquot.dialects.configuration import POLICIES
-from aliquot.dialects.times import duration
-from aliquot.kube import access, logs, plane
-from aliquot.kube.plane import control_plane
-from aliquot.kube.scheduler import Settings
+from aliquot.cli.commands.choices import NAMESPACE, SCHEDULER, LogFormat, LogLevel
+from aliquot.cli.commands.options import (
+    PORT,
+    cluster_options,
+    config_option,
+    log_options,
+    policy_option,
+)
 
 
 @click.command()
-@reaching
-@click.option("--config", metavar="FILE", help="Configuration; see docs/reference.")
-@click.option("--policy", type=click.Choice(POLICIES), help="Overrides the configuration.")
-@click.option("--dry-run", is_flag=True, help="Decide and log; write nothing.")
+@cluster_options
+@config_option
+@policy_option("The policy of all profiles, whatever the Configuration says.")
+@click.option("--dry-run", is_flag=True, help="Decide and log; write nothing to the cluster.")
+@click.option("--namespace", default=NAMESPACE, help="The namespace of its Lease.")
+@click.option("--lease-name", default=SCHEDULER, help="The Lease by which replicas elect a leader.")
 @click.option(
-    "--namespace", default="aliquot-system", show_default=True, help="Where its Lease is."
+    "--no-leader-election", is_flag=True, help="Schedule at once, without holding the Lease."
 )
-@click.option("--lease-name", default="aliquot-scheduler", show_default=True)
-@click.option("--no-leader-election", is_flag=True, help="Lead, whoever else there is.")
 @click.option(
     "--delete-after",
     metavar="DURATION",
-    help="Delete a pod whose eviction a budget has refused for so long; default: never.",
+    help="Delete a pod whose eviction a PodDisruptionBudget has refused for this long, such as 2m. "
+    "Default: never.",
 )
-@click.option("--host", default="0.0.0.0", show_default=True, help="Of probes and metrics.")
-@click.option("--health-port", default=8080, show_default=True, type=click.IntRange(0, 65535))
-@logging
+@click.option("--host", default="0.0.0.0", help="The address of probes and metrics.")
+@click.option("--health-port", default=8080, type=PORT, help="The port of probes and metrics.")
+@log_options
 def scheduler(
     kubeconfig: Path | None,
     context: str | None,
@@ -48,28 +46,36 @@ def scheduler(
     delete_after: str | None,
     host: str,
     health_port: int,
-    log_format: logs.Form | None,
-    log_level: logs.Level,
+    log_format: LogFormat | None,
+    log_level: LogLevel,
 ) -> None:
-    """Schedule the pods of a cluster, and keep its quotas' statuses, until stopped."""
-    limit = None
+    """Schedule the pods of a cluster and update its quotas' status.
+
+    Schedules the pods of the Configuration's profiles, until SIGTERM or Ctrl-C; then it gives its
+    Lease back.
+
+    \b
+    Examples:
+      aliquot scheduler --dry-run --context staging
+      aliquot scheduler --config aliquot.yaml --no-leader-election
+    """
+    from aliquot.cli.commands import daemon
+    from aliquot.cluster.inputs import load_configuration
+    from aliquot.dialects.times import duration
+    from aliquot.kube import access, plane
+    from aliquot.kube.scheduler import Settings
+
+    refused_for = None
     if delete_after is not None:
-        limit = duration(delete_after, "--delete-after", "") / 1e9
+        refused_for = duration(delete_after, "--delete-after", "") / 1e9
     settings = plane.Settings(
-        Settings(load_configuration(config), policy, limit, dry_run),
+        Settings(load_configuration(config), policy, refused_for, dry_run),
         namespace,
         None if no_leader_election or dry_run else lease_name,
         host=host,
         health_port=health_port,
     )
     reach = partial(access.find, kubeconfig, context)
-    reach()
-    logs.set_up(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
-    with expected("scheduler"):
-        asyncio.run(_run(reach, settings))
-
-
-async def _run(reach: "partial[access.Access]", settings: plane.Settings) -> None:
-    stop = stopping()
-    async with control_plane(reach, settings):
-        await stop.wait()
+    reach()  # a kubeconfig that cannot be used is an error before anything starts
+    daemon.set_up_logs(log_format, log_level)
+    daemon.serve("scheduler", plane.control_plane(reach, settings))

@@ -1,71 +1,63 @@
 """`aliquot simulate`: what would happen to these objects, without a cluster."""
 
-import json
-
 import click
-import yaml
 
-from aliquot.cli.show.simulation import print_tables
-from aliquot.cli.show.skipped import say_what_was_skipped
-from aliquot.cluster import inputs
-from aliquot.cluster.objects import objects
-from aliquot.cluster.outcome import outcome
-from aliquot.cluster.simulation import Simulation
-from aliquot.dialects import configuration
-from aliquot.dialects.policy import resolve
-from aliquot.dialects.times import duration
-
-_POLICIES = click.Choice(configuration.POLICIES)
-_OUTPUTS = click.Choice(["table", "json", "yaml", "objects"])
+from aliquot.cli.commands.options import (
+    config_option,
+    output_option,
+    paths_argument,
+    policy_option,
+)
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--policy", type=_POLICIES, help="How quotas are shared; auto asks the objects.")
-@click.option("--config", metavar="FILE", help="A Configuration with the knobs.")
+@paths_argument
+@policy_option("How quotas are shared. Default: the Configuration's, or auto: by their kinds.")
+@config_option
 @click.option("--until", metavar="TIME", help="Stop at this time, such as 2h.")
-@click.option("-o", "--output", type=_OUTPUTS, default="table", help="What to print.")
+@output_option("table", "json", "yaml", "objects")
 def simulate(
     paths: tuple[str, ...], policy: str | None, config: str | None, until: str | None, output: str
 ) -> None:
-    r"""Run manifests through the engine, in virtual time, and say what happens and why.
+    """Simulate how manifests are scheduled, and say why.
 
     PATH is a file or folder of Kubernetes manifests, or - for standard input.
 
-    Everything exists from the start, unless it is annotated `sim.aliquot.dev/arrival: 30s`; a pod
-    annotated `sim.aliquot.dev/duration: 10m` ends. A Timeline changes objects over time.
+    All objects exist from the start, in virtual time, except those annotated with
+    sim.aliquot.dev/arrival, such as 30s. A pod annotated with sim.aliquot.dev/duration, such as
+    10m, ends after it. A Timeline creates, changes and deletes objects.
 
     \b
-    aliquot simulate examples/kep-9/story-1
-    kubectl get nodes,pods,elasticquotas -A -o yaml | aliquot simulate -
+    Examples:
+      aliquot simulate examples/kep-9/story-1
+      aliquot simulate quotas/ pods/ --policy fair --until 2h -o json
+      kubectl get nodes,pods,elasticquotas -A -o yaml | aliquot simulate -
     """
+    from aliquot.cli.show import documents
+    from aliquot.cli.show.findings import print_skipped, print_warnings
+    from aliquot.cli.show.simulation import print_tables
+    from aliquot.cluster import inputs
+    from aliquot.cluster.objects import objects
+    from aliquot.cluster.outcome import outcome
+    from aliquot.cluster.simulation import Simulation
+    from aliquot.dialects.configuration import knobs
+    from aliquot.dialects.policy import resolve
+    from aliquot.dialects.times import duration
+
     settings = inputs.load_configuration(config)
-    stop = None if until is None else duration(until, "--until", "")
-    given = inputs.load(paths, settings)
-    chosen, why = resolve(policy, settings, given.manifests())
-    for warning in given.findings:
-        click.echo(f"warning: {warning}", err=True)
-    for objection in given.objections:
-        click.echo(f"warning: {objection} (a cluster would refuse it)", err=True)
-    say_what_was_skipped(given.skipped)
-    simulation = Simulation(given, chosen, configuration.knobs(settings))
-    simulation.run(stop)
+    end = None if until is None else duration(until, "--until", "")
+    loaded = inputs.load(paths, settings)
+    chosen, why = resolve(policy, settings, loaded.manifests())
+    print_warnings(loaded)
+    print_skipped(loaded.skipped)
+    simulation = Simulation(loaded, chosen, knobs(settings))
+    simulation.run(end)
     if output == "table":
         print_tables(simulation, why)
     elif output == "json":
-        click.echo(json.dumps(outcome(simulation), indent=2, ensure_ascii=False))
+        click.echo(documents.as_json(outcome(simulation)))
     elif output == "yaml":
-        click.echo(_yaml(outcome(simulation)), nl=False)
+        click.echo(documents.as_yaml(outcome(simulation)), nl=False)
     else:
-        click.echo("---\n".join(_yaml(body) for body in objects(simulation)), nl=False)
-
-
-def _yaml(value: object) -> str:
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-
-
-class _Dumper(yaml.CSafeDumper):
-    """YAML without anchors: what repeats is written out."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
+        listed = (documents.as_yaml(body) for body in objects(simulation))
+        click.echo("---\n".join(listed), nl=False)

@@ -1,47 +1,62 @@
-"""`aliquot webhook`: judges writes before an API server keeps them."""
+"""`aliquot webhook`: the admission webhook."""
 
-import asyncio
-import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from aliquot.cli.commands.daemon import expected
-from aliquot.cli.commands.options import logging, reaching
-from aliquot.cli.commands.stopping import stopping
-from aliquot.cluster.inputs import load_configuration
-from aliquot.dialects.configuration import POLICIES
+from aliquot.cli.commands.choices import (
+    CERTIFICATE,
+    CONFIGURATION,
+    NAMESPACE,
+    WEBHOOK,
+    LogFormat,
+    LogLevel,
+)
+from aliquot.cli.commands.options import (
+    FILE,
+    PORT,
+    cluster_options,
+    config_option,
+    log_options,
+    policy_option,
+)
 from aliquot.errors import InputError
-from aliquot.kube import access, logs
-from aliquot.kube.client import Client
-from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
-from aliquot.kube.webhook.running import Settings
-from aliquot.kube.webhook.running import webhook as running_webhook
 
-_PORT = click.IntRange(0, 65535)
-_FILE = click.Path(path_type=Path, dir_okay=False)
+if TYPE_CHECKING:
+    from aliquot.kube.access import Access
+    from aliquot.kube.webhook.running import Settings
 
 
 @click.command()
-@reaching
-@click.option("--config", metavar="FILE", help="Configuration; see docs/reference.")
-@click.option("--policy", type=click.Choice(POLICIES), help="Overrides the configuration.")
-@click.option("--namespace", default=NAMESPACE, show_default=True, help="Where it runs.")
-@click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on.")
-@click.option("--port", default=9443, show_default=True, type=_PORT)
-@click.option("--health-port", default=8080, show_default=True, type=_PORT)
-@click.option("--service", default=WEBHOOK, show_default=True, help="What it is reached by.")
-@click.option("--secret", default=CERTIFICATE, show_default=True, help="Keeps its certificate.")
+@cluster_options
+@config_option
+@policy_option("The policy of all profiles, whatever the Configuration says.")
+@click.option("--namespace", default=NAMESPACE, help="The namespace that it runs in.")
+@click.option("--host", default="0.0.0.0", help="The address to listen on.")
+@click.option("--port", default=9443, type=PORT, help="The port to listen on.")
+@click.option("--health-port", default=8080, type=PORT, help="The port of probes and metrics.")
+@click.option("--service", default=WEBHOOK, help="The Service by which API servers reach it.")
+@click.option("--secret", default=CERTIFICATE, help="The Secret in which it keeps its certificate.")
 @click.option(
     "--configuration",
     default=CONFIGURATION,
-    show_default=True,
-    help="The webhook configurations that are to trust it.",
+    help="The webhook configurations into which it writes its CA.",
 )
-@click.option("--url", help="Write those, with this address instead of the Service.")
-@click.option("--cert-file", type=_FILE, help="A certificate that somebody else looks after.")
-@click.option("--key-file", type=_FILE, help="Its key.")
-@logging
+@click.option(
+    "--url",
+    metavar="URL",
+    help="Write the webhook configurations, with this address instead of the Service.",
+)
+@click.option(
+    "--cert-file",
+    type=FILE,
+    help="Use this certificate, such as one of cert-manager; read again when it changes.",
+)
+@click.option("--key-file", type=FILE, help="The private key of --cert-file.")
+@log_options
 def webhook(
     kubeconfig: Path | None,
     context: str | None,
@@ -57,10 +72,25 @@ def webhook(
     url: str | None,
     cert_file: Path | None,
     key_file: Path | None,
-    log_format: logs.Form | None,
-    log_level: logs.Level,
+    log_format: LogFormat | None,
+    log_level: LogLevel,
 ) -> None:
-    """Judge quotas, queues, gangs and pods before an API server keeps them, until stopped."""
+    """Serve admission requests for quotas, queues, gangs and pods.
+
+    Refuses what `aliquot validate` would call an error, before the API server stores it; runs until
+    SIGTERM or Ctrl-C.
+
+    \b
+    Examples:
+      aliquot webhook --config aliquot.yaml
+      aliquot webhook --cert-file tls.crt --key-file tls.key
+      aliquot webhook --context dev --url https://192.0.2.1:9443
+    """
+    from aliquot.cli.commands import daemon
+    from aliquot.cluster.inputs import load_configuration
+    from aliquot.kube import access
+    from aliquot.kube.webhook.running import Settings
+
     if (cert_file is None) != (key_file is None):
         raise click.UsageError("--cert-file and --key-file go together")
     if url is not None and not url.startswith("https://"):
@@ -80,12 +110,14 @@ def webhook(
         files=(cert_file, key_file) if cert_file is not None and key_file is not None else None,
     )
     found = access.find(kubeconfig, context)
-    logs.set_up(log_format or ("console" if sys.stderr.isatty() else "json"), log_level)
-    with expected("webhook"):
-        asyncio.run(_run(found, settings))
+    daemon.set_up_logs(log_format, log_level)
+    daemon.serve("webhook", _service(found, settings))
 
 
-async def _run(found: access.Access, settings: Settings) -> None:
-    stop = stopping()
-    async with Client(found) as client, running_webhook(client, settings):
-        await stop.wait()
+@asynccontextmanager
+async def _service(found: "Access", settings: "Settings") -> AsyncIterator[None]:
+    from aliquot.kube.client import Client
+    from aliquot.kube.webhook import running
+
+    async with Client(found) as client, running.webhook(client, settings):
+        yield
