@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _CLUSTER = "cluster"
 _MOST_NODES = 20_000
 """Four times the 5,000 nodes that Kubernetes supports; a larger number is taken for a mistake."""
-_NODES = ",".join(map(str, CLUSTER_NODES))
 
 
 class _Name(click.Argument):
@@ -32,9 +31,9 @@ class _Name(click.Argument):
         return ["NAME"]
 
 
-def _counts(context: click.Context, option: click.Parameter, value: str | None) -> Any:
+def _counts(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
     """Numbers with commas between them, such as 500,5000."""
-    words = value.split(",") if value is not None else []
+    words = value.split(",")
     if not all(word.isdecimal() and 0 < int(word) <= _MOST_NODES for word in words):
         raise click.BadParameter(f"{value!r} is not like 500,5000, at most {_MOST_NODES}")
     return tuple(int(word) for word in words)
@@ -45,21 +44,24 @@ def _counts(context: click.Context, option: click.Parameter, value: str | None) 
 @output_option("table", "json")
 @click.option(
     "--nodes",
+    default=",".join(map(str, CLUSTER_NODES)),
     metavar="N,...",
     callback=_counts,
-    help=f"cluster: nodes, with a run for each number.  [default: {_NODES}]",
+    help="cluster: nodes, with a run for each number.",
 )
 @click.option(
     "--pods",
+    default=CLUSTER_PODS,
     type=click.IntRange(2),
     metavar="N",
-    help=f"cluster: pods to bind.  [default: {CLUSTER_PODS}]",
+    help="cluster: pods to bind.",
 )
 @click.option(
     "--pods-listed",
+    default=CLUSTER_PODS_LISTED,
     type=click.IntRange(1),
     metavar="N",
-    help=f"cluster: pods that run when a scheduler starts.  [default: {CLUSTER_PODS_LISTED}]",
+    help="cluster: pods that run when a scheduler starts.",
 )
 @click.option(
     "--kube-scheduler",
@@ -73,7 +75,8 @@ def _counts(context: click.Context, option: click.Parameter, value: str | None) 
     multiple=True,
     help="cluster: measure only this; repeatable.",
 )
-def bench(name: str, output: str, **options: Any) -> None:
+@click.pass_context
+def bench(context: click.Context, /, name: str, output: str, **options: Any) -> None:
     """Measure the performance budgets on this machine.
 
     \b
@@ -100,7 +103,11 @@ def bench(name: str, output: str, **options: Any) -> None:
     from aliquot.cli.show import documents, figures
     from aliquot.cluster.figure import as_json
 
-    given = {word: value for word, value in options.items() if value}
+    given = {
+        word: value
+        for word, value in options.items()
+        if context.get_parameter_source(word) is not click.core.ParameterSource.DEFAULT
+    }
     if given and name != _CLUSTER:
         words = ", ".join(f"--{word.replace('_', '-')}" for word in given)
         raise click.UsageError(f"{words}: only for `bench {_CLUSTER}`")

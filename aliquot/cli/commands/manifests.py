@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from aliquot import __version__
-from aliquot.cli.commands.choices import INSTALL_PARTS, NAMESPACE, REPLICAS
-from aliquot.cli.commands.options import config_option, output_option
+from aliquot.cli.commands.choices import INSTALL_PARTS, REPLICAS
+from aliquot.cli.commands.options import config_option, namespace_option, output_option
 from aliquot.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,12 +18,18 @@ _IMAGE = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]*")
 
 
 @click.command()
-@click.option("--namespace", default=NAMESPACE, help="The namespace that Aliquot will run in.")
-@click.option("--image", default=f"aliquot:{__version__}", help="The image of both Deployments.")
+@namespace_option("The namespace that Aliquot will run in.")
+@click.option(
+    "--image",
+    default=f"aliquot:{__version__}",
+    metavar="IMAGE",
+    help="The image of both Deployments.",
+)
 @click.option(
     "--replicas",
     default=REPLICAS,
     type=click.IntRange(1, 100),
+    metavar="N",
     help="Replicas of the scheduler (one leads at a time) and of the webhook.",
 )
 @config_option

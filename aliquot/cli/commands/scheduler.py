@@ -5,12 +5,14 @@ from pathlib import Path
 
 import click
 
-from aliquot.cli.commands.choices import NAMESPACE, SCHEDULER, LogFormat, LogLevel
+from aliquot.cli.commands.choices import SCHEDULER, LogFormat, LogLevel
 from aliquot.cli.commands.options import (
-    PORT,
     cluster_options,
     config_option,
+    health_port_option,
+    host_option,
     log_options,
+    namespace_option,
     policy_option,
 )
 
@@ -18,10 +20,15 @@ from aliquot.cli.commands.options import (
 @click.command()
 @cluster_options
 @config_option
-@policy_option("The policy of all profiles, whatever the Configuration says.")
+@policy_option("The policy of all profiles; overrides the Configuration.")
 @click.option("--dry-run", is_flag=True, help="Decide and log; write nothing to the cluster.")
-@click.option("--namespace", default=NAMESPACE, help="The namespace of its Lease.")
-@click.option("--lease-name", default=SCHEDULER, help="The Lease by which replicas elect a leader.")
+@namespace_option("The namespace of its Lease.")
+@click.option(
+    "--lease-name",
+    default=SCHEDULER,
+    metavar="NAME",
+    help="The Lease by which replicas elect a leader.",
+)
 @click.option(
     "--no-leader-election", is_flag=True, help="Schedule at once, without holding the Lease."
 )
@@ -31,8 +38,8 @@ from aliquot.cli.commands.options import (
     help="Delete a pod whose eviction a PodDisruptionBudget has refused for this long, such as 2m. "
     "Default: never.",
 )
-@click.option("--host", default="0.0.0.0", help="The address of probes and metrics.")
-@click.option("--health-port", default=8080, type=PORT, help="The port of probes and metrics.")
+@host_option("0.0.0.0", "The address of probes and metrics.")
+@health_port_option(8080)
 @log_options
 def scheduler(
     kubeconfig: Path | None,

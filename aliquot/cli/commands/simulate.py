@@ -12,7 +12,7 @@ from aliquot.cli.commands.options import (
 
 @click.command()
 @paths_argument
-@policy_option("How quotas are shared. Default: the Configuration's, or auto: by their kinds.")
+@policy_option("The policy; auto chooses it by the kinds of quotas. Default: the Configuration's.")
 @config_option
 @click.option("--until", metavar="TIME", help="Stop at this time, such as 2h.")
 @output_option("table", "json", "yaml", "objects")

@@ -5,7 +5,14 @@ from pathlib import Path
 import click
 
 from aliquot.cli.commands.choices import GPU_MODEL, NODES, LogLevel
-from aliquot.cli.commands.options import PORT, config_option, log_level_option, policy_option
+from aliquot.cli.commands.options import (
+    config_option,
+    health_port_option,
+    host_option,
+    log_level_option,
+    policy_option,
+    port_option,
+)
 
 
 @click.command()
@@ -28,18 +35,20 @@ from aliquot.cli.commands.options import PORT, config_option, log_level_option, 
     "--gpu-model", default=GPU_MODEL, metavar="NAME", help="The model of the nodes' GPUs."
 )
 @config_option
-@policy_option("The policy of all profiles, whatever the Configuration says.")
-@click.option("--host", default="127.0.0.1", help="The address to listen on.")
-@click.option("--port", default=0, type=PORT, help="The port to listen on; 0 for any free one.")
-@click.option("--health-port", type=PORT, help="The port of probes and metrics. Default: none.")
+@policy_option("The policy of all profiles; overrides the Configuration.")
+@host_option("127.0.0.1")
+@port_option(0, "The port to listen on; 0 for any free one.")
+@health_port_option(None)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Write the kubeconfig to this file. Default: a file in the data folder.",
 )
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
+    metavar="FOLDER",
     help="Keep the objects in this folder. Default: a temporary folder.",
 )
 @log_level_option("warning")

@@ -10,18 +10,20 @@ import click
 from aliquot.cli.commands.choices import (
     CERTIFICATE,
     CONFIGURATION,
-    NAMESPACE,
     WEBHOOK,
     LogFormat,
     LogLevel,
 )
 from aliquot.cli.commands.options import (
     FILE,
-    PORT,
     cluster_options,
     config_option,
+    health_port_option,
+    host_option,
     log_options,
+    namespace_option,
     policy_option,
+    port_option,
 )
 from aliquot.errors import InputError
 
@@ -33,16 +35,27 @@ if TYPE_CHECKING:
 @click.command()
 @cluster_options
 @config_option
-@policy_option("The policy of all profiles, whatever the Configuration says.")
-@click.option("--namespace", default=NAMESPACE, help="The namespace that it runs in.")
-@click.option("--host", default="0.0.0.0", help="The address to listen on.")
-@click.option("--port", default=9443, type=PORT, help="The port to listen on.")
-@click.option("--health-port", default=8080, type=PORT, help="The port of probes and metrics.")
-@click.option("--service", default=WEBHOOK, help="The Service by which API servers reach it.")
-@click.option("--secret", default=CERTIFICATE, help="The Secret in which it keeps its certificate.")
+@policy_option("The policy of all profiles; overrides the Configuration.")
+@namespace_option("The namespace that it runs in.")
+@host_option("0.0.0.0")
+@port_option(9443)
+@health_port_option(8080)
+@click.option(
+    "--service",
+    default=WEBHOOK,
+    metavar="NAME",
+    help="The Service by which API servers reach it.",
+)
+@click.option(
+    "--secret",
+    default=CERTIFICATE,
+    metavar="NAME",
+    help="The Secret in which it keeps its certificate.",
+)
 @click.option(
     "--configuration",
     default=CONFIGURATION,
+    metavar="NAME",
     help="The webhook configurations into which it writes its CA.",
 )
 @click.option(
@@ -53,7 +66,7 @@ if TYPE_CHECKING:
 @click.option(
     "--cert-file",
     type=FILE,
-    help="Use this certificate, such as one of cert-manager; read again when it changes.",
+    help="Use this certificate, such as cert-manager's; read again when it changes.",
 )
 @click.option("--key-file", type=FILE, help="The private key of --cert-file.")
 @log_options

@@ -13,12 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aliquot.cli.commands import daemon, scheduler
 from aliquot.cli.main import main
+from aliquot.cluster import inputs
 from aliquot.dialects.documents import Body
+from aliquot.kube import plane
 from tests.cluster.api.polling import eventually
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__])
+_READ = (daemon, inputs, plane, scheduler)
+"""What the command imports when it runs: all of it is read before the fork."""
 
 
 @dataclass(frozen=True)
