@@ -9,9 +9,9 @@ from rich.console import Console, Group, RenderableType
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
-from aliquot.cli.bars import bars
-from aliquot.cli.live import Watching
-from aliquot.cli.tables import tables
+from aliquot.cli.show.live_view import LiveView
+from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.cli.show.simulation import tables
 from aliquot.dialects.configuration import Configuration
 from aliquot.engine import SECOND
 from aliquot.kube.api import access
@@ -63,7 +63,7 @@ def before_and_after(example: str, name: str, policy: str, *minutes: int) -> Non
     parts: list[RenderableType] = []
     for minute in minutes:
         simulation.run(minute * 60 * SECOND)
-        *pictured, legend = bars(policy, outcome(simulation)["quotas"], WIDTH)
+        *pictured, legend = quota_bars(policy, outcome(simulation)["quotas"], WIDTH)
         parts += [Text(f"after {minute} minutes", style="bold"), *pictured, Text()]
     draw(f"aliquot simulate examples/{example}", name, Group(*parts, legend))
 
@@ -83,10 +83,10 @@ async def demonstration(name: str, seconds: float) -> None:
             control_plane(reach, plane.Settings(deciding, lease=None)) as made,
             Client(reach()) as client,
         ):
-            watching = Watching(made, "three teams share 64 GPUs")
+            view = LiveView(made, "three teams share 64 GPUs")
             playing = asyncio.create_task(demo.play(client))
             await asyncio.sleep(seconds)
-            draw("aliquot up --demo", name, watching.picture(WIDTH))
+            draw("aliquot up --demo", name, view.picture(WIDTH))
             playing.cancel()
 
 

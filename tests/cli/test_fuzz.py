@@ -110,7 +110,7 @@ def shrunk(content: bytes, wrong: str, file: Path, outputs: tuple[str, str]) -> 
     return b"\n".join(lines)
 
 
-def test_no_input_gets_the_better_of_a_command(tmp_path: Path) -> None:
+def test_spoiled_input_is_answered_in_time_and_without_a_traceback(tmp_path: Path) -> None:
     valid, file = seeds(), tmp_path / "input.yaml"
     stop_at = time.monotonic() + SECONDS
     number = 0

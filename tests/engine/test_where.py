@@ -47,8 +47,8 @@ def test_terms(term: Term, matches: bool) -> None:
 
 
 def test_one_required_term_is_enough_and_none_matches_nothing() -> None:
-    terms = (line("zone", "In", "y"), line("zone", "In", "x"))
-    assert node_refusal(NodeConstraints(required=terms, tolerations=TOLERANT), NODE) is None
+    bookings = (line("zone", "In", "y"), line("zone", "In", "x"))
+    assert node_refusal(NodeConstraints(required=bookings, tolerations=TOLERANT), NODE) is None
     assert (
         node_refusal(NodeConstraints(required=(), tolerations=TOLERANT), NODE)
         == NodeRefusal.SELECTOR

@@ -13,12 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aliquot.cli.commands import daemon, scheduler
 from aliquot.cli.main import main
 from aliquot.dialects.core.documents import Body
+from aliquot.kube.control import control_plane
+from aliquot.validation import inputs
 from tests.cluster.api.polling import eventually
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__])
+_READ = (daemon, inputs, control_plane, scheduler)
+"""What the command imports when it runs: all of it is read before the fork."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How a simulation looks on a terminal: quotas as bars, what happened when, what waits and why."""
+"""A simulation on a terminal: quotas as bars, every binding and eviction, what waits and why."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,11 @@ import click
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from aliquot.cli.bars import bars
-from aliquot.cli.gang_bars import gang_bars
-from aliquot.cli.gpu_quota_bars import gpu_quota_bars
-from aliquot.cli.grid import MOST_ROWS, indented, more
-from aliquot.cli.grid import table as _table
-from aliquot.cli.queue_bars import queue_bars
+from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
+from aliquot.cli.show.grid import MOST_ROWS, indented, omitted
+from aliquot.cli.show.grid import table as _table
+from aliquot.cli.show.queue_bars import gang_bars, queue_bars
+from aliquot.cli.show.quota_bars import quota_bars
 from aliquot.dialects.core.findings import few
 from aliquot.dialects.core.times import seconds
 from aliquot.engine import Bind, Evict
@@ -21,10 +20,12 @@ from aliquot.simulation.outcome import Result, outcome
 from aliquot.simulation.simulation import Done, Simulation
 
 _PIPE_WIDTH = 160
+"""Columns where the output is no terminal: wide enough that the messages of examples/ stand on one
+or two lines, and the same on every machine, so that outputs can be compared."""
 
 
 def print_tables(simulation: Simulation, why: str) -> None:
-    """Print everything a person wants to know, in colour where it goes to a terminal."""
+    """Print the tables: in colour on a terminal, plain and of a fixed width anywhere else."""
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(tables(simulation, why, console.width))
@@ -47,7 +48,7 @@ def _parts(
     queues = {each["name"] for each in result["queues"]}
     quotas = [each for each in result["quotas"] if each["name"] not in queues]
     if quotas:
-        yield _titled("QUOTAS", *bars(result["policy"], quotas, width))
+        yield _titled("QUOTAS", *quota_bars(result["policy"], quotas, width))
     if queues:
         tree = simulation.engine.state.tree.quotas
         requests = {each["name"]: each["request"] for each in result["quotas"]}
@@ -68,6 +69,7 @@ def _titled(title: str, *parts: RenderableType) -> RenderableType:
 
 
 def _headline(result: Result, why: str) -> Text:
+    """The policy and why it was chosen, the end of the simulation, and pods by phase."""
     count = Counter(pod["phase"] for pod in result["pods"])
     line = Text.assemble("policy ", (result["policy"], "bold"), f" ({why}), ")
     line.append(f"simulated to {_time(result['until'])}: ")
@@ -82,7 +84,7 @@ def _headline(result: Result, why: str) -> Text:
 
 
 def _history(history: Sequence[Done], width: int) -> RenderableType:
-    """One line for each decision, in the order they were taken."""
+    """A line for each binding and eviction, in the order of the decisions."""
     table = _table(width, "at", "", "pod", "node", "why", right=("at",))
     for done in islice(history, MOST_ROWS):
         at, pod = _time(seconds(done.at)), done.decision.pod
@@ -93,10 +95,11 @@ def _history(history: Sequence[Done], width: int) -> RenderableType:
             case Evict(reason=reason, message=message):
                 why = f"{reason}: {message}"
                 table.add_row(at, Text("evicted", style="red"), pod.path, pod.node, why)
-    return indented(Group(table, *more(len(history) - MOST_ROWS)))
+    return indented(Group(table, *omitted(len(history) - MOST_ROWS)))
 
 
 def _waiting(pending: list[Result], width: int) -> RenderableType:
+    """A line for each reason and message, with the first pod that waits for it and a count."""
     table = _table(width, "pods", "reason", "why")
     groups: dict[tuple[str, str], list[str]] = {}
     for each in pending:
@@ -104,11 +107,11 @@ def _waiting(pending: list[Result], width: int) -> RenderableType:
     for (reason, message), pods in islice(groups.items(), MOST_ROWS):
         others = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
         table.add_row(f"{pods[0]}{others}", Text(reason, style="yellow"), message)
-    return indented(Group(table, *more(len(groups) - MOST_ROWS)))
+    return indented(Group(table, *omitted(len(groups) - MOST_ROWS)))
 
 
 def _time(seconds: float) -> str:
-    """`1h30m`, `45s`: the way durations are written in manifests."""
+    """A time as durations are written in manifests: `1h30m`, `45s`."""
     if seconds != int(seconds) or seconds == 0:
         return f"{seconds:g}s"
     hours, rest = divmod(int(seconds), 3600)
