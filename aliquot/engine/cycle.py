@@ -24,8 +24,15 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.model.summaries import (
+    Figures,
+    GangSummary,
+    GpuQuotaSummary,
+    QueueSummary,
+    QuotaSummary,
+)
 from aliquot.engine.policies import POLICIES, Policy
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, max_gate
 from aliquot.engine.queue.claim import Claim
@@ -35,15 +42,7 @@ from aliquot.engine.reclaim.search import Plan
 from aliquot.engine.report import audit, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gangs import standing
-from aliquot.engine.report.summary import (
-    Figures,
-    GangSummary,
-    GpuQuotaSummary,
-    QueueSummary,
-    QuotaSummary,
-    over_quota_pods,
-    summarise,
-)
+from aliquot.engine.report.quotas import over_quota_pods, summarise
 from aliquot.engine.state import State
 from aliquot.engine.trial import BEYOND, Trial
 from aliquot.engine.wakeups import Wakeups
@@ -162,7 +161,7 @@ class Engine:
     def summarise(self) -> list[QuotaSummary]:
         """How every quota stands, by name."""
         muster_all(self.state)
-        return self._policy.complete(self.state, summarise(self.state))
+        return self._policy.complete(self.state, list(summarise(self.state)))
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any."""
@@ -187,7 +186,7 @@ class Engine:
     def queues(self) -> list[QueueSummary]:
         """How every queue stands, and the namespaces in it, by name; none unless they share so."""
         muster_all(self.state)
-        return self._policy.queues(self.state)
+        return self._policy.queues(self.state, summarise(self.state))
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """How every quota on GPUs stands, by namespace."""

@@ -8,10 +8,11 @@ Done when something has become of its pods, and not before.
 from collections import Counter
 from collections.abc import Mapping
 
-from aliquot.engine.books.gangs import booked_as, muster
+from aliquot.engine.books.gangs import booked_as
 from aliquot.engine.books.ledger import Booking, Stage
+from aliquot.engine.model.gang import Gang, muster
 from aliquot.engine.model.importance import importance
-from aliquot.engine.model.objects import Gang, Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim, Pods
 from aliquot.engine.state import State

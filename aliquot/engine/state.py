@@ -40,10 +40,13 @@ from aliquot.engine.model.events import (
     QuotaSet,
     WeightSet,
 )
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.queue.bookings import Bookings
 from aliquot.engine.queue.waiting import Waiting

@@ -12,7 +12,7 @@ from aliquot.engine.books.ledger import Booking, Entry
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.gang_claims import stand_in, take
 from aliquot.engine.holds.nominations import Nominations
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy

@@ -10,7 +10,7 @@ from aliquot.dialects.core.times import moment
 from aliquot.dialects.tensor_fusion import status as gpu_status
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.report.summary import Condition, GpuQuotaSummary
+from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
 from aliquot.simulation.expectation import Expect, compare
 from aliquot.simulation.outcome import Result, gpu_quota
 from tests.cli.tensor_fusion import gpu

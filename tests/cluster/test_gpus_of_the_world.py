@@ -14,7 +14,7 @@ from aliquot.engine.model.events import (
     PodSet,
 )
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
 from tests.cli.manifests import Body, node, pod, workload

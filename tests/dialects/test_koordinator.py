@@ -12,7 +12,7 @@ from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.policy import choose
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import KOORDINATOR, Body, composite, labelled, pod, quota, tree_quota
 from tests.cli.manifests import workload as workload_body

@@ -10,7 +10,7 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano.queue_rules import check_queue, check_queue_change, check_queues
 from aliquot.dialects.volcano.queues import queue as read_queue
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, labelled, pod, quota, tree_quota
 from tests.cli.volcano import annotated, queue

@@ -2,7 +2,7 @@
 
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import PodSet
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.queue.claim import Claim
 
 

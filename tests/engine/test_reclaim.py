@@ -15,7 +15,9 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.knobs import EvictionKnobs, Knobs
-from aliquot.engine.model.objects import Node, NodeConstraints, Pod, Quota, Shape
+from aliquot.engine.model.node import Node, NodeConstraints
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"

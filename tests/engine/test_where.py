@@ -2,7 +2,8 @@
 
 import pytest
 
-from aliquot.engine.model.objects import Node, NodeConstraints, Requirement, Taint, Term, Toleration
+from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.selector import Requirement, Term
 from aliquot.engine.placement.constraints import NodeRefusal, disliked, node_refusal, preference
 
 NODE = Node(

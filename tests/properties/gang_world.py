@@ -10,7 +10,10 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason
 from tests.properties.clusters import GPU
 

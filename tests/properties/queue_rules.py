@@ -9,7 +9,9 @@ all shares by weight.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aliquot.engine.model.objects import Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quota import Quota
 from tests.properties.level_rules import by_level
 
 ENDLESS = 2**62

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet, WeightSet
-from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 from tests.properties.queue_rules import Queues
 

@@ -16,8 +16,11 @@ from aliquot.engine.model.events import (
     PodSet,
     QuotaSet,
 )
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.knobs import SECOND
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 
 ALL = pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])

@@ -7,8 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from aliquot.engine.books.ledger import Booking, Ledger, Stage
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT, Tree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
-from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import LedgerError
 
 UIDS = st.sampled_from([f"pod-{i}" for i in range(5)])

@@ -3,7 +3,9 @@
 from hypothesis import given, settings
 
 from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.properties.queue_world import Play, World, amounts, worlds
 
 

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.model.decisions import Bind
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 from tests.properties.queue_givers import could_make_way
 from tests.properties.queue_rules import asks

@@ -12,12 +12,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.gangs import Gangs, units
+from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.books.quota_tree import Tree
 from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
 
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE = range(6)

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from aliquot.engine.books.quota_tree import Tree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
-from aliquot.engine.gpus.devices import Taken
+from aliquot.engine.model.gpu import Taken
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.errors import LedgerError
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.objects import Pod, Quota, add_amounts
-from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quantity import LIMIT, add_amounts
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import TreeError
 
 ROOT = ""

@@ -10,7 +10,7 @@ Of the moves that make a circle, those for a claim within what it is guaranteed 
 given up: they may be made a few times, the others once.
 """
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 
 _MASK = 2**64 - 1
 _MOST_WHEN_OWED = 3

@@ -8,16 +8,15 @@ gets them on one node.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.gpu import NO_GPU_AMOUNT, WHOLE_GPU, Device, GpuAmount, GpuAsk
-
-DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, WHOLE_GPU, Device, GpuAmount, GpuAsk, Taken
+from aliquot.engine.model.knobs import DevicePlacement
 
 MOST_POINTS = 1000
 """A node, or a card, has between none and so many points."""
@@ -33,15 +32,6 @@ _LOADS = ((_TFLOPS, _CAP_TFLOPS, 3), (_VRAM, _CAP_VRAM, 7))
 
 Column = NDArray[np.int64]
 Names = set[str]
-
-
-class Taken(NamedTuple):
-    """What a pod has of devices: of each, and all in all, as its quota counts it."""
-
-    devices: tuple[str, ...]
-    amounts: tuple[GpuAmount, ...]
-    request: GpuAmount
-    limit: GpuAmount
 
 
 class Left(NamedTuple):

@@ -8,8 +8,7 @@ those on all, and the first that fails is the answer.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from aliquot.engine.gpus.devices import Taken
-from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount, GpuQuota
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount, GpuQuota, Taken
 from aliquot.engine.model.quantity import text
 
 

@@ -9,7 +9,6 @@ ties end the same on every run.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +18,13 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Columns, Resources, Vector
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.objects import GPU_MEMORY, Shape
+from aliquot.engine.model.knobs import ScoreMode
+from aliquot.engine.model.pod import GPU_MEMORY, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, Reason, Refusal
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
 from aliquot.engine.placement.preferences import NodePreferences
-
-ScoreMode = Literal["pack", "spread"]
 
 _RANK_BITS = 20
 _MOST_SCORED = 31

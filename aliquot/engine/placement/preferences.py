@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.model.objects import NodeConstraints
+from aliquot.engine.model.node import NodeConstraints
 from aliquot.engine.placement.constraints import NodeRefusal, disliked, node_refusal, preference
 
 MOST_DISLIKED = 15

@@ -3,10 +3,9 @@
 A quota is open, and uses no more than its max; a namespace uses no more of GPUs than it may.
 """
 
-from aliquot.engine.gpus.devices import Taken
 from aliquot.engine.gpus.quotas import Wish
-from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.gpu import GpuAsk, Taken
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch, asked, kept
 from aliquot.engine.queue.claim import Claim

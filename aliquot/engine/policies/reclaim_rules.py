@@ -13,7 +13,7 @@ import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, asked
 from aliquot.engine.policies.capacity.borrowing import soon, within_min

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from aliquot.engine.books.ledger import Booking, Ledger
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import Tree
-from aliquot.engine.gpus.devices import Devices, Taken
-from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.gpus.devices import Devices
+from aliquot.engine.model.gpu import GpuAsk, Taken
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.queue.claim import Claim, Pods
 

@@ -5,7 +5,7 @@ It goes by the uid of its first pod, and stands in that pod's place in the order
 
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.importance import ImportanceKey, importance
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Ask
 
 Pods = tuple[Pod, ...]

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from aliquot.engine.books.gangs import spare
 from aliquot.engine.gang_claims import staying
-from aliquot.engine.model.objects import Gang, Pod
+from aliquot.engine.model.gang import Gang, spare
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.state import State
 
 Draws = dict[object, int]

@@ -14,7 +14,7 @@ import numpy as np
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.columns import Slots
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import (

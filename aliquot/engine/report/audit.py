@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.columns import Columns
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.state import State
 

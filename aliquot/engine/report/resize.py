@@ -7,7 +7,7 @@ pod may have, what all of its namespace may, its quotas' max, its node, and its 
 from dataclasses import replace
 
 from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies.gates import max_gate, on_devices

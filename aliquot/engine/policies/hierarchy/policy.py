@@ -15,6 +15,7 @@ from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Eligible, Right, Rights
 from aliquot.engine.policies.hierarchy.recycling import Recycling
@@ -22,7 +23,6 @@ from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import QuotaSummary
 from aliquot.engine.state import State
 
 _FINE = 2**32

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.runtime import RuntimeTree

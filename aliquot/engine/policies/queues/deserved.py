@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
-from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT, per_one
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import floors, level

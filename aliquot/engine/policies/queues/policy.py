@@ -14,6 +14,7 @@ from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.summaries import NamespaceFigures, QueueSummary, QuotaSummary
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Eligible, Right, Rights
 from aliquot.engine.policies.interface import Policy
@@ -24,7 +25,6 @@ from aliquot.engine.policies.queues.drf import DominantShares
 from aliquot.engine.policies.queues.preemption import Preempt
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import NamespaceFigures, QueueSummary, QuotaSummary, summarise
 from aliquot.engine.state import State
 
 _FINE = 2**160
@@ -217,13 +217,13 @@ class Queues(Policy):
             completed.append(replace(each, runtime=runtime))
         return completed
 
-    def queues(self, state: State) -> list[QueueSummary]:
+    def queues(self, state: State, quotas: Iterable[QuotaSummary]) -> list[QueueSummary]:
         """How queues stand, and the namespaces in them."""
         dominance = self._fresh(state)[1]
         dominance.refresh()
         names, used = state.resources.names, _in_use(state)
         found = []
-        for summary in self.complete(state, summarise(state)):
+        for summary in self.complete(state, list(quotas)):
             inside = {
                 namespace: NamespaceFigures(
                     dominance.weight(namespace),
