@@ -276,7 +276,7 @@ class Engine:
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))
-        state.waiting.add(state.bookings.claim(claim.pods, claim.others, surplus=claim.surplus))
+        state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))
 
     def _lower(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, a quota above a lowered bound gives back at once.

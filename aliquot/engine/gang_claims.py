@@ -50,7 +50,7 @@ def stand_in(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
 def take(state: State, claim: Claim, pods: Pods, others: Pods) -> None:
     """Let a claim be for these pods of its gang."""
     claim.pods, claim.others = pods, others
-    same = state.bookings.claim(pods, others)
+    same = state.claims.of(pods, others)
     claim.asks, claim.parts = same.asks, same.parts
 
 
@@ -83,13 +83,13 @@ def _muster(state: State, gang: Gang) -> None:
     found = muster(gang, waiting, there(state, gang))
     if found.missing:
         waiting.sort(key=importance)
-        _let_wait(state, state.bookings.claim(tuple(waiting), missing=found.missing))
+        _let_wait(state, state.claims.of(tuple(waiting), missing=found.missing))
     elif found.core:
         core = tuple(sorted(found.core, key=importance))
-        _let_wait(state, state.bookings.claim(core, found.others))
+        _let_wait(state, state.claims.of(core, found.others))
     else:
         for pod in waiting:
-            _let_wait(state, state.bookings.claim((pod,), surplus=True))
+            _let_wait(state, state.claims.of((pod,), surplus=True))
 
 
 def _let_wait(state: State, claim: Claim) -> None:

@@ -48,7 +48,8 @@ from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.placement.best_node import Placement
-from aliquot.engine.queue.bookings import Bookings
+from aliquot.engine.placement.bookings import Bookings
+from aliquot.engine.queue.claim import Claims
 from aliquot.engine.queue.waiting import Waiting
 
 
@@ -68,6 +69,7 @@ class State:
             self.resources, self.nodes, self.ledger, self.devices, knobs.placement.score
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
+        self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
         self.gangs = Gangs()
         self.untouchable: frozenset[str] = frozenset()
@@ -146,7 +148,7 @@ class State:
             claim = self.waiting.claim(uid)
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
                 same = claim.pods, claim.others, claim.missing, claim.surplus
-                self.waiting.add(self.bookings.claim(*same))
+                self.waiting.add(self.claims.of(*same))
                 self.gangs.stir(self.pods[uid])
 
     def _set_pod(self, pod: Pod) -> None:
@@ -244,7 +246,7 @@ class State:
             self.ledger.wait(pod.uid, self.bookings.asking(pod))
         self.gangs.stir(pod)
         if stuck or self.gangs.of(pod) is None:
-            self.waiting.add(self.bookings.claim((pod,)))
+            self.waiting.add(self.claims.of((pod,)))
 
     def _held_on(self, uid: str) -> str | None:
         """The node on which room is held for a pod, whether or not the cluster says so yet."""

@@ -56,6 +56,6 @@ def _before_its_pods(trial: Trial, gang: Gang) -> Iterator[Refusal]:
     namespace, _, name = gang.name.partition("/")
     shape = Shape(gang.min_resources)
     stands_for_all = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
-    refusal = trial.right(state.bookings.claim((stands_for_all,)))
+    refusal = trial.right(state.claims.of((stands_for_all,)))
     if refusal is not None:
         yield refusal

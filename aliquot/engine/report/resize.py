@@ -21,7 +21,7 @@ def check(state: State, uid: str, shape: Shape) -> Refusal | None:
         raise ValueError(f"pod {pod.path} does not run")
     devices = entry.booking.gpu.devices if entry.booking.gpu is not None else ()
     with state.ledger.lifted([uid]):
-        claim = state.bookings.claim((pod,))
+        claim = state.claims.of((pod,))
         return (
             _of_gpus(state, pod, devices)
             or _of_devices(state, pod, devices)
