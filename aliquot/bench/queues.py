@@ -53,7 +53,7 @@ def _run(queues: int, namespaces: int, jobs: int) -> tuple[tuple[int, float], in
     for number in range(_NODES):
         engine.apply(NodeSet(Node(f"node-{number}", _HAS)))
     for number in range(queues):
-        engine.apply(QuotaSet(Quota(f"queue-{number}", say=number % 3 + 1, lend=False)))
+        engine.apply(QuotaSet(Quota(f"queue-{number}", default_weight=number % 3 + 1, lend=False)))
     arriving = list(_jobs(queues, namespaces, jobs))
     tune_collector()
     begin = time.perf_counter()

@@ -83,7 +83,7 @@ class Engine:
         self._nominations.expire(now)
         for name in self._policy.begin(self.state, now):
             self.state.waiting.wake(self.state.waiting.parked(Watch(quota=name)))
-        self.state.waiting.line_up()
+        self.state.waiting.reorder()
         self._wakeups.by_what_was_stirred(now)
         decisions.extend(self._lower())
         decisions.extend(self._let_go(self._policy.recycle(self.state, now)))
@@ -101,7 +101,7 @@ class Engine:
         """Unless that was in vain, and nothing has come free or been asked for since."""
         state = self.state
         moment = (
-            state.ledger.gains,
+            state.ledger.releases,
             state.placement.version(),
             state.waiting.changes,
             state.tree.version,
@@ -165,7 +165,7 @@ class Engine:
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any."""
-        return self.state.tree.home(pod)
+        return self.state.tree.quota_of(pod)
 
     def over_quota_pods(self) -> set[str]:
         """The uids of all bound pods that are over their quota's min."""
@@ -223,7 +223,7 @@ class Engine:
             self.state.waiting.park(lane, verdict)
             self._reservations.refused(claim, verdict, self._now)
             self._wakeups.note_when_ripe(self._now)
-            for waiting in lane.tell(verdict):
+            for waiting in lane.unreported(verdict):
                 decisions.extend(Wait(pod, verdict) for pod in waiting.members)
             return
         self._nominations.displace(claim, lesser, self._left(claim, held))
@@ -248,7 +248,7 @@ class Engine:
         """The core of a gang runs: those who waited with it ask for themselves."""
         if claim.others:
             waiting, changes = self.state.waiting, self.state.waiting.changes
-            self.state.gangs.stir(claim.pods[0])
+            self.state.gangs.mark_dirty(claim.pods[0])
             muster_all(self.state)
             asks = (self.state.placement.ask(pod.shape) for pod in claim.others)
             if all(map(self.state.placement.could_hold, asks)):
@@ -265,7 +265,9 @@ class Engine:
         """Evict the victims, and hold room and right for the claim until they are gone."""
         state = self.state
         victims = tuple(victim.pod for victim in plan.victims)
-        state.repeat_guard.note(state.repeat_guard.move(state.waiting.mark, claim.pods, victims))
+        state.repeat_guard.record(
+            state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
+        )
         self._policy.promised(state, claim)
         self._nominations.begin(claim, (pod.uid for pod in victims), self._now)
         for victim in plan.victims:

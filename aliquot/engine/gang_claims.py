@@ -8,9 +8,9 @@ Done when something has become of its pods, and not before.
 from collections import Counter
 from collections.abc import Mapping
 
-from aliquot.engine.books.gangs import booked_as
+from aliquot.engine.books.gangs import booking_name
 from aliquot.engine.books.ledger import Booking, Stage
-from aliquot.engine.model.gang import Gang, muster
+from aliquot.engine.model.gang import Gang, select_core
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Ask
@@ -21,9 +21,9 @@ from aliquot.engine.state import State
 def muster_all(state: State) -> None:
     """Put the gangs together of whose pods something has become."""
     gangs = state.gangs
-    while gangs.stirred:
-        name = next(iter(gangs.stirred))
-        del gangs.stirred[name]
+    while gangs.dirty:
+        name = next(iter(gangs.dirty))
+        del gangs.dirty[name]
         _muster(state, gangs.known[name])
 
 
@@ -38,7 +38,7 @@ def stand_in(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
             able.append(pod)
             if ask in left:
                 left[ask] -= 1
-    found = muster(gang, sorted(able, key=importance), there(state, gang))
+    found = select_core(gang, sorted(able, key=importance), there(state, gang))
     if found.missing or not found.core:
         return False
     chosen = {pod.uid for pod in found.core}
@@ -80,7 +80,7 @@ def _muster(state: State, gang: Gang) -> None:
         return
     holding = state.ledger.holding
     waiting.sort(key=lambda pod: (pod.uid not in holding, importance(pod)))
-    found = muster(gang, waiting, there(state, gang))
+    found = select_core(gang, waiting, there(state, gang))
     if found.missing:
         waiting.sort(key=importance)
         _let_wait(state, state.claims.of(tuple(waiting), missing=found.missing))
@@ -100,7 +100,7 @@ def _let_wait(state: State, claim: Claim) -> None:
 
 def _ask_ahead(state: State, gang: Gang, members: list[Pod]) -> None:
     """A gang whose pods are not all there yet asks for what they will need."""
-    booked, home = booked_as(gang), state.home_of(gang)
+    booked, home = booking_name(gang), state.home_of(gang)
     lacks: dict[int, int] = {}
     closed = home is not None and state.tree.closed(home)
     if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
@@ -110,7 +110,7 @@ def _ask_ahead(state: State, gang: Gang, members: list[Pod]) -> None:
                 lacks[row] = lacks.get(row, 0) - amount
     charge = tuple((row, amount) for row, amount in sorted(lacks.items()) if amount > 0)
     if charge:
-        state.gangs.asking[booked] = gang
+        state.gangs.requesting[booked] = gang
         state.ledger.wait(booked, Booking(home, charge))
-    elif state.gangs.asking.pop(booked, None) is not None:
+    elif state.gangs.requesting.pop(booked, None) is not None:
         state.ledger.release(booked)

@@ -11,4 +11,4 @@ def gang(engine: Engine, *members: Pod) -> None:
         engine.apply(PodSet(member))
         engine.state.waiting.remove(member.uid)
     asks = tuple(engine.state.placement.ask(member.shape) for member in members)
-    engine.state.waiting.add(Claim(members, asks, engine.state.tree.home(members[0])))
+    engine.state.waiting.add(Claim(members, asks, engine.state.tree.quota_of(members[0])))

@@ -93,7 +93,7 @@ def test_devices_by_placement(placement: DevicePlacement, expected: tuple[str, .
             tflops,
             4 * tflops,
             index=int(name[-1]),
-            outside=amount(tflops - free, 4 * (tflops - free)),
+            used_elsewhere=amount(tflops - free, 4 * (tflops - free)),
         )
         for name, (tflops, free) in has.items()
     ]

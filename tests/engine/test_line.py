@@ -75,4 +75,4 @@ def test_turns_are_those_of_whoever_has_had_least() -> None:
                     continue
             if rng.random() < 0.1:
                 had.turns[("namespace", "0")] = 0
-                line.line_up()
+                line.reorder()

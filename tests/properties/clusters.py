@@ -140,7 +140,7 @@ class Oracle:
         return None
 
     def fits(self, pod: Pod, node: Node) -> bool:
-        where, zone = pod.shape.where, dict(node.labels)["zone"]
+        where, zone = pod.shape.constraints, dict(node.labels)["zone"]
         if where.selector and zone != "x":
             return False
         if where.required is not None and zone == "x":

@@ -38,7 +38,7 @@ def quotas(draw: st.DrawFn, team: str) -> Quota:
         ((GPU, low),) if draw(st.booleans()) else (("cpu", low), (GPU, low)),
         ((GPU, low + draw(st.integers(0, 6))),) if draw(st.booleans()) else (),
         namespaces=frozenset({team}),
-        say=draw(st.integers(1, 3)),
+        default_weight=draw(st.integers(1, 3)),
         lend=draw(st.booleans()),
         deserved=() if fixed is None else ((GPU, fixed),),
         reclaimable=draw(st.sampled_from((True,) * 5 + (False,))),

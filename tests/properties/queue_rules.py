@@ -84,7 +84,7 @@ class Queues:
         parts = by_level(left, wants, [sure[q.name] for q in fixed], [n or 1 for n in promised])
         wants = [self.wants(queue, resource) for queue in others]
         lows = [sure[queue.name] for queue in others]
-        weights = [queue.say for queue in others]
+        weights = [queue.default_weight for queue in others]
         parts += by_level(total - sum(parts), wants, lows, weights)
         for queue, part in zip([*fixed, *others], parts, strict=True):
             found[queue.name] = part

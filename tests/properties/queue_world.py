@@ -56,7 +56,7 @@ def queues(draw: st.DrawFn, name: str, parent: str | None, is_parent: bool) -> Q
         parent=parent,
         is_parent=is_parent,
         lend=False,
-        say=draw(st.integers(1, 4)),
+        default_weight=draw(st.integers(1, 4)),
         deserved=amounts(gpu=draw(maybe(st.integers(0, 6), 3))),
         reclaimable=draw(st.sampled_from((True,) * 6 + (False,))),
         closed=draw(st.sampled_from((False,) * 9 + (True,))),

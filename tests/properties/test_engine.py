@@ -230,7 +230,7 @@ class EngineMachine(RuleBasedStateMachine):
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert fresh.summarise() == self.engine.summarise()
-        assert fresh.state.repeat_guard.asked == self.engine.state.repeat_guard.asked
+        assert fresh.state.repeat_guard.present == self.engine.state.repeat_guard.present
         assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
 
     def facts(self) -> list[Event]:

@@ -34,7 +34,7 @@ def node(name: str, gpus: int) -> NodeSet:
 def quota(name: str, low: int, deserved: int | None = None) -> QuotaSet:
     fixed = () if deserved is None else ((GPU, deserved),)
     spaces = frozenset({name})
-    return QuotaSet(Quota(name, ((GPU, low),), namespaces=spaces, say=1, deserved=fixed))
+    return QuotaSet(Quota(name, ((GPU, low),), namespaces=spaces, default_weight=1, deserved=fixed))
 
 
 def pod(name: str, gang: str | None = "a/g", gpus: int = 1, on: str | None = None) -> Pod:

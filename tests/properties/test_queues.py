@@ -35,7 +35,7 @@ def alike(draw: st.DrawFn) -> World:
                 amounts(gpu=high),
                 deserved=amounts(gpu=fixed),
                 lend=False,
-                say=weight,
+                default_weight=weight,
             )
         )
     pods = []
@@ -110,7 +110,7 @@ def rivals(draw: st.DrawFn) -> World:
         Quota(
             name,
             amounts(gpu=draw(st.sampled_from((None, None, 1, 2)))),
-            say=draw(st.integers(1, 3)),
+            default_weight=draw(st.integers(1, 3)),
             deserved=amounts(gpu=draw(st.sampled_from((None, None, None, 2, 4)))),
             lend=False,
         )

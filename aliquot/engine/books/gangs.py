@@ -17,9 +17,9 @@ class Gangs:
         self.known: dict[str, Gang] = {}
         self.members: dict[str, dict[str, None]] = {}
         """The uids of the pods of every gang, there or not."""
-        self.stirred: dict[str, None] = {}
+        self.dirty: dict[str, None] = {}
         """The gangs whose waiting pods are to be mustered anew."""
-        self.asking: dict[str, Gang] = {}
+        self.requesting: dict[str, Gang] = {}
         """The gangs that ask for more than their pods do, by the name they are booked under."""
 
     def __bool__(self) -> bool:
@@ -32,22 +32,22 @@ class Gangs:
     def set(self, gang: Gang) -> None:
         """A gang is there, like this."""
         self.known[gang.name] = gang
-        self.stirred[gang.name] = None
-        if booked_as(gang) in self.asking:
-            self.asking[booked_as(gang)] = gang
+        self.dirty[gang.name] = None
+        if booking_name(gang) in self.requesting:
+            self.requesting[booking_name(gang)] = gang
 
     def remove(self, name: str) -> str:
         """A gang is no longer there; returns what it was booked under, if it was."""
         gang = self.known.pop(name)
-        self.stirred.pop(name, None)
-        self.asking.pop(booked_as(gang), None)
-        return booked_as(gang)
+        self.dirty.pop(name, None)
+        self.requesting.pop(booking_name(gang), None)
+        return booking_name(gang)
 
     def join(self, pod: Pod) -> None:
         """A pod is there."""
         if pod.gang is not None:
             self.members.setdefault(pod.gang, {})[pod.uid] = None
-            self.stir(pod)
+            self.mark_dirty(pod)
 
     def leave(self, pod: Pod) -> None:
         """A pod, like this when it joined, is no longer there."""
@@ -56,14 +56,14 @@ class Gangs:
             left.pop(pod.uid, None)
             if not left:
                 del self.members[pod.gang]
-            self.stir(pod)
+            self.mark_dirty(pod)
 
-    def stir(self, pod: Pod) -> None:
+    def mark_dirty(self, pod: Pod) -> None:
         """Something has become of a pod: its gang may need others, or no more."""
         if pod.gang in self.known:
-            self.stirred[pod.gang] = None
+            self.dirty[pod.gang] = None
 
 
-def booked_as(gang: Gang) -> str:
+def booking_name(gang: Gang) -> str:
     """The name under which the books have what a gang asks for beyond its pods."""
     return f"<gang {gang.name}>"

@@ -37,7 +37,7 @@ class Gang:
     failed: int = 0
 
 
-class Muster(NamedTuple):
+class CoreSelection(NamedTuple):
     """Who of a gang's waiting pods is needed, who is not, and how many are missing."""
 
     core: tuple[Pod, ...]
@@ -45,26 +45,26 @@ class Muster(NamedTuple):
     missing: int
 
 
-def muster(gang: Gang, ranked: Sequence[Pod], there: Counter[str]) -> Muster:
+def select_core(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> CoreSelection:
     """Who of these is needed beside those who are `there` by task: which run, or have ended well.
 
     They come the most important first. Nobody is needed, once the core is complete.
     """
-    core, missing = _pick(gang, ranked, there)
+    core, missing = _pick(gang, ranked, present)
     chosen = {pod.uid for pod in core}
-    return Muster(core, tuple(pod for pod in ranked if pod.uid not in chosen), missing)
+    return CoreSelection(core, tuple(pod for pod in ranked if pod.uid not in chosen), missing)
 
 
-def _pick(gang: Gang, ranked: Sequence[Pod], there: Counter[str]) -> tuple[tuple[Pod, ...], int]:
+def _pick(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> tuple[tuple[Pod, ...], int]:
     """The most important ones: of every task as many as it lacks, then of any."""
     picked: dict[str, None] = {}
     missing = 0
     for task, few in gang.min_tasks:
-        lacks = max(few - there[task], 0)
+        lacks = max(few - present[task], 0)
         found = [pod.uid for pod in ranked if pod.task == task][:lacks]
         picked.update(dict.fromkeys(found))
         missing += lacks - len(found)
-    lacks = max(gang.min_member - there.total() - len(picked) - missing, 0)
+    lacks = max(gang.min_member - present.total() - len(picked) - missing, 0)
     more = [pod.uid for pod in ranked if pod.uid not in picked][:lacks]
     picked.update(dict.fromkeys(more))
     return tuple(pod for pod in ranked if pod.uid in picked), missing + lacks - len(more)
@@ -75,19 +75,19 @@ def core_of(gang: Gang, pods: Sequence[Pod]) -> tuple[Pod, ...]:
     return _pick(gang, pods, Counter(dict(gang.done)))[0]
 
 
-class Spare(NamedTuple):
+class Surplus(NamedTuple):
     """How many pods a gang can do without: of all, and of each task that it needs some of."""
 
     total: int
     by_task: dict[str, int]
 
 
-def spare(gang: Gang, pods: Iterable[Pod]) -> Spare:
+def surplus_of(gang: Gang, pods: Iterable[Pod]) -> Surplus:
     """What a gang has beyond its core, as these pods run."""
-    there = Counter(dict(gang.done)) + Counter(pod.task for pod in pods)
-    by_task = {task: max(there[task] - few, 0) for task, few in gang.min_tasks}
-    lacks = any(there[task] < few for task, few in gang.min_tasks)
-    return Spare(0 if lacks else max(there.total() - gang.min_member, 0), by_task)
+    present = Counter(dict(gang.done)) + Counter(pod.task for pod in pods)
+    by_task = {task: max(present[task] - few, 0) for task, few in gang.min_tasks}
+    lacks = any(present[task] < few for task, few in gang.min_tasks)
+    return Surplus(0 if lacks else max(present.total() - gang.min_member, 0), by_task)
 
 
 class Unit(NamedTuple):

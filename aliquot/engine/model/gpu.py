@@ -58,7 +58,7 @@ class Device:
     name: str
     node: str
     capacity: GpuAmount
-    outside: GpuAmount = NO_GPU_AMOUNT
+    used_elsewhere: GpuAmount = NO_GPU_AMOUNT
     model: str = ""
     vendor: str = ""
     pool: str = ""

@@ -25,13 +25,15 @@ class Shape:
     """
 
     requests: Amounts
-    where: NodeConstraints = ANY_NODE
+    constraints: NodeConstraints = ANY_NODE
     charges: tuple[tuple[str, Amounts], ...] = ()
     gpu: GpuAsk | None = None
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.requests, self.where, self.charges, self.gpu)))
+        object.__setattr__(
+            self, "_hash", hash((self.requests, self.constraints, self.charges, self.gpu))
+        )
 
     def __hash__(self) -> int:
         return self._hash

@@ -20,11 +20,11 @@ class Quota:
     """Its lending group: what is idle of min is lent inside it only. Without one, to everybody."""
     is_parent: bool = False
     """Does it hold no pods of its own, but other quotas?"""
-    outside: bool = False
+    unshared: bool = False
     """Does it stand outside the shares? What it uses is not there for the others to share."""
     fallback: bool = False
     """Does it take the pods that belong nowhere else?"""
-    say: int = 0
+    default_weight: int = 0
     """Its weight in every resource of which `weight` says nothing; 0 where it has none."""
     deserved: Amounts = ()
     """Its share, where somebody fixed it instead of leaving it to weights."""

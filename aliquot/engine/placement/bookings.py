@@ -6,7 +6,7 @@ alone, so that what is tried, nominated, assumed and committed for a pod is the 
 
 from aliquot.engine.books.ledger import Booking, Ledger
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.books.quota_tree import Tree
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk, Taken
 from aliquot.engine.model.pod import Pod
@@ -17,7 +17,7 @@ class Bookings:
     """Makes the bookings of pods."""
 
     def __init__(
-        self, tree: Tree, nodes: Nodes, ledger: Ledger, placement: Placement, devices: Devices
+        self, tree: QuotaTree, nodes: Nodes, ledger: Ledger, placement: Placement, devices: Devices
     ) -> None:
         self._tree = tree
         self._nodes = nodes
@@ -49,4 +49,4 @@ class Bookings:
     def asking(self, pod: Pod) -> Booking:
         """What a pod asks for."""
         charge = self._placement.ask(pod.shape).charge(None)
-        return Booking(self._tree.home(pod), charge, namespace=pod.namespace, gang=pod.gang)
+        return Booking(self._tree.quota_of(pod), charge, namespace=pod.namespace, gang=pod.gang)

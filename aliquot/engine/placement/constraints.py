@@ -40,7 +40,7 @@ def preference(where: NodeConstraints, node: Node) -> int:
     return sum(weight for weight, term in where.preferred if _matches(term, node.name, labels))
 
 
-def disliked(where: NodeConstraints, node: Node) -> int:
+def soft_taints(where: NodeConstraints, node: Node) -> int:
     """How many PreferNoSchedule taints of the node the pod does not tolerate."""
     return sum(
         taint.effect == "PreferNoSchedule" and not _tolerated(taint, where.tolerations)

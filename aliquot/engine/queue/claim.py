@@ -6,7 +6,7 @@ It goes by the uid of its first pod, and stands in that pod's place in the order
 from collections.abc import Iterator
 
 from aliquot.engine.books.ledger import Ledger
-from aliquot.engine.books.quota_tree import Tree
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
@@ -125,7 +125,7 @@ class Claim:
 class Claims:
     """Makes claims of pods: with their asks and their quota, and whether room is held for them."""
 
-    def __init__(self, tree: Tree, ledger: Ledger, placement: Placement) -> None:
+    def __init__(self, tree: QuotaTree, ledger: Ledger, placement: Placement) -> None:
         self._tree = tree
         self._ledger = ledger
         self._placement = placement
@@ -134,13 +134,13 @@ class Claims:
         """The claim of these pods."""
         asks = tuple(self._placement.ask(pod.shape) for pod in pods)
         held = any(pod.uid in self._ledger.holding for pod in pods)
-        claim = Claim(pods, asks, self._tree.home(pods[0]), held, others, missing, surplus)
-        if len(pods) > 1 and any(self._tree.home(pod) != claim.quota for pod in pods):
+        claim = Claim(pods, asks, self._tree.quota_of(pods[0]), held, others, missing, surplus)
+        if len(pods) > 1 and any(self._tree.quota_of(pod) != claim.quota for pod in pods):
             claim.parts = tuple(self._parts(pods))
         return claim
 
     def _parts(self, pods: Pods) -> Iterator[Claim]:
         """One claim for each quota that the pods belong to."""
-        quotas = dict.fromkeys(self._tree.home(pod) for pod in pods)
+        quotas = dict.fromkeys(self._tree.quota_of(pod) for pod in pods)
         for quota in quotas:
-            yield self.of(tuple(pod for pod in pods if self._tree.home(pod) == quota))
+            yield self.of(tuple(pod for pod in pods if self._tree.quota_of(pod) == quota))

@@ -307,7 +307,7 @@ class _Attempt:
 
     def _victim(self, uid: str) -> Victim:
         pod = self.state.pods[uid]
-        outside = self.state.tree.home(pod) is None
+        outside = self.state.tree.quota_of(pod) is None
         reason = Reason.PREEMPTED if outside else self.offer.reason
         return Victim(pod, reason, self.offer.explain(pod))
 

@@ -20,7 +20,7 @@ def check(state: State, uid: str, shape: Shape) -> Refusal | None:
     if entry.stage < Stage.ASSUMED:
         raise ValueError(f"pod {pod.path} does not run")
     devices = entry.booking.gpu.devices if entry.booking.gpu is not None else ()
-    with state.ledger.lifted([uid]):
+    with state.ledger.excluding([uid]):
         claim = state.claims.of((pod,))
         return (
             _of_gpus(state, pod, devices)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
 from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies.eligible import Right, Rights
 from aliquot.engine.policies.interface import Policy
@@ -77,8 +77,8 @@ class Borrowing(Policy):
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
             f"{bound.whose}: {self._bound_name} {text(resource, bound.most)} {resource}, "
-            f"used {text(resource, bound.used - held)}{kept(resource, held)}, "
-            f"{asked(claim.size, resource, bound.asks)}; it waits until enough is given back",
+            f"used {text(resource, bound.used - held)}{held_text(resource, held)}, "
+            f"{ask_text(claim.size, resource, bound.asks)}; it waits until enough is given back",
             quota=claim.quota,
             resource=resource,
             watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),

@@ -180,7 +180,7 @@ class _Borrowers:
     def _explain(self, victim: Pod) -> str:
         """Who borrows how much of what, against the part that each is sure of."""
         state, asking = self.state, self.asking
-        giver = str(state.tree.home(victim))
+        giver = str(state.tree.quota_of(victim))
         slot = state.tree.slots[giver]
         names = {state.resources.names[row]: row for row in self.rows}
         name = next((n for n in sorted(names) if self._beyond(slot, names[n]) > 0), min(names))

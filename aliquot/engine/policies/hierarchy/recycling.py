@@ -142,7 +142,7 @@ def _offer(
     soft = frozenset(key for key, over in limits.items() if over)
 
     def explain(victim: Pod) -> str:
-        quota = str(state.tree.home(victim))
+        quota = str(state.tree.quota_of(victim))
         slot = state.tree.slots[quota]
         account = shares.account(slot)
         names = {state.resources.names[row]: row for row in rows}
