@@ -36,7 +36,7 @@ class Pair:
             context.load_cert_chain(file.name)
 
 
-def authority(name: str, now: datetime.datetime, lasts: datetime.timedelta) -> Pair:
+def make_authority(name: str, now: datetime.datetime, lasts: datetime.timedelta) -> Pair:
     """A new authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
@@ -49,7 +49,7 @@ def authority(name: str, now: datetime.datetime, lasts: datetime.timedelta) -> P
     return _pair(certificate, key)
 
 
-def serving(
+def issue_serving(
     issuer: Pair,
     name: str,
     reached_by: Iterable[str],
@@ -74,13 +74,13 @@ def serving(
     return _pair(certificate, key)
 
 
-def life(certificate: bytes) -> tuple[datetime.datetime, datetime.datetime]:
+def validity(certificate: bytes) -> tuple[datetime.datetime, datetime.datetime]:
     """From when, and until when, a certificate is valid; a ValueError if it is none."""
     read = x509.load_pem_x509_certificate(certificate)
     return read.not_valid_before_utc, read.not_valid_after_utc
 
 
-def belong_together(pair: Pair) -> bool:
+def is_pair(pair: Pair) -> bool:
     """Is it the key of this certificate? Not, if either cannot be read."""
     try:
         read = x509.load_pem_x509_certificate(pair.certificate)
@@ -89,7 +89,7 @@ def belong_together(pair: Pair) -> bool:
         return False
 
 
-def vouches(issuer: bytes, certificate: bytes) -> bool:
+def has_signed(issuer: bytes, certificate: bytes) -> bool:
     """Has the owner of one certificate signed the other?"""
     try:
         read = x509.load_pem_x509_certificate(certificate)
@@ -99,7 +99,7 @@ def vouches(issuer: bytes, certificate: bytes) -> bool:
     return True
 
 
-def is_reached_by(certificate: bytes, names: Iterable[str]) -> bool:
+def covers(certificate: bytes, names: Iterable[str]) -> bool:
     """Is it a certificate for all of these names and addresses?"""
     read = x509.load_pem_x509_certificate(certificate)
     try:
@@ -109,7 +109,7 @@ def is_reached_by(certificate: bytes, names: Iterable[str]) -> bool:
     return set(_alternatives(names)) <= set(said)
 
 
-def apart(bundle: bytes) -> list[bytes]:
+def split_bundle(bundle: bytes) -> list[bytes]:
     """The certificates of a bundle, one by one; a ValueError if it holds anything else."""
     found = x509.load_pem_x509_certificates(bundle)
     return [each.public_bytes(serialization.Encoding.PEM) for each in found]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def calm_collector() -> None:
+def tune_collector() -> None:
     """Leave what is there alone from now on, and look rarely at the rest."""
     gc.collect()
     gc.freeze()
@@ -17,7 +17,7 @@ def calm_collector() -> None:
 
 
 @contextmanager
-def filling() -> Iterator[None]:
+def paused_collector() -> Iterator[None]:
     """Keep the collector out while caches fill; then have it forget what has come to stay.
 
     What goes wrong in between leaves the collector as it was.

@@ -16,7 +16,7 @@ from importlib import import_module
 import click
 
 from aliquot import __version__
-from aliquot.collector import calm_collector
+from aliquot.collector import tune_collector
 from aliquot.errors import AliquotError
 
 COMMANDS = ("bench", "manifests", "scheduler", "simulate", "test", "up", "validate", "webhook")
@@ -74,7 +74,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    calm_collector()
+    tune_collector()
     sys.exit(run(sys.argv[1:]))
 
 

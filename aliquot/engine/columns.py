@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.model.objects import Amounts
-from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.quantity import LIMIT, Amounts
 
 Vector = tuple[tuple[int, int], ...]
 """Amounts with each resource as its row: `((0, 500), (2, 1))`."""

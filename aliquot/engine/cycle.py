@@ -24,8 +24,15 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.model.summaries import (
+    Figures,
+    GangSummary,
+    GpuQuotaSummary,
+    QueueSummary,
+    QuotaSummary,
+)
 from aliquot.engine.policies import POLICIES, Policy
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, max_gate
 from aliquot.engine.queue.claim import Claim
@@ -35,15 +42,7 @@ from aliquot.engine.reclaim.search import Plan
 from aliquot.engine.report import audit, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gangs import standing
-from aliquot.engine.report.summary import (
-    Figures,
-    GangSummary,
-    GpuQuotaSummary,
-    QueueSummary,
-    QuotaSummary,
-    over_quota_pods,
-    summarise,
-)
+from aliquot.engine.report.quotas import over_quota_pods, summarise
 from aliquot.engine.state import State
 from aliquot.engine.trial import BEYOND, Trial
 from aliquot.engine.wakeups import Wakeups
@@ -84,7 +83,7 @@ class Engine:
         self._nominations.expire(now)
         for name in self._policy.begin(self.state, now):
             self.state.waiting.wake(self.state.waiting.parked(Watch(quota=name)))
-        self.state.waiting.line_up()
+        self.state.waiting.reorder()
         self._wakeups.by_what_was_stirred(now)
         decisions.extend(self._lower())
         decisions.extend(self._let_go(self._policy.recycle(self.state, now)))
@@ -102,7 +101,7 @@ class Engine:
         """Unless that was in vain, and nothing has come free or been asked for since."""
         state = self.state
         moment = (
-            state.ledger.gains,
+            state.ledger.releases,
             state.placement.version(),
             state.waiting.changes,
             state.tree.version,
@@ -162,11 +161,11 @@ class Engine:
     def summarise(self) -> list[QuotaSummary]:
         """How every quota stands, by name."""
         muster_all(self.state)
-        return self._policy.complete(self.state, summarise(self.state))
+        return self._policy.complete(self.state, list(summarise(self.state)))
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any."""
-        return self.state.tree.home(pod)
+        return self.state.tree.quota_of(pod)
 
     def over_quota_pods(self) -> set[str]:
         """The uids of all bound pods that are over their quota's min."""
@@ -187,7 +186,7 @@ class Engine:
     def queues(self) -> list[QueueSummary]:
         """How every queue stands, and the namespaces in it, by name; none unless they share so."""
         muster_all(self.state)
-        return self._policy.queues(self.state)
+        return self._policy.queues(self.state, summarise(self.state))
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """How every quota on GPUs stands, by namespace."""
@@ -224,7 +223,7 @@ class Engine:
             self.state.waiting.park(lane, verdict)
             self._reservations.refused(claim, verdict, self._now)
             self._wakeups.note_when_ripe(self._now)
-            for waiting in lane.tell(verdict):
+            for waiting in lane.unreported(verdict):
                 decisions.extend(Wait(pod, verdict) for pod in waiting.members)
             return
         self._nominations.displace(claim, lesser, self._left(claim, held))
@@ -249,7 +248,7 @@ class Engine:
         """The core of a gang runs: those who waited with it ask for themselves."""
         if claim.others:
             waiting, changes = self.state.waiting, self.state.waiting.changes
-            self.state.gangs.stir(claim.pods[0])
+            self.state.gangs.mark_dirty(claim.pods[0])
             muster_all(self.state)
             asks = (self.state.placement.ask(pod.shape) for pod in claim.others)
             if all(map(self.state.placement.could_hold, asks)):
@@ -266,7 +265,9 @@ class Engine:
         """Evict the victims, and hold room and right for the claim until they are gone."""
         state = self.state
         victims = tuple(victim.pod for victim in plan.victims)
-        state.repeat_guard.note(state.repeat_guard.move(state.waiting.mark, claim.pods, victims))
+        state.repeat_guard.record(
+            state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
+        )
         self._policy.promised(state, claim)
         self._nominations.begin(claim, (pod.uid for pod in victims), self._now)
         for victim in plan.victims:
@@ -277,7 +278,7 @@ class Engine:
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))
-        state.waiting.add(state.bookings.claim(claim.pods, claim.others, surplus=claim.surplus))
+        state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))
 
     def _lower(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, a quota above a lowered bound gives back at once.

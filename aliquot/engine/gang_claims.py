@@ -8,10 +8,11 @@ Done when something has become of its pods, and not before.
 from collections import Counter
 from collections.abc import Mapping
 
-from aliquot.engine.books.gangs import booked_as, muster
+from aliquot.engine.books.gangs import booking_name
 from aliquot.engine.books.ledger import Booking, Stage
+from aliquot.engine.model.gang import Gang, select_core
 from aliquot.engine.model.importance import importance
-from aliquot.engine.model.objects import Gang, Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim, Pods
 from aliquot.engine.state import State
@@ -20,9 +21,9 @@ from aliquot.engine.state import State
 def muster_all(state: State) -> None:
     """Put the gangs together of whose pods something has become."""
     gangs = state.gangs
-    while gangs.stirred:
-        name = next(iter(gangs.stirred))
-        del gangs.stirred[name]
+    while gangs.dirty:
+        name = next(iter(gangs.dirty))
+        del gangs.dirty[name]
         _muster(state, gangs.known[name])
 
 
@@ -37,7 +38,7 @@ def stand_in(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
             able.append(pod)
             if ask in left:
                 left[ask] -= 1
-    found = muster(gang, sorted(able, key=importance), there(state, gang))
+    found = select_core(gang, sorted(able, key=importance), there(state, gang))
     if found.missing or not found.core:
         return False
     chosen = {pod.uid for pod in found.core}
@@ -49,7 +50,7 @@ def stand_in(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
 def take(state: State, claim: Claim, pods: Pods, others: Pods) -> None:
     """Let a claim be for these pods of its gang."""
     claim.pods, claim.others = pods, others
-    same = state.bookings.claim(pods, others)
+    same = state.claims.of(pods, others)
     claim.asks, claim.parts = same.asks, same.parts
 
 
@@ -79,16 +80,16 @@ def _muster(state: State, gang: Gang) -> None:
         return
     holding = state.ledger.holding
     waiting.sort(key=lambda pod: (pod.uid not in holding, importance(pod)))
-    found = muster(gang, waiting, there(state, gang))
+    found = select_core(gang, waiting, there(state, gang))
     if found.missing:
         waiting.sort(key=importance)
-        _let_wait(state, state.bookings.claim(tuple(waiting), missing=found.missing))
+        _let_wait(state, state.claims.of(tuple(waiting), missing=found.missing))
     elif found.core:
         core = tuple(sorted(found.core, key=importance))
-        _let_wait(state, state.bookings.claim(core, found.others))
+        _let_wait(state, state.claims.of(core, found.others))
     else:
         for pod in waiting:
-            _let_wait(state, state.bookings.claim((pod,), surplus=True))
+            _let_wait(state, state.claims.of((pod,), surplus=True))
 
 
 def _let_wait(state: State, claim: Claim) -> None:
@@ -99,7 +100,7 @@ def _let_wait(state: State, claim: Claim) -> None:
 
 def _ask_ahead(state: State, gang: Gang, members: list[Pod]) -> None:
     """A gang whose pods are not all there yet asks for what they will need."""
-    booked, home = booked_as(gang), state.home_of(gang)
+    booked, home = booking_name(gang), state.home_of(gang)
     lacks: dict[int, int] = {}
     closed = home is not None and state.tree.closed(home)
     if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
@@ -109,7 +110,7 @@ def _ask_ahead(state: State, gang: Gang, members: list[Pod]) -> None:
                 lacks[row] = lacks.get(row, 0) - amount
     charge = tuple((row, amount) for row, amount in sorted(lacks.items()) if amount > 0)
     if charge:
-        state.gangs.asking[booked] = gang
+        state.gangs.requesting[booked] = gang
         state.ledger.wait(booked, Booking(home, charge))
-    elif state.gangs.asking.pop(booked, None) is not None:
+    elif state.gangs.requesting.pop(booked, None) is not None:
         state.ledger.release(booked)

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from aliquot.cli.show.queue_bars import gang_bars, queue_bars
-from aliquot.engine.model.objects import Quota
-from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.engine import GangSummary, NamespaceFigures, QueueSummary, Quota
 from aliquot.simulation.outcome import gangs, queue
 
 TREE = {

@@ -12,12 +12,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.gangs import Gangs, units
+from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.ledger import Entry
-from aliquot.engine.books.quota_tree import Tree
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
 
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE = range(6)
@@ -28,10 +29,10 @@ _WITHOUT_END = Fraction(LIMIT)
 Column = NDArray[np.int64]
 
 
-class Running:
+class BoundPods:
     """Bound pods by slot: node, quota, priority, start; room taken and charge."""
 
-    def __init__(self, resources: Resources, tree: Tree, order: Order, gangs: Gangs) -> None:
+    def __init__(self, resources: Resources, tree: QuotaTree, order: Order, gangs: Gangs) -> None:
         facts = Resources()
         for name in ("node", "quota", "priority", "created", "started", "preemptible"):
             facts.row(name)
@@ -62,7 +63,7 @@ class Running:
         known = (pod.priority, pod.created, pod.started, pod.preemptible)
         self._facts.data[:, slot] = (entry.node, quota, *known)
         self._pods[pod.uid] = pod
-        self._keys[pod.uid] = self.place(pod, entry)
+        self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
         ranked = self._ranked.get(quota)
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
@@ -150,7 +151,7 @@ class Running:
         name: Natural = self._keys[uid][-1]
         return name
 
-    def place(self, pod: Pod, entry: Entry) -> OrderKey:
+    def key_for(self, pod: Pod, entry: Entry) -> OrderKey:
         """The place that a pod has, or would have, in the order of its quota."""
         request = Fraction(0)
         if self._order.by_request:
@@ -165,7 +166,7 @@ class Running:
         """A quota's min has changed, and with it perhaps the places of its pods."""
         if self._order.by_request:
             for uid in self._in_quota.get(quota, ()):
-                self._keys[uid] = self.place(self._pods[uid], entries[uid])
+                self._keys[uid] = self.key_for(self._pods[uid], entries[uid])
             self._rank_anew(quota)
 
     def quotas(self) -> list[int]:

@@ -4,8 +4,8 @@ What was evicted on a budget is remembered until the cluster states the budget a
 decisions in a row do not both spend the same allowance.
 """
 
-from aliquot.engine.model.objects import Budget, Pod
-from aliquot.engine.placement.constraints import requirement_matches
+from aliquot.engine.model.pod import Budget, Pod
+from aliquot.engine.model.selector import requirement_matches
 
 
 class Budgets:

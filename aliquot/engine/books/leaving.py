@@ -36,7 +36,7 @@ class Leaving:
         if entry is not None:
             self._post(entry, -1)
 
-    def give_up_on(self, uid: str) -> None:
+    def mark_overdue(self, uid: str) -> None:
         """It has not left in time."""
         self.remove(uid)
         self.overdue.add(uid)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from aliquot.engine.books.quota_tree import Tree
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
-from aliquot.engine.gpus.devices import Taken
+from aliquot.engine.model.gpu import Taken
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.errors import LedgerError
 
@@ -68,7 +68,7 @@ class Entry:
 class Ledger:
     """All bookings and their fold: `wanted`, `held`, `used` over quotas, `taken` over nodes."""
 
-    def __init__(self, resources: Resources, tree: Tree, nodes: Slots) -> None:
+    def __init__(self, resources: Resources, tree: QuotaTree, nodes: Slots) -> None:
         self._tree = tree
         self._nodes = nodes
         self.entries: dict[str, Entry] = {}
@@ -83,15 +83,15 @@ class Ledger:
         self._charged = (self.wanted, self.held, self.used, self.used)
         self.tallies: list[Tally] = []
         """Whoever wants to know what is held, and on whose behalf."""
-        self.lifting = 0
+        self.exclusions = 0
         """How many times something is left out of account just now."""
-        self.asked: dict[int, None] = {}
+        self.changed_requests: dict[int, None] = {}
         """The quotas (by slot) whose own pods ask for more or less than they did; see `shares`."""
-        self.moved: dict[int, None] = {}
+        self.changed_usage: dict[int, None] = {}
         """The quotas (by slot) that use more or less than they did."""
-        self.touched: list[int] = []
+        self.changed_nodes: list[int] = []
         """The nodes whose room has changed, in order; see `room`."""
-        self.gains = 0
+        self.releases = 0
         """How often room was given back, so far."""
         self.freed_nodes: set[int] = set()
         self.freed_quotas: set[int] = set()
@@ -130,7 +130,7 @@ class Ledger:
         if entry is None:
             return
         del self.by_quota[entry.booking.quota][uid]
-        self.asked[entry.path[0]] = None
+        self.changed_requests[entry.path[0]] = None
         if entry.node != NOWHERE:
             del self.by_node[entry.node][uid]
             if self.holding.pop(uid, uid) is None:
@@ -148,8 +148,8 @@ class Ledger:
 
         Whoever asks for as much as before has not asked for anything.
         """
-        freed, asked = self._freed(), self.asked.copy()
-        gains = self.gains
+        freed, asked = self._freed(), self.changed_requests.copy()
+        gains = self.releases
         for uid, entry in entries.items():
             now = self.entries.get(uid)
             self.release(uid)
@@ -159,29 +159,29 @@ class Ledger:
             if _asks(now) != _asks(entry):
                 asked.update({each.path[0]: None for each in (now, entry) if each is not None})
         self.freed_nodes, self.freed_quotas, self.freed_gpus = freed
-        self.gains = gains
+        self.releases = gains
         self._ask_again(asked)
 
     @contextmanager
-    def lifted(self, uids: Iterable[str]) -> Iterator[None]:
+    def excluding(self, uids: Iterable[str]) -> Iterator[None]:
         """Leave some held bookings out of account for a while; those booked anew stay so."""
-        lifted = {uid: self.entries[uid] for uid in uids}
-        freed, asked = self._freed(), self.asked.copy()
-        for uid in lifted:
+        excluded = {uid: self.entries[uid] for uid in uids}
+        freed, asked = self._freed(), self.changed_requests.copy()
+        for uid in excluded:
             self.release(uid)
         self.freed_nodes, self.freed_quotas, self.freed_gpus = freed
         self._ask_again(asked)
-        self.lifting += 1
+        self.exclusions += 1
         try:
             yield
         finally:
-            self.lifting -= 1
-            booked = [uid for uid in lifted if uid in self.entries]
-            asked = self.asked | {lifted[uid].path[0]: None for uid in booked}
-            self.restore({uid: old for uid, old in lifted.items() if uid not in booked})
+            self.exclusions -= 1
+            booked = [uid for uid in excluded if uid in self.entries]
+            asked = self.changed_requests | {excluded[uid].path[0]: None for uid in booked}
+            self.restore({uid: old for uid, old in excluded.items() if uid not in booked})
             self._ask_again(asked)
             for uid in booked:  # what was held for these elsewhere is free for others now
-                self._give_back(lifted[uid])
+                self._give_back(excluded[uid])
 
     def fold(self) -> tuple[dict[tuple[int, int], int], ...]:
         """Add everything up anew by row and slot: wanted, held and used over quotas, taken."""
@@ -201,8 +201,8 @@ class Ledger:
 
     def _ask_again(self, asked: dict[int, None]) -> None:
         """These, and nobody else, ask for more or less than they did."""
-        self.asked.clear()
-        self.asked.update(asked)
+        self.changed_requests.clear()
+        self.changed_requests.update(asked)
 
     def _book(self, uid: str, booking: Booking, stage: Stage) -> None:
         entry = self.entries.get(uid)
@@ -218,11 +218,11 @@ class Ledger:
             del self.entries[uid]  # the common case: a waiting pod finds its node
             self._post(old, -1)
             if old.booking.charge != booking.charge or old.path != path:
-                self.asked[path[0]] = None
+                self.changed_requests[path[0]] = None
         else:
             self.release(uid)
             self.by_quota.setdefault(booking.quota, {})[uid] = None
-            self.asked[path[0]] = None
+            self.changed_requests[path[0]] = None
         self._enter(uid, Entry(booking, stage, node, path))
 
     def _enter(self, uid: str, entry: Entry) -> None:
@@ -240,7 +240,7 @@ class Ledger:
         if entry.stage >= Stage.HELD:
             for tally in self.tallies:
                 tally.post(booking, sign)
-        self.moved[entry.path[0]] = None
+        self.changed_usage[entry.path[0]] = None
         for slot in entry.path:
             if not charged.add(slot, booking.charge, sign):
                 self._refold(charged, slot, booking.charge)
@@ -248,9 +248,9 @@ class Ledger:
             return
         if not self.taken.add(entry.node, booking.room, sign):
             self._refold(self.taken, entry.node, booking.room)
-        self.touched.append(entry.node)
+        self.changed_nodes.append(entry.node)
         if sign < 0:
-            self.gains += 1
+            self.releases += 1
             self._give_back(entry)
 
     def _give_back(self, entry: Entry) -> None:

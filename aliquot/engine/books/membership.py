@@ -6,7 +6,7 @@ namespace decide. Should several quotas claim one namespace, the same one wins w
 came in: the namespace's own (`team/team`, then any `team/...`), then the first by name.
 """
 
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 
 
 class Membership:

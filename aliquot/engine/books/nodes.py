@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.importance import natural
-from aliquot.engine.model.objects import Node
+from aliquot.engine.model.node import Node
 from aliquot.engine.model.quantity import LIMIT
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.objects import Pod, Quota, add_amounts
-from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quantity import LIMIT, add_amounts
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import TreeError
 
 ROOT = ""
@@ -21,7 +22,7 @@ OUTSIDE = "<outside>"
 NO_GROUP = -1
 
 
-class Tree:
+class QuotaTree:
     """All quotas, with min and max in columns."""
 
     def __init__(self, resources: Resources) -> None:
@@ -82,7 +83,7 @@ class Tree:
         else:
             self.groups.pop(group, None)
 
-    def home(self, pod: Pod) -> str | None:
+    def quota_of(self, pod: Pod) -> str | None:
         """The quota a pod belongs to: see `membership`."""
         return self.membership.of(pod.quota, pod.namespace)
 
@@ -189,12 +190,12 @@ class Tree:
             ancestor = self.quotas[ancestor].parent
 
 
-def place(quota: Quota) -> tuple[object, ...]:
+def assignment(quota: Quota) -> tuple[object, ...]:
     """What decides which pods belong to it, and in which accounts they count."""
     return quota.namespaces, quota.parent, quota.group, quota.fallback
 
 
-def is_lower(quota: Quota, before: Quota) -> bool:
+def lowers_a_bound(quota: Quota, before: Quota) -> bool:
     """Does any bound promise or allow less than before?"""
     low, high = dict(quota.min), dict(quota.max)
     return any(low.get(name, 0) < amount for name, amount in before.min) or any(

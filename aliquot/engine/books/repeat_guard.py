@@ -10,7 +10,7 @@ Of the moves that make a circle, those for a claim within what it is guaranteed 
 given up: they may be made a few times, the others once.
 """
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 
 _MASK = 2**64 - 1
 _MOST_WHEN_OWED = 3
@@ -19,7 +19,7 @@ Move = tuple[int, int, int]
 """What is asked for, what runs before, what runs after."""
 
 
-def mark(*pods: Pod) -> int:
+def fingerprint(*pods: Pod) -> int:
     """A number for these pods; numbers of several can be added and taken away."""
     return sum(
         hash((p.namespace, p.quota, p.shape, p.priority, p.preempts, p.preemptible)) for p in pods
@@ -30,21 +30,21 @@ class RepeatGuard:
     """The moves made since something last changed from outside."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.present = 0
         """The mark of all pods there are, those on their way out aside."""
         self._made: dict[Move, int] = {}
 
     def move(self, waiting: int, claim: tuple[Pod, ...], victims: tuple[Pod, ...]) -> Move:
         """What it would be to evict these for that claim."""
-        runs = self.asked - waiting
-        after = runs + mark(*claim) - mark(*victims)
-        return self.asked & _MASK, runs & _MASK, after & _MASK
+        runs = self.present - waiting
+        after = runs + fingerprint(*claim) - fingerprint(*victims)
+        return self.present & _MASK, runs & _MASK, after & _MASK
 
-    def note(self, move: Move) -> None:
+    def record(self, move: Move) -> None:
         """It is made."""
         self._made[move] = self._made.get(move, 0) + 1
 
-    def was_made(self, move: Move, owed: bool) -> bool:
+    def repeats(self, move: Move, owed: bool) -> bool:
         """Has it been made as often as it may be?"""
         return self._made.get(move, 0) >= (_MOST_WHEN_OWED if owed else 1)
 

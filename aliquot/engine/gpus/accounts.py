@@ -12,7 +12,7 @@ from aliquot.engine.gpus.quotas import GpuQuotas, Usage
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount
 
 
-class GpuBooks:
+class GpuTally:
     """Takes from devices and counts in quotas."""
 
     def __init__(self, devices: Devices, quotas: GpuQuotas) -> None:

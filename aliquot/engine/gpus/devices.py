@@ -8,16 +8,15 @@ gets them on one node.
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.gpu import NO_GPU_AMOUNT, WHOLE_GPU, Device, GpuAmount, GpuAsk
-
-DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, WHOLE_GPU, Device, GpuAmount, GpuAsk, Taken
+from aliquot.engine.model.knobs import DevicePlacement
 
 MOST_POINTS = 1000
 """A node, or a card, has between none and so many points."""
@@ -35,16 +34,7 @@ Column = NDArray[np.int64]
 Names = set[str]
 
 
-class Taken(NamedTuple):
-    """What a pod has of devices: of each, and all in all, as its quota counts it."""
-
-    devices: tuple[str, ...]
-    amounts: tuple[GpuAmount, ...]
-    request: GpuAmount
-    limit: GpuAmount
-
-
-class Left(NamedTuple):
+class FilterStep(NamedTuple):
     """How many devices a filter leaves."""
 
     filter: str
@@ -84,14 +74,14 @@ class Devices:
         old = self.known.get(device.name)
         touched = {device.node, *([old.node] if old is not None else [])}
         if old is not None:
-            self._use(device.name, old.outside, -1)
+            self._use(device.name, old.used_elsewhere, -1)
             self._on[old.node].pop(device.name)
         self.known[device.name] = device
         slot = self._slots.take(device.name)
         for row, has in zip((_CAP_TFLOPS, _CAP_VRAM), device.capacity, strict=True):
             self._facts.data[row, slot] = min(has, _MOST)
         self._on.setdefault(device.node, {})[device.name] = None
-        self._use(device.name, device.outside, +1)
+        self._use(device.name, device.used_elsewhere, +1)
         self._changed()
         return touched
 
@@ -101,7 +91,7 @@ class Devices:
         if device is None:
             return Names()
         self._had[name] = device.capacity
-        self._use(name, device.outside, -1)
+        self._use(name, device.used_elsewhere, -1)
         self._on[device.node].pop(name)
         self._facts.data[_CAP_TFLOPS : _CAP_VRAM + 1, self._slots[name]] = 0
         self._tidy(name)
@@ -117,8 +107,8 @@ class Devices:
 
     def taken(self, ask: GpuAsk, devices: tuple[str, ...]) -> Taken:
         """What a pod that asks for this has of these devices."""
-        wishes = [self.wants(ask, name) for name in devices]
-        wishes += [self.least(ask)] * (ask.count - len(devices))  # whichever these are
+        wishes = [self.need(ask, name) for name in devices]
+        wishes += [self.least_need(ask)] * (ask.count - len(devices))  # whichever these are
         requests, limits = [each[0] for each in wishes], [each[1] for each in wishes]
         amounts = [
             self._capacity(name) if ask.whole else request
@@ -131,7 +121,7 @@ class Devices:
         """What the devices of a pod have, each: pods on such devices are counted alike."""
         return () if taken is None else tuple(self._capacity(name) for name in taken.devices)
 
-    def wants(self, ask: GpuAsk, name: str) -> tuple[GpuAmount, GpuAmount]:
+    def need(self, ask: GpuAsk, name: str) -> tuple[GpuAmount, GpuAmount]:
         """What such a pod asks for of a device: request and limit."""
         capacity = self._capacity(name)
         request = resolve_ask(ask.request, ask.request_part, capacity)
@@ -185,12 +175,12 @@ class Devices:
             return False
         return not ask.whole or self._is_idle(device)
 
-    def least(self, ask: GpuAsk) -> tuple[GpuAmount, GpuAmount]:
+    def least_need(self, ask: GpuAsk) -> tuple[GpuAmount, GpuAmount]:
         """The least that such a pod counts with, request and limit, whichever device it gets."""
         if not any((*ask.request_part, *ask.limit_part)):
             return ask.request, ask.limit
         found = [
-            self.wants(ask, device.name)
+            self.need(ask, device.name)
             for device in self.known.values()
             if device.ready and device.node in self._cluster.known and matches(ask, device)
         ]
@@ -220,7 +210,7 @@ class Devices:
             if device.ready
             and device.node in self._cluster.known
             and matches(ask, device)
-            and (ask.whole or _fits(self.wants(ask, device.name)[0], device.capacity))
+            and (ask.whole or _fits(self.need(ask, device.name)[0], device.capacity))
         )
         return max(on_node.values(), default=0) >= ask.count
 
@@ -248,17 +238,17 @@ class Devices:
             able &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
         return able, load
 
-    def explain(self, ask: GpuAsk) -> list[Left]:
+    def explain(self, ask: GpuAsk) -> list[FilterStep]:
         """How many devices each filter leaves, in order: why there is none, if there is none."""
         left = list(self.known.values())
-        steps = [Left("there are", len(left))]
+        steps = [FilterStep("there are", len(left))]
         for name, passes in self._filters(ask):
             left = [device for device in left if passes(device)]
-            steps.append(Left(name, len(left)))
+            steps.append(FilterStep(name, len(left)))
         if ask.count > 1:
             on_node = Counter(device.node for device in left)
             enough = sum(number for number in on_node.values() if number >= ask.count)
-            steps.append(Left(f"{ask.count} on one node", enough))
+            steps.append(FilterStep(f"{ask.count} on one node", enough))
         return steps
 
     def _filters(self, ask: GpuAsk) -> Iterator[tuple[str, Callable[[Device], bool]]]:

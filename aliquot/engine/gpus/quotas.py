@@ -8,8 +8,7 @@ those on all, and the first that fails is the answer.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from aliquot.engine.gpus.devices import Taken
-from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount, GpuQuota
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount, GpuQuota, Taken
 from aliquot.engine.model.quantity import text
 
 
@@ -26,7 +25,7 @@ class Usage(NamedTuple):
         return Usage(requests, self.limits.plus(taken.limit, sign), self.workers + sign)
 
 
-class Wish(NamedTuple):
+class DeviceRequest(NamedTuple):
     """What a pod asks for: of each device, of all, and of how many."""
 
     request: GpuAmount
@@ -47,7 +46,7 @@ class Exceeded(NamedTuple):
     """The resource in whose units the numbers are."""
 
     @property
-    def could_be_helped(self) -> bool:
+    def is_total(self) -> bool:
         """Could it start once others of its namespace have ended?"""
         return self.bound.startswith("total.")
 
@@ -57,7 +56,7 @@ class Exceeded(NamedTuple):
             f"quota exceeded in namespace {self.namespace} for {self.bound}: "
             f"requested {wants}, limit {most}"
         )
-        if not self.could_be_helped:
+        if not self.is_total:
             return f"{words}; it can only start with a smaller request"
         return f"{words}; used {used}, so it waits for pods of the namespace to end"
 
@@ -88,7 +87,7 @@ class GpuQuotas:
             del self.used[namespace]
 
     def check(
-        self, namespace: str, wishes: Iterable[Wish], pods: int | None = None
+        self, namespace: str, wishes: Iterable[DeviceRequest], pods: int | None = None
     ) -> Exceeded | None:
         """May pods that wish for this start, all together? The first bound that says no.
 
@@ -102,7 +101,7 @@ class GpuQuotas:
         number = len(several) if pods is None else pods
         return next(found, None) or next(self._total(quota, several, number), None)
 
-    def _total(self, quota: GpuQuota, wishes: list[Wish], pods: int) -> Iterator[Exceeded]:
+    def _total(self, quota: GpuQuota, wishes: list[DeviceRequest], pods: int) -> Iterator[Exceeded]:
         used = self.used.get(quota.namespace, Usage())
         request = [sum(w.request[i] * w.devices for w in wishes) for i in (0, 1)]
         limit = [sum(w.limit[i] * w.devices for w in wishes) for i in (0, 1)]
@@ -118,7 +117,7 @@ class GpuQuotas:
                 yield Exceeded(quota.namespace, f"total.max.{bound}", wants, most, has, unit)
 
 
-def _single(quota: GpuQuota, wish: Wish) -> Iterator[Exceeded]:
+def _single(quota: GpuQuota, wish: DeviceRequest) -> Iterator[Exceeded]:
     requests, limits = quota.single_requests, quota.single_limits
     for bound, unit, most, wants in (
         ("tflops.request", "tflops", requests.tflops, wish.request.tflops),

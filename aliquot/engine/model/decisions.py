@@ -6,7 +6,7 @@ the next decision sees it; `BindFailed` takes it back.
 
 from dataclasses import dataclass
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason, Refusal
 
 

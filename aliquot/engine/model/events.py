@@ -6,8 +6,11 @@ missed one is made good by the next.
 
 from dataclasses import dataclass
 
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
-from aliquot.engine.model.objects import Budget, Gang, Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Budget, Pod
+from aliquot.engine.model.quota import Quota
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Device:
     name: str
     node: str
     capacity: GpuAmount
-    outside: GpuAmount = NO_GPU_AMOUNT
+    used_elsewhere: GpuAmount = NO_GPU_AMOUNT
     model: str = ""
     vendor: str = ""
     pool: str = ""
@@ -95,3 +95,12 @@ class GpuQuota:
     single_limits: GpuBound = UNBOUND
     single_count: int | None = None
     problem: str = ""
+
+
+class Taken(NamedTuple):
+    """What a pod has of devices: of each, and all in all, as its quota counts it."""
+
+    devices: tuple[str, ...]
+    amounts: tuple[GpuAmount, ...]
+    request: GpuAmount
+    limit: GpuAmount

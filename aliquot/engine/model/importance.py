@@ -5,11 +5,10 @@ of them give back first, goes by the same order, or by the one that a policy's k
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from aliquot.engine.model.objects import Amounts, Pod
+from aliquot.engine.model.pod import Pod
 
 Natural = tuple[str, str]
 ImportanceKey = tuple[int, int, Natural]
@@ -81,21 +80,3 @@ IMPORTANCE = Order("priority", "creation", "name")
 def natural(name: str) -> Natural:
     """Order names as people do: `pod-9` before `pod-10`."""
     return _DIGITS.sub(lambda digits: digits[0].zfill(_LONGEST_NUMBER), name), name
-
-
-def over_quota(units: Iterable[Sequence[tuple[Pod, Amounts]]], floor: dict[str, int]) -> set[str]:
-    """The uids that are over-quota: from the unit with which the sum first passes the floor, on.
-
-    Units (single pods, and the cores of gangs) come in importance order, each pod with what it is
-    charged; `floor` holds min for every resource that counts.
-    """
-    total = dict.fromkeys(floor, 0)
-    over: set[str] = set()
-    for unit in units:
-        for _, charge in unit:
-            for resource, amount in charge:
-                if resource in total:
-                    total[resource] += amount
-        if over or any(total[resource] > floor[resource] for resource in floor):
-            over.update(pod.uid for pod, _ in unit)
-    return over

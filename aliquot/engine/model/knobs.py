@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from aliquot.engine.gpus.devices import DevicePlacement
-from aliquot.engine.placement.best_node import ScoreMode
-
 Borrow = Literal["unusedMin", "freeCapacity"]
+DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
+ScoreMode = Literal["pack", "spread"]
 
 SECOND = 1_000_000_000
 """Times are whole nanoseconds."""

@@ -19,6 +19,9 @@ from aliquot.errors import QuantityError
 LIMIT = 2**62
 """Where columns saturate: larger than any real amount, and two of them still fit an int64 sum."""
 
+Amounts = tuple[tuple[str, int], ...]
+"""Resource and amount sorted by resource. In requests, zeros are left out."""
+
 Form = Literal["decimal", "binary", "exponent"]
 
 _NANO = 10**9
@@ -89,6 +92,15 @@ def text(resource: str, amount: int) -> str:
     if resource.rpartition("/")[2].startswith(_BYTES):
         return min(str(Quantity(amount * _NANO, "binary")), decimal, key=len)
     return decimal
+
+
+def add_amounts(*amounts: Amounts) -> Amounts:
+    """Add up, resource by resource."""
+    total: dict[str, int] = {}
+    for part in amounts:
+        for resource, value in part:
+            total[resource] = total.get(resource, 0) + value
+    return tuple(sorted(total.items()))
 
 
 def _decimal_text(nanos: int, exponent: bool) -> str:

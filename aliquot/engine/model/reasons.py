@@ -67,12 +67,12 @@ class Refusal:
     watch: tuple[Watch, ...] = ()
 
 
-def asked(pods: int, resource: str, amount: int) -> str:
+def ask_text(pods: int, resource: str, amount: int) -> str:
     """`pod asks 2`, `8 pods ask 16`: what a claim wants, as messages put it."""
     wants = text(resource, amount)
     return f"pod asks {wants}" if pods == 1 else f"{pods} pods ask {wants}"
 
 
-def kept(resource: str, held: int) -> str:
+def held_text(resource: str, held: int) -> str:
     """What is held for others, if anything is."""
     return f", held for others {text(resource, held)}" if held else ""

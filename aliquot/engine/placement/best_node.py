@@ -9,7 +9,6 @@ ties end the same on every run.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +18,13 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Columns, Resources, Vector
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.objects import GPU_MEMORY, Shape
+from aliquot.engine.model.knobs import ScoreMode
+from aliquot.engine.model.pod import GPU_MEMORY, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, Reason, Refusal
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
 from aliquot.engine.placement.preferences import NodePreferences
-
-ScoreMode = Literal["pack", "spread"]
 
 _RANK_BITS = 20
 _MOST_SCORED = 31
@@ -56,12 +54,12 @@ class Ask:
         self._charges = charges
         self.read = 0
         self.refused: tuple[tuple[int, int], Refusal] | None = None
-        self.fewer: tuple[tuple[int, int], int, Refusal] | None = None
-        self.could: tuple[int, bool] | None = None
-        self.cool()
+        self.capacity: tuple[tuple[int, int], int, Refusal] | None = None
+        self.feasible: tuple[int, bool] | None = None
+        self.drop_scores()
         self.lay_out(resources, mode)
 
-    def cool(self) -> None:
+    def drop_scores(self) -> None:
         """Forget the scores; they are worked out anew when asked for."""
         self.scores: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -114,7 +112,7 @@ class Placement:
         self._mode = mode
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
-        self._standings = NodePreferences(nodes)
+        self._preferences = NodePreferences(nodes)
         self._room = FreeCapacity(resources, nodes, ledger)
 
     def ask(self, shape: Shape) -> Ask:
@@ -134,7 +132,7 @@ class Placement:
             return None
         return self._nodes.slots.names[best]
 
-    def others(self, ask: Ask, but: str) -> Iterator[str]:
+    def alternatives(self, ask: Ask, but: str) -> Iterator[str]:
         """The nodes that would hold such a pod beside this one, the best first."""
         scores = self._refreshed(ask)
         for slot in np.argsort(-scores, kind="stable"):
@@ -161,20 +159,20 @@ class Placement:
             ask.refused = (self._moment, refusal)
         return refusal
 
-    def too_many(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
+    def known_capacity(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
         """How many such pods found room, and why no more, if that is known to be fewer."""
-        if ask.fewer is None or ask.fewer[0] != self._moment or ask.fewer[1] >= number:
+        if ask.capacity is None or ask.capacity[0] != self._moment or ask.capacity[1] >= number:
             return None
-        return ask.fewer[1:]
+        return ask.capacity[1:]
 
-    def note_how_many(self, ask: Ask, number: int, refusal: Refusal) -> None:
+    def note_capacity(self, ask: Ask, number: int, refusal: Refusal) -> None:
         """No more such pods than these find room, until some is given back."""
-        ask.fewer = (self._moment, number, refusal)
+        ask.capacity = (self._moment, number, refusal)
 
     @property
     def _moment(self) -> tuple[int, int]:
         """What is refused stays refused as long as this stays the same."""
-        return self._ledger.gains, self.version()
+        return self._ledger.releases, self.version()
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
         """Would any of these nodes hold such a pod now?"""
@@ -183,7 +181,7 @@ class Placement:
 
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that such a pod may run on, room aside."""
-        return self._standings.of(ask.shape.where) >= 0
+        return self._preferences.of(ask.shape.constraints) >= 0
 
     def free_soon(self, row: int, leaving: Columns) -> NDArray[np.int64]:
         """What every node has free of a resource once those who are leaving have left."""
@@ -193,7 +191,7 @@ class Placement:
 
     def classes(self, ask: Ask) -> list[str]:
         """The classes of the nodes that such a pod may run on, by name."""
-        standing = self._standings.of(ask.shape.where)
+        standing = self._preferences.of(ask.shape.constraints)
         return sorted(
             {
                 node.node_class
@@ -205,7 +203,7 @@ class Placement:
     def refusal(self, ask: Ask) -> Refusal:
         """Say why no node holds such a pod: how many fail, by what, with the numbers."""
         self._room.catch_up()
-        standing = self._standings.of(ask.shape.where)
+        standing = self._preferences.of(ask.shape.constraints)
         open_to = standing >= 0
         exact = dict(ask.shape.requests)
         causes: list[tuple[int, str, str | None]] = []
@@ -248,22 +246,22 @@ class Placement:
         has = self._nodes.allocatable.data[:, : len(open_to)].max(axis=1, initial=1)
         size = max((n / max(has[row], 1) for row, n in ask.room), default=0.0)
         if ask.gpu is not None:
-            request, _ = self._devices.least(ask.gpu)
+            request, _ = self._devices.least_need(ask.gpu)
             size = 2.0 if ask.gpu.whole else 1 + request.vram / 2**42 + request.tflops / 2**42
         return -int(open_to.sum()), size
 
     def could_hold(self, ask: Ask) -> bool:
         """Would any node hold such a pod if it were empty?"""
         moment = self.version() + self._devices.version
-        if ask.could is None or ask.could[0] != moment:
-            open_to = self._standings.of(ask.shape.where) >= 0
+        if ask.feasible is None or ask.feasible[0] != moment:
+            open_to = self._preferences.of(ask.shape.constraints) >= 0
             has = self._nodes.allocatable.data[:, : len(open_to)]
             if len(ask.need) != len(has):
                 ask.lay_out(self._resources, self._mode)
             fits = (has[: len(ask.need)] >= ask.need).all(axis=0)
             serves = ask.gpu is None or self._devices.could_serve(ask.gpu)
-            ask.could = (moment, serves and bool((fits & open_to).any()))
-        return ask.could[1]
+            ask.feasible = (moment, serves and bool((fits & open_to).any()))
+        return ask.feasible[1]
 
     def version(self) -> int:
         """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
@@ -275,7 +273,7 @@ class Placement:
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date."""
         self._room.catch_up()
-        log = self._room.touched
+        log = self._room.changed_nodes
         version = self.version()
         if ask.version != version:
             self._warm_up(ask)
@@ -294,14 +292,14 @@ class Placement:
         self._warm[ask] = None
         if len(self._warm) > _MOST_WARM:
             coldest = next(iter(self._warm))
-            coldest.cool()
+            coldest.drop_scores()
             del self._warm[coldest]
 
     def _rebase(self, ask: Ask) -> None:
         """The part of the scores that changes only with the nodes."""
         if len(ask.slope) != len(self._resources):
             ask.lay_out(self._resources, self._mode)
-        standing = self._standings.of(ask.shape.where)
+        standing = self._preferences.of(ask.shape.constraints)
         has = self._nodes.allocatable.data[:, : len(standing)]
         lean = (has[ask.spared] == 0).all(axis=0)
         takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE

@@ -7,7 +7,8 @@ functions over one node; `placement` keeps their answers.
 from collections.abc import Mapping
 from enum import IntEnum
 
-from aliquot.engine.model.objects import Node, NodeConstraints, Requirement, Taint, Term, Toleration
+from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.selector import Term, requirement_matches
 
 
 class NodeRefusal(IntEnum):
@@ -39,7 +40,7 @@ def preference(where: NodeConstraints, node: Node) -> int:
     return sum(weight for weight, term in where.preferred if _matches(term, node.name, labels))
 
 
-def disliked(where: NodeConstraints, node: Node) -> int:
+def soft_taints(where: NodeConstraints, node: Node) -> int:
     """How many PreferNoSchedule taints of the node the pod does not tolerate."""
     return sum(
         taint.effect == "PreferNoSchedule" and not _tolerated(taint, where.tolerations)
@@ -53,32 +54,6 @@ def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     return all(requirement_matches(line, labels) for line in term.labels) and all(
         requirement_matches(line, {"metadata.name": name}) for line in term.fields
     )
-
-
-def requirement_matches(line: Requirement, labels: Mapping[str, str]) -> bool:
-    """Does one line of a selector hold for these labels?"""
-    value = labels.get(line.key)
-    match line.operator:
-        case "In":
-            return value in line.values
-        case "NotIn":
-            return value not in line.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(line, value)
-        case _:
-            return False
-
-
-def _compares(line: Requirement, value: str | None) -> bool:
-    try:
-        have, bound = int(value or ""), int(line.values[0])
-    except (ValueError, IndexError):
-        return False
-    return have > bound if line.operator == "Gt" else have < bound
 
 
 def _tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:

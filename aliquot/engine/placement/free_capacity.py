@@ -23,7 +23,7 @@ class FreeCapacity:
         self._taken = ledger.taken
         self.free = Columns(resources, nodes.slots)
         self.part = Columns(resources, nodes.slots)
-        self.touched = ledger.touched
+        self.changed_nodes = ledger.changed_nodes
         """The nodes whose room has changed, in order; readers remember how far they have read."""
         self.epoch = 0
         """Grows when the log starts anew."""
@@ -31,7 +31,7 @@ class FreeCapacity:
 
     def catch_up(self) -> None:
         """Work out the nodes that were touched since."""
-        log = self.touched
+        log = self.changed_nodes
         if self._read == len(log):
             return
         for slot in set(log[self._read :]):

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.model.objects import NodeConstraints
-from aliquot.engine.placement.constraints import NodeRefusal, disliked, node_refusal, preference
+from aliquot.engine.model.node import NodeConstraints
+from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, soft_taints
 
-MOST_DISLIKED = 15
+MOST_SOFT_TAINTS = 15
 MOST_PREFERRED = 2**13 - 1
 """So that a standing that is not barred fits in 17 bits: see `placement`."""
 
@@ -43,5 +43,5 @@ class NodePreferences:
         if why is not None:
             return why
         preferred = min(max(preference(where, node), 0), MOST_PREFERRED)
-        liked = MOST_DISLIKED - min(disliked(where, node), MOST_DISLIKED)
-        return preferred * (MOST_DISLIKED + 1) + liked
+        liked = MOST_SOFT_TAINTS - min(soft_taints(where, node), MOST_SOFT_TAINTS)
+        return preferred * (MOST_SOFT_TAINTS + 1) + liked

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.reasons import Refusal
+from aliquot.engine.model.summaries import QueueSummary, QuotaSummary
 from aliquot.engine.policies.eligible import Eligible, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import QueueSummary, QuotaSummary
 from aliquot.engine.state import State
 
 
@@ -62,8 +62,8 @@ class Policy(ABC):
         """Others go for the claim, or leave anyway: what it was promised is to be kept."""
         return
 
-    def queues(self, state: State) -> list[QueueSummary]:
-        """How queues stand, where this is a policy of queues."""
+    def queues(self, state: State, quotas: Iterable[QuotaSummary]) -> list[QueueSummary]:
+        """How queues stand, by the figures of their quotas, where this is a policy of queues."""
         return []
 
     def excess(self, state: State, quota: str) -> Rights:

@@ -13,9 +13,9 @@ import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, asked
+from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies.capacity.borrowing import soon, within_min
 from aliquot.engine.policies.eligible import (
     CRITICAL,
@@ -103,7 +103,7 @@ class Claimant:
 
     def explain(self, victim: Pod) -> str:
         """Who makes way for whom, and the two priorities."""
-        if self.claim.quota is not None and self.state.tree.home(victim) is None:
+        if self.claim.quota is not None and self.state.tree.quota_of(victim) is None:
             return _GOES_FIRST
         claimant = self.claim.pods[0]
         return (
@@ -113,7 +113,7 @@ class Claimant:
     def words(self, row: int) -> str:
         """What it asks for of a resource."""
         name = self.state.resources.names[row]
-        return asked(self.claim.size, name, dict(self.charge).get(row, 0))
+        return ask_text(self.claim.size, name, dict(self.charge).get(row, 0))
 
     def may_keep(self) -> bool:
         """Nobody goes for a claim that would have to give back at once.
@@ -314,7 +314,7 @@ class _Givers:
     def _explain(self, victim: Pod) -> str:
         """Who takes back what from whom, with the numbers; and the shortfall where there is one."""
         state, asking = self.state, self.asking
-        giver = state.tree.home(victim)
+        giver = state.tree.quota_of(victim)
         if giver is None:
             return _GOES_FIRST
         slot = state.tree.slots[giver]

@@ -3,10 +3,14 @@
 It goes by the uid of its first pod, and stands in that pod's place in the order of importance.
 """
 
+from collections.abc import Iterator
+
+from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.importance import ImportanceKey, importance
-from aliquot.engine.model.objects import Pod
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.placement.best_node import Ask, Placement
 
 Pods = tuple[Pod, ...]
 Asks = tuple[Ask, ...]
@@ -116,3 +120,27 @@ class Claim:
             for row, amount in ask.charge(node_class):
                 total[row] = total.get(row, 0) + amount
         return tuple(total.items())
+
+
+class Claims:
+    """Makes claims of pods: with their asks and their quota, and whether room is held for them."""
+
+    def __init__(self, tree: QuotaTree, ledger: Ledger, placement: Placement) -> None:
+        self._tree = tree
+        self._ledger = ledger
+        self._placement = placement
+
+    def of(self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False) -> Claim:
+        """The claim of these pods."""
+        asks = tuple(self._placement.ask(pod.shape) for pod in pods)
+        held = any(pod.uid in self._ledger.holding for pod in pods)
+        claim = Claim(pods, asks, self._tree.quota_of(pods[0]), held, others, missing, surplus)
+        if len(pods) > 1 and any(self._tree.quota_of(pod) != claim.quota for pod in pods):
+            claim.parts = tuple(self._parts(pods))
+        return claim
+
+    def _parts(self, pods: Pods) -> Iterator[Claim]:
+        """One claim for each quota that the pods belong to."""
+        quotas = dict.fromkeys(self._tree.quota_of(pod) for pod in pods)
+        for quota in quotas:
+            yield self.of(tuple(pod for pod in pods if self._tree.quota_of(pod) == quota))

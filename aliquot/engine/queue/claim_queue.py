@@ -52,10 +52,10 @@ class ClaimQueue:
         """Send the front away, and put a lane in line."""
         heapq.heapreplace(self._heap, self._place(lane, claim))
 
-    def line_up(self) -> None:
+    def reorder(self) -> None:
         """Turns have changed; here nobody takes any."""
 
-    def another(self) -> "ClaimQueue":
+    def empty_copy(self) -> "ClaimQueue":
         """An empty line of the same order."""
         return ClaimQueue()
 
@@ -94,11 +94,11 @@ class TurnQueue(ClaimQueue):
         """The same, with a lane of the same group in its place."""
         heapq.heapreplace(self._front, self._place(lane, claim))
 
-    def line_up(self) -> None:
+    def reorder(self) -> None:
         """Turns have changed: let all groups line up anew."""
-        self._all.line_up()
+        self._all.reorder()
 
-    def another(self) -> ClaimQueue:
+    def empty_copy(self) -> ClaimQueue:
         """An empty line of the same order."""
         return TurnQueue(self._path, self._turn)
 
@@ -158,12 +158,12 @@ class _Branch:
         self._acted = self._order[0][-1]
         return self._groups[self._acted].use()
 
-    def line_up(self) -> None:
+    def reorder(self) -> None:
         """Let the groups line up anew."""
         self._order, self._stands, groups = [], {}, self._groups
         self._groups = {}
         for group, branch in groups.items():
-            branch.line_up()
+            branch.reorder()
             place = branch.first()
             if place is not None:
                 self._groups[group] = branch

@@ -19,26 +19,26 @@ class Lane:
         self.refusal: Refusal | None = None
         self.due: Claim | None = None
         """The head with which the lane stands in the queue of this cycle, if it does."""
-        self._told: tuple[object, ...] = ()
-        self._untold: list[Claim] = []
+        self._reported: tuple[object, ...] = ()
+        self._unreported: list[Claim] = []
         self._queue: list[Claim] = []
         self._gone = 0
 
     def add(self, claim: Claim) -> None:
         """Join the lane."""
         self.claims[claim.uid] = claim
-        self._untold.append(claim)
+        self._unreported.append(claim)
         queue = self._queue
         if not queue or queue[-1].key < claim.key:
             queue.append(claim)
         else:
             insort(queue, claim, lo=self._gone, key=lambda each: each.key)
 
-    def tell(self, refusal: Refusal) -> list[Claim]:
+    def unreported(self, refusal: Refusal) -> list[Claim]:
         """The claims that do not know this reason yet: newcomers, or all if it is a new one."""
         news = (refusal.reason, refusal.quota, refusal.resource)
-        told = self._untold if news == self._told else list(self.claims.values())
-        self._told, self._untold = news, []
+        told = self._unreported if news == self._reported else list(self.claims.values())
+        self._reported, self._unreported = news, []
         return [claim for claim in told if self.claims.get(claim.uid) is claim]
 
     @property

@@ -8,7 +8,7 @@ So a full cluster with very many waiting pods costs a few lanes, not a pass over
 
 from collections.abc import Container, Iterable, Iterator
 
-from aliquot.engine.books.repeat_guard import mark
+from aliquot.engine.books.repeat_guard import fingerprint
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import ClaimQueue, Path, Turn, TurnQueue
@@ -27,7 +27,7 @@ class Waiting:
         self._parked: dict[Watch, dict[Lane, None]] = {}
         self.changes = 0
         """How often claims have come, or gone without being started."""
-        self.mark = 0
+        self.fingerprint = 0
         """The mark of all pods that wait; see `repeat_guard`."""
 
     def __contains__(self, uid: str) -> bool:
@@ -49,7 +49,7 @@ class Waiting:
 
     def refused(self, reasons: Container[Reason]) -> ClaimQueue:
         """The lanes that wait for one of these reasons, in a line of their own."""
-        line = self._line.another()
+        line = self._line.empty_copy()
         for lane in self._lanes.values():
             if lane.refusal is not None and lane.refusal.reason in reasons:
                 head = lane.head
@@ -73,7 +73,7 @@ class Waiting:
         if lane is None:
             lane = self._lanes[kind] = Lane(kind)
         lane.add(claim)
-        self.mark += mark(*claim.members)
+        self.fingerprint += fingerprint(*claim.members)
         for pod in claim.members:
             self._of[pod.uid] = (lane, claim)
         self.wake([lane])
@@ -92,9 +92,9 @@ class Waiting:
         self._path = path
         self._line = TurnQueue(path, turn)
 
-    def line_up(self) -> None:
+    def reorder(self) -> None:
         """Put those who are due in line anew: turns have changed."""
-        self._line.line_up()
+        self._line.reorder()
 
     def next(self) -> tuple[Lane, Claim] | None:
         """The claim to be tried next, and its lane."""
@@ -139,7 +139,7 @@ class Waiting:
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]
-        self.mark -= mark(*claim.members)
+        self.fingerprint -= fingerprint(*claim.members)
         for pod in claim.members:
             del self._of[pod.uid]
 

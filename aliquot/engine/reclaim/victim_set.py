@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from aliquot.engine.model.importance import Natural
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 
 _BOTTOM = 2**31
 _MOST_STEPS = 4_000

@@ -8,9 +8,10 @@ Unknown: some run, but fewer. Completed: enough of them have ended, and nobody i
 from collections.abc import Iterator
 
 from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.objects import Gang, Pod, Shape
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.report.summary import GangSummary
+from aliquot.engine.model.summaries import GangSummary
 from aliquot.engine.trial import Trial
 
 _ROOM_OR_PODS = (
@@ -55,6 +56,6 @@ def _before_its_pods(trial: Trial, gang: Gang) -> Iterator[Refusal]:
     namespace, _, name = gang.name.partition("/")
     shape = Shape(gang.min_resources)
     stands_for_all = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
-    refusal = trial.right(state.bookings.claim((stands_for_all,)))
+    refusal = trial.right(state.claims.of((stands_for_all,)))
     if refusal is not None:
         yield refusal

@@ -7,7 +7,7 @@ pods that are not to be evicted.
 from collections.abc import Mapping
 
 from aliquot.engine.books.ledger import Entry, Stage
-from aliquot.engine.report.summary import Figures, QuotaSummary
+from aliquot.engine.model.summaries import Figures, QuotaSummary
 from aliquot.engine.state import State
 
 Summaries = Mapping[str, QuotaSummary]

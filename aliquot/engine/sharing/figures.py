@@ -9,15 +9,15 @@ import numpy as np
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.sharing import waterfill_arrays
-from aliquot.engine.sharing.tree_shape import Branches, Ints
+from aliquot.engine.sharing.tree_shape import Ints, TreeShape
 from aliquot.engine.sharing.waterfill import fill, floors
 
 
-class Portions:
+class ShareFigures:
     """Per quota and resource: what is asked, what is promised, and what comes of it."""
 
-    def __init__(self, resources: Resources, slots: Slots, branches: Branches) -> None:
-        self._branches = branches
+    def __init__(self, resources: Resources, slots: Slots, shape: TreeShape) -> None:
+        self._shape = shape
         self.own = Columns(resources, slots)
         self.min = Columns(resources, slots)
         self.max = Columns(resources, slots, default=LIMIT)
@@ -34,7 +34,7 @@ class Portions:
         """Add up what a quota asks for; has the part that its parent sees changed?"""
         base = row * self.runtime.width
         cell, limited = base + slot, self.limited.cells
-        children = self._branches.children.get(slot, ())
+        children = self._shape.children.get(slot, ())
         request = self.own.cells[cell] + sum([limited[base + child] for child in children])
         if not self.flags.get(self.lend, slot):
             request = max(request, self.min.cells[cell])
@@ -43,7 +43,7 @@ class Portions:
 
     def share_out(self, row: int, parent: int) -> list[int]:
         """Share one parent's runtime among its children; returns those with a new one."""
-        base, children = row * self.runtime.width, self._branches.children[parent]
+        base, children = row * self.runtime.width, self._shape.children[parent]
         cells = [base + child for child in children]
         runtime, scaled = self.runtime.cells, self.scaled_min.cells
         total = runtime[base + parent]
@@ -70,7 +70,7 @@ class Portions:
         cells = self._cells(rows, slots)
         request = _flat(self.own).take(cells)
         if below is not None:
-            counts = self._branches.layout().count.take(slots.take(parents))
+            counts = self._shape.layout().count.take(slots.take(parents))
             sums = waterfill_arrays.Families(np.tile(counts, rows.size)).sums(below)
             at = np.add.outer(np.arange(rows.size) * slots.size, parents).ravel()
             own = request.take(at)
@@ -86,7 +86,7 @@ class Portions:
 
     def share_out_all(self, rows: Ints, parents: Ints) -> set[int]:
         """`share_out` in each of these rows for each of these parents."""
-        counts, slots = self._branches.layout().children(parents)
+        counts, slots = self._shape.layout().children(parents)
         cells = self._cells(rows, slots)
         families = waterfill_arrays.Families(np.tile(counts, rows.size))
         totals = _flat(self.runtime).take(self._cells(rows, parents))

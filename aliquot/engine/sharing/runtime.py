@@ -17,8 +17,8 @@ import numpy as np
 
 from aliquot.engine.columns import Resources, Slots, Vector
 from aliquot.engine.model.quantity import LIMIT, per_one
-from aliquot.engine.sharing.figures import Portions, put
-from aliquot.engine.sharing.tree_shape import Branches
+from aliquot.engine.sharing.figures import ShareFigures, put
+from aliquot.engine.sharing.tree_shape import TreeShape
 
 SlotSet = set[int]
 
@@ -32,18 +32,18 @@ class RuntimeTree:
     def __init__(self, resources: Resources, slots: Slots, root: int) -> None:
         self._resources = resources
         self._root = root
-        self._branches = Branches(root)
-        self._portions = Portions(resources, slots, self._branches)
+        self._shape = TreeShape(root)
+        self._figures = ShareFigures(resources, slots, self._shape)
         self._rows = 0
         self._asked: dict[int, SlotSet] = {}
         self._uneven: dict[int, SlotSet] = {}
-        self.request = self._portions.request
+        self.request = self._figures.request
         """What each asks for: its pods, its children's limited requests; min if it never lends."""
-        self.limited = self._portions.limited
+        self.limited = self._figures.limited
         """The request, up to max: all that its parent sees of it."""
-        self.scaled_min = self._portions.scaled_min
+        self.scaled_min = self._figures.scaled_min
         """The min in force: less than the quota's own where the siblings' mins do not all fit."""
-        self.runtime = self._portions.runtime
+        self.runtime = self._figures.runtime
 
     def set(
         self,
@@ -63,34 +63,34 @@ class RuntimeTree:
         `lend`: may others use what it leaves of its min? `scale`: does its min shrink with those of
         its siblings when they exceed what there is? Otherwise it is promised whatever happens.
         """
-        portions = self._portions
-        before = self._branches.parents.get(slot, parent)
-        changed = self._branches.place(slot, parent, name)
-        changed |= put(portions.flags, portions.lend, slot, lend)
-        changed |= put(portions.flags, portions.scale, slot, scale)
+        figures = self._figures
+        before = self._shape.parents.get(slot, parent)
+        changed = self._shape.place(slot, parent, name)
+        changed |= put(figures.flags, figures.lend, slot, lend)
+        changed |= put(figures.flags, figures.scale, slot, scale)
         self._widen()
         lows, highs = dict(low), dict(high)
         weights = dict(weight) if any(amount for _, amount in weight) else {}
         for row, resource in enumerate(self._resources.names):
             default = highs.get(row, lows.get(row) or per_one(resource))
-            differs = put(portions.min, row, slot, lows.get(row, 0))
-            differs |= put(portions.max, row, slot, highs.get(row, LIMIT))
-            differs |= put(portions.weight, row, slot, weights.get(row, default))
+            differs = put(figures.min, row, slot, lows.get(row, 0))
+            differs |= put(figures.max, row, slot, highs.get(row, LIMIT))
+            differs |= put(figures.weight, row, slot, weights.get(row, default))
             if changed or differs:
                 self._touch(row, (slot, parent, before), (parent, before))
 
     def remove(self, slot: int) -> None:
         """Forget a quota without children, and what its pods ask for."""
-        parent = self._branches.drop(slot)
+        parent = self._shape.drop(slot)
         for row in range(len(self._resources)):
-            for columns in (self._portions.own, self.request, self.limited, self.scaled_min):
+            for columns in (self._figures.own, self.request, self.limited, self.scaled_min):
                 put(columns, row, slot, 0)
             put(self.runtime, row, slot, 0)
             self._touch(row, (parent,), (parent,))
 
     def ask(self, slot: int, row: int, amount: int) -> None:
         """What the quota's own pods ask for, all together."""
-        if put(self._portions.own, row, slot, amount):
+        if put(self._figures.own, row, slot, amount):
             self._touch(row, (slot,), ())
 
     def total(self, row: int, amount: int) -> None:
@@ -100,16 +100,16 @@ class RuntimeTree:
 
     def depth(self, slot: int) -> int:
         """How far a quota is below the root."""
-        return self._branches.depths[slot]
+        return self._shape.depths[slot]
 
     def children(self, slot: int) -> Iterable[int]:
         """The quotas right below one."""
-        return self._branches.children.get(slot, ())
+        return self._shape.children.get(slot, ())
 
     def refresh(self) -> list[int]:
         """Bring all figures up to date; returns the slots of quotas whose runtime has changed."""
         self._widen()
-        many = _FEW + len(self._branches) // 32
+        many = _FEW + len(self._shape) // 32
         whole = sorted(row for row, slots in self._asked.items() if len(slots) > many)
         changed = self._compute(whole) if whole else SlotSet()
         for row in sorted({*self._asked, *self._uneven}.difference(whole)):
@@ -127,24 +127,24 @@ class RuntimeTree:
     def _widen(self) -> None:
         """In a resource met for the first time, every quota has the weight of one of it."""
         for row in range(self._rows, len(self._resources)):
-            self._portions.weight.data[row] = per_one(self._resources.names[row])
+            self._figures.weight.data[row] = per_one(self._resources.names[row])
         self._rows = len(self._resources)
 
     def _rise(self, row: int, asked: SlotSet) -> SlotSet:
         """Carry requests upwards as far as they change; returns the parents of those that did."""
-        parents, uneven = self._branches.parents, SlotSet()
+        parents, uneven = self._shape.parents, SlotSet()
         pending = self._by_depth(asked)
         while pending:
             depth = max(pending)
             for slot in pending.pop(depth):
-                if self._portions.limit(row, slot) and slot in parents:
+                if self._figures.limit(row, slot) and slot in parents:
                     uneven.add(parents[slot])
                     pending.setdefault(depth - 1, SlotSet()).add(parents[slot])
         return uneven
 
     def _sink(self, row: int, uneven: SlotSet) -> SlotSet:
         """Share out again below these parents, and below whoever has a new runtime by that."""
-        children, changed = self._branches.children, SlotSet()
+        children, changed = self._shape.children, SlotSet()
         pending = self._by_depth(uneven)
         while pending:
             depth = min(pending)
@@ -156,7 +156,7 @@ class RuntimeTree:
 
     def _by_depth(self, slots: SlotSet) -> dict[int, SlotSet]:
         """Slots that are in the tree, by generation."""
-        depths = self._branches.depths
+        depths = self._shape.depths
         found: dict[int, SlotSet] = {}
         for slot in slots:
             if slot in depths:
@@ -164,21 +164,21 @@ class RuntimeTree:
         return found
 
     def _share_out(self, row: int, parents: list[int]) -> SlotSet:
-        children, changed = self._branches.children, SlotSet()
+        children, changed = self._shape.children, SlotSet()
         if sum(len(children[parent]) for parent in parents) > _FEW:
             several = np.array(parents, dtype=np.int64)
-            return self._portions.share_out_all(np.array([row]), several)
+            return self._figures.share_out_all(np.array([row]), several)
         for parent in parents:
-            changed.update(self._portions.share_out(row, parent))
+            changed.update(self._figures.share_out(row, parent))
         return changed
 
     def _compute(self, rows: list[int]) -> SlotSet:
         """Compute everything in these resources."""
-        layout, changed = self._branches.layout(), SlotSet()
+        layout, changed = self._shape.layout(), SlotSet()
         every = np.array(rows, dtype=np.int64)
         limited = None
         for slots, parents in zip(layout.generations[::-1], layout.parents[::-1], strict=True):
-            limited = self._portions.limit_all(every, slots, parents, limited)
+            limited = self._figures.limit_all(every, slots, parents, limited)
         for slots, parents in zip(layout.generations[:-1], layout.parents, strict=False):
-            changed |= self._portions.share_out_all(every, slots.take(parents))
+            changed |= self._figures.share_out_all(every, slots.take(parents))
         return changed

@@ -37,7 +37,7 @@ class Layout:
         return counts, self.order.take(np.arange(shift.size) + shift)
 
 
-class Branches:
+class TreeShape:
     """The tree's shape: parents, children by name, and how far from the root each is."""
 
     def __init__(self, root: int) -> None:

@@ -14,7 +14,8 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
+from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Eligible, Right, Rights
 from aliquot.engine.policies.hierarchy.recycling import Recycling
@@ -22,7 +23,6 @@ from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import QuotaSummary
 from aliquot.engine.state import State
 
 _FINE = 2**32
@@ -69,7 +69,7 @@ class Hierarchy(Policy):
         slot, most = state.tree.slots[claim.quota], 0
         if slot not in shares.sharing:
             return 0
-        if slot in self._turns and slot not in state.ledger.moved:
+        if slot in self._turns and slot not in state.ledger.changed_usage:
             return self._turns[slot]
         account = shares.account(slot)
         for row in shares.rows:
@@ -77,13 +77,13 @@ class Hierarchy(Policy):
             if used:
                 share = shares.runtime.get(row, account)
                 most = max(most, used * _FINE // share if share else _ENDLESS)
-        state.ledger.moved.pop(slot, None)
+        state.ledger.changed_usage.pop(slot, None)
         self._turns[slot] = most
         return most
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used, plus what is held, plus the claim, within runtime, all the way up."""
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return None
         shares, charge = self._fresh(state), claim.charge(node_class)
         refusal = self._kind_gate(state, claim, charge)
@@ -121,7 +121,7 @@ class Hierarchy(Policy):
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in its quota, and in those above it."""
         rights: Rights = {}
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return rights
         shares, line = self._fresh(state), state.tree.lineage(claim.quota)
         for slot in shares.accounts(claim.quota):
@@ -156,7 +156,7 @@ class Hierarchy(Policy):
 
     def could_start(self, state: State, claim: Claim) -> bool:
         """Not if it asks for more than the runtime of its quota."""
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return True
         shares = self._fresh(state)
         return super().could_start(state, claim) and all(
@@ -178,7 +178,7 @@ class Hierarchy(Policy):
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is it within its quota's runtime, whatever is held?"""
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return claim.quota is not None
         shares = self._fresh(state)
         account = shares.account(state.tree.slots[claim.quota])
@@ -235,7 +235,7 @@ class Hierarchy(Policy):
         name = claim.quota
         assert name is not None
         quota, slot = state.tree.quotas[name], state.tree.slots[name]
-        if quota.outside:
+        if quota.unshared:
             return None
         if quota.is_parent and self._knobs.parent_pods == "refuse":
             words = f"quota {name} is a parent: pods belong to the quotas below it"
@@ -251,7 +251,7 @@ class Hierarchy(Policy):
                     Reason.NON_PREEMPTIBLE_ABOVE_MIN,
                     f"quota {name}: min {text(resource, low)} {resource}, used by pods that are "
                     f"not preemptible {text(resource, used.get(row, 0))}, "
-                    f"{asked(claim.size, resource, amount)}",
+                    f"{ask_text(claim.size, resource, amount)}",
                     name,
                     resource,
                     (Watch(quota=name),),
@@ -283,8 +283,8 @@ class Hierarchy(Policy):
         return Refusal(
             Reason.RUNTIME_EXCEEDED if own else Reason.ANCESTOR_EXCEEDED,
             f"quota {name}{above}: runtime {text(resource, share)} {resource}, "
-            f"used {text(resource, shares.taken(row, slot) - held)}{kept(resource, held)}, "
-            f"{asked(claim.size, resource, amount)}",
+            f"used {text(resource, shares.taken(row, slot) - held)}{held_text(resource, held)}, "
+            f"{ask_text(claim.size, resource, amount)}",
             quota=name,
             resource=resource,
             watch=(Watch(quota=name),),

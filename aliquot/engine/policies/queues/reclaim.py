@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, asked
+from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import (
     Account,
@@ -191,7 +191,7 @@ class _Givers:
     def _explain(self, victim: Pod) -> str:
         """Who is within what it deserves, and who beyond, with the numbers."""
         plea, deserved, names = self._plea, self._deserved, self._state.resources.names
-        giver = str(self._state.tree.home(victim))
+        giver = str(self._state.tree.quota_of(victim))
         slot = self._state.tree.slots[giver]
         by_name = {names[row]: row for row in self._rows}
         over = (name for name in sorted(by_name) if self._over(slot, by_name[name]) > 0)
@@ -201,7 +201,7 @@ class _Givers:
             f"queue {plea.queue} takes back what it deserves for {plea.claim.pods[0].path}: "
             f"deserves {text(name, deserved.get(row, plea.slot))} {name}, "
             f"used {text(name, deserved.soon(row, plea.slot))}, "
-            f"{asked(plea.claim.size, name, dict(plea.charge).get(row, 0))}; "
+            f"{ask_text(plea.claim.size, name, dict(plea.charge).get(row, 0))}; "
             f"queue {giver} deserves {text(name, deserved.get(row, slot))}, "
             f"uses {text(name, deserved.soon(row, slot))}"
         )

@@ -1,26 +1,23 @@
-"""The terms on which pods start: what they are booked with, and what they claim as a whole.
+"""Bookings of pods: what a pod is entered in the ledger with, on a node or while it waits.
 
-Everything that a booking or a claim says follows from the pod, where it belongs and where it is to
-run; it is worked out here, for whoever books, holds or asks.
+A booking follows from the pod, its quota, the node and the devices chosen there. It is made here
+alone, so that what is tried, nominated, assumed and committed for a pod is the same.
 """
-
-from collections.abc import Iterator
 
 from aliquot.engine.books.ledger import Booking, Ledger
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.books.quota_tree import Tree
-from aliquot.engine.gpus.devices import Devices, Taken
-from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.books.quota_tree import QuotaTree
+from aliquot.engine.gpus.devices import Devices
+from aliquot.engine.model.gpu import GpuAsk, Taken
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Placement
-from aliquot.engine.queue.claim import Claim, Pods
 
 
 class Bookings:
-    """What pods take, ask for and claim."""
+    """Makes the bookings of pods."""
 
     def __init__(
-        self, tree: Tree, nodes: Nodes, ledger: Ledger, placement: Placement, devices: Devices
+        self, tree: QuotaTree, nodes: Nodes, ledger: Ledger, placement: Placement, devices: Devices
     ) -> None:
         self._tree = tree
         self._nodes = nodes
@@ -52,21 +49,4 @@ class Bookings:
     def asking(self, pod: Pod) -> Booking:
         """What a pod asks for."""
         charge = self._placement.ask(pod.shape).charge(None)
-        return Booking(self._tree.home(pod), charge, namespace=pod.namespace, gang=pod.gang)
-
-    def claim(
-        self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False
-    ) -> Claim:
-        """What these pods ask for as a whole."""
-        asks = tuple(self._placement.ask(pod.shape) for pod in pods)
-        held = any(pod.uid in self._ledger.holding for pod in pods)
-        claim = Claim(pods, asks, self._tree.home(pods[0]), held, others, missing, surplus)
-        if len(pods) > 1 and any(self._tree.home(pod) != claim.quota for pod in pods):
-            claim.parts = tuple(self._parts(pods))
-        return claim
-
-    def _parts(self, pods: Pods) -> Iterator[Claim]:
-        """What each quota is asked for."""
-        membership = dict.fromkeys(self._tree.home(pod) for pod in pods)
-        for home in membership:
-            yield self.claim(tuple(pod for pod in pods if self._tree.home(pod) == home))
+        return Booking(self._tree.quota_of(pod), charge, namespace=pod.namespace, gang=pod.gang)
