@@ -8,8 +8,8 @@ import click
 import yaml
 
 from aliquot.dialects import configuration
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
+from aliquot.json import Body
 from aliquot.kube.install.all_objects import PARTS, objects
 from aliquot.kube.install.installation import IMAGE, NAMESPACE, REPLICAS, Installation
 from aliquot.validation import inputs

@@ -13,8 +13,8 @@ from aliquot.cli.failures import expected
 from aliquot.cli.live import Watching
 from aliquot.cli.stopping import stopping
 from aliquot.dialects.configuration import POLICIES, Configuration
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
+from aliquot.json import Body
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import NAMESPACES

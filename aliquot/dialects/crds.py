@@ -5,10 +5,10 @@ theirs know, so that either serves.
 """
 
 from aliquot.dialects.core.definition import Definition
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.kep9 import crds as quota_crds
 from aliquot.dialects.tensor_fusion import crds as gpu_crds
 from aliquot.dialects.volcano import crds as volcano_crds
+from aliquot.json import Body
 
 DEFINITIONS: tuple[Definition, ...] = (
     *quota_crds.DEFINITIONS,

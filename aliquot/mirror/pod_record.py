@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.volcano.keys import NO_TIES, GroupRef
 from aliquot.engine import Pod
+from aliquot.json import Body
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
 from aliquot.dialects.core.objects import (
     CompositeQuotaWire,
@@ -27,6 +26,7 @@ from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
 from aliquot.dialects.volcano import status as volcano_status
 from aliquot.engine import Engine, GangSummary, QuotaSummary
+from aliquot.json import Body
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
 

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from aliquot.dialects.core import objects as wire
-from aliquot.dialects.core.documents import Body, parse
+from aliquot.dialects.core.documents import parse
 from aliquot.dialects.crds import DEFINITIONS, definitions
 from aliquot.dialects.tensor_fusion import objects as gpu_wire
+from aliquot.json import Body
 from aliquot.server.rules.core_rules import check_create, fill_defaults
 from aliquot.server.schema.check import check, unknown
 from aliquot.server.schema.check import fill_defaults as fill_by_schema

@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from aliquot.dialects.core import objects as wire
-from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.objects import Metadata, Wire
 from aliquot.dialects.tensor_fusion import objects as gpu_wire
 from aliquot.errors import InputError
+from aliquot.json import Body
 
 Key = tuple[str, str, str]
 """Kind, namespace and name: what an object is known by."""

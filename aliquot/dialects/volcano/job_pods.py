@@ -4,11 +4,11 @@ A simulation and a cluster of our own both play these controllers: their pods sa
 they are called, and when there are any, is for each to decide.
 """
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import GangJobWire
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.keys import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
+from aliquot.json import Body
 
 
 def templates(owner: Manifest) -> dict[str, Body]:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 
 from aliquot.dialects.core import amounts, pods
-from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.labels import text
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest, owner_reference, read
 from aliquot.dialects.core.objects import GangJobWire, Metadata, PodSpec, Quantities, WorkloadWire
@@ -25,6 +25,7 @@ from aliquot.dialects.volcano.keys import (
     GroupRef,
 )
 from aliquot.engine import Amounts, add_amounts
+from aliquot.json import Body
 
 _MOST_DIGITS = 9
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest
 from aliquot.dialects.volcano import jobs
 from aliquot.engine import Figures, Gang, GangSummary, Reason, Refusal
+from aliquot.json import Body
 
 _PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 _PLUGIN_PHASES = {"Inqueue": "Scheduling", "Completed": "Finished"}

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest
 from aliquot.dialects.kep9.quotas import has_koordinator_keys, spec
 from aliquot.dialects.koordinator import keys as koordinator
@@ -21,6 +20,7 @@ from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine import quantity
 from aliquot.errors import InputError
+from aliquot.json import Body
 from aliquot.kube.webhook.cache import Cache
 from aliquot.mirror.group_membership import namespace_queue
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aliquot.cli.main import main
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from tests.cluster.api.polling import eventually
 
 _FORKS = multiprocessing.get_context("forkserver")
