@@ -7,18 +7,13 @@ from aliquot.dialects.core.labels import texts
 from aliquot.dialects.core.manifest import Key, Manifest, is_read
 from aliquot.dialects.core.objects import (
     BudgetWire,
-    CompositeQuotaWire,
-    GangJobWire,
     Metadata,
     NodeWire,
     PlainWire,
-    PodGroupWire,
     PodSpec,
     PodStatus,
     PodWire,
     PriorityClassWire,
-    QueueWire,
-    QuotaWire,
     ResourceQuotaWire,
     WorkloadSpec,
     WorkloadWire,
@@ -27,14 +22,17 @@ from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
 from aliquot.dialects.tensor_fusion import gpus
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
 from aliquot.dialects.volcano import gangs, jobs, made_groups, queues
 from aliquot.dialects.volcano import keys as volcano
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
 from aliquot.engine import Gang
 from aliquot.errors import InputError
 from aliquot.mirror.group_membership import namespace_queue

@@ -14,26 +14,19 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.labels import text as text_of
 from aliquot.dialects.core.labels import unquoted
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import (
-    Affinity,
-    CompositeQuotaWire,
-    GangJobWire,
-    NodeWire,
-    PodGroupWire,
-    PodSpec,
-    QueueWire,
-    QuotaWire,
-    ResourceQuotaWire,
-)
+from aliquot.dialects.core.objects import Affinity, NodeWire, PodSpec, ResourceQuotaWire
 from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.kep9.rules import check_quota
 from aliquot.dialects.koordinator.rules import check_member
 from aliquot.dialects.nos.cards import MEMORY_LABEL, Cards
+from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.tensor_fusion.gpu_rules import check_asker
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire
 from aliquot.dialects.tensor_fusion.quota_rules import check_gpu_quota
 from aliquot.dialects.volcano import gang_rules
 from aliquot.dialects.volcano.namespace_weights import weight_that_counts
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
 from aliquot.dialects.volcano.queue_rules import check_queue
 from aliquot.engine import Amounts, Node, Quota, Shape, node_refusal, quantity
 

@@ -12,13 +12,14 @@ from collections.abc import Container, Iterator
 from aliquot.dialects.core import pods, simulation_annotations
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import GangJobWire, PodWire, WorkloadWire
+from aliquot.dialects.core.objects import PodWire, WorkloadWire
 from aliquot.dialects.core.pod_templates import MAKERS
 from aliquot.dialects.kep9.quotas import KINDS
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import PREEMPTIBLE, SPECIAL
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import jobs
+from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.validation.history import State
 
 

@@ -15,7 +15,10 @@ from aliquot.dialects.core import objects as wire
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.objects import Metadata, Wire
+from aliquot.dialects.kep9 import objects as quota_wire
+from aliquot.dialects.nos import objects as nos_wire
 from aliquot.dialects.tensor_fusion import objects as gpu_wire
+from aliquot.dialects.volcano import objects as volcano_wire
 from aliquot.errors import InputError
 from aliquot.json import Body
 
@@ -41,15 +44,15 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("apps", "ReplicaSet"): wire.WorkloadWire,
     ("apps", "StatefulSet"): wire.WorkloadWire,
     ("batch", "Job"): wire.WorkloadWire,
-    (VOLCANO_GROUP, "Queue"): wire.QueueWire,
-    (VOLCANO_GROUP, "PodGroup"): wire.PodGroupWire,
-    **{(group, "PodGroup"): wire.PodGroupWire for group in KEP9_GROUPS},
-    (VOLCANO_JOBS, "Job"): wire.GangJobWire,
+    (VOLCANO_GROUP, "Queue"): volcano_wire.QueueWire,
+    (VOLCANO_GROUP, "PodGroup"): volcano_wire.PodGroupWire,
+    **{(group, "PodGroup"): volcano_wire.PodGroupWire for group in KEP9_GROUPS},
+    (VOLCANO_JOBS, "Job"): volcano_wire.GangJobWire,
     (TENSOR_FUSION, "GPUResourceQuota"): gpu_wire.GpuQuotaWire,
     (TENSOR_FUSION, "GPU"): gpu_wire.GpuWire,
     (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
-    **{(group, "ElasticQuota"): wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
-    **{(group, "CompositeElasticQuota"): wire.CompositeQuotaWire for group in NOS_GROUPS},
+    **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
+    **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
 _NOT_YET = {("quota.koordinator.sh", "ElasticQuotaProfile")}
 _CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}

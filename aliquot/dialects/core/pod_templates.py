@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
-    GangJobSpec,
-    GangJobWire,
     Metadata,
     PodSpec,
     PodTemplate,
@@ -16,6 +14,7 @@ from aliquot.dialects.core.objects import (
     WorkloadSpec,
     WorkloadWire,
 )
+from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire
 
 MAKERS = WorkloadWire | GangJobWire
 """What makes pods, and replaces those it loses."""

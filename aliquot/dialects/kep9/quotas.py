@@ -9,16 +9,11 @@ from aliquot.dialects.core.manifest import (
     check_namespace,
     once,
 )
-from aliquot.dialects.core.objects import (
-    CompositeQuotaSpec,
-    CompositeQuotaWire,
-    QuotaSpec,
-    QuotaWire,
-    ResourceQuotaSpec,
-    ResourceQuotaWire,
-)
+from aliquot.dialects.core.objects import ResourceQuotaSpec, ResourceQuotaWire
+from aliquot.dialects.kep9.objects import QuotaSpec, QuotaWire
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.gpu_memory import canonical
+from aliquot.dialects.nos.objects import CompositeQuotaSpec, CompositeQuotaWire
 from aliquot.engine import Quota, quantity
 
 KINDS = ("ElasticQuota", "CompositeElasticQuota")

@@ -10,11 +10,12 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.findings import Finding, few
 from aliquot.dialects.core.manifest import KEP9_GROUPS, Key, Manifest
-from aliquot.dialects.core.objects import CompositeQuotaWire, QuotaWire
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.kep9.quotas import has_koordinator_keys, quota, quota_name, spec
 from aliquot.dialects.kep9.rules import bound_field, pointer
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
+from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.quota_index import QuotaIndex, circle
 from aliquot.engine import Quota, quantity
 from aliquot.errors import InputError

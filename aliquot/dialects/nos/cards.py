@@ -11,15 +11,12 @@ from dataclasses import dataclass, field, replace
 from aliquot.dialects.configuration import Gpu
 from aliquot.dialects.core.labels import text
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import (
-    CompositeQuotaWire,
-    NodeWire,
-    Quantities,
-    QueueWire,
-    QuotaWire,
-)
+from aliquot.dialects.core.objects import NodeWire, Quantities
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, gigabytes, is_gpu, peak
+from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.tensor_fusion.sharing import counts_compute, is_shared
+from aliquot.dialects.volcano.objects import QueueWire
 from aliquot.dialects.volcano.queues import bounds
 from aliquot.engine import GPU_MEMORY, Amounts, add_amounts
 

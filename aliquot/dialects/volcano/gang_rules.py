@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import GangJobWire
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.volcano import gangs, jobs
 from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES
 from aliquot.dialects.volcano.made_groups import group_name
+from aliquot.dialects.volcano.objects import GangJobWire
 
 
 def check_gang(manifest: Manifest) -> Iterator[Finding]:

@@ -2,8 +2,8 @@
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import PodGroupSpec, PodGroupWire
 from aliquot.dialects.volcano.keys import queue_named
+from aliquot.dialects.volcano.objects import PodGroupSpec, PodGroupWire
 from aliquot.engine import Gang
 
 KIND = "PodGroup"

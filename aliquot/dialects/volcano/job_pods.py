@@ -5,9 +5,9 @@ they are called, and when there are any, is for each to decide.
 """
 
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import GangJobWire
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.keys import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
+from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.json import Body
 
 

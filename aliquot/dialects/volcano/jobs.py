@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import GangJobSpec, GangJobWire, TaskWire
+from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire, TaskWire
 from aliquot.dialects.volcano.queues import DEFAULT
 
 _MOST_PODS = 100_000

@@ -12,7 +12,7 @@ from aliquot.dialects.core import amounts, pods
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.labels import text
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest, owner_reference, read
-from aliquot.dialects.core.objects import GangJobWire, Metadata, PodSpec, Quantities, WorkloadWire
+from aliquot.dialects.core.objects import Metadata, PodSpec, Quantities, WorkloadWire
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.volcano import jobs
@@ -24,6 +24,7 @@ from aliquot.dialects.volcano.keys import (
     MIN_RESOURCES,
     GroupRef,
 )
+from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.engine import Amounts, add_amounts
 from aliquot.json import Body
 

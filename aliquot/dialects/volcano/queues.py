@@ -5,8 +5,9 @@ A queue goes by its bare name, which no other quota has: those have a slash in t
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest, once
-from aliquot.dialects.core.objects import Guarantee, Quantities, QueueSpec, QueueStatus, QueueWire
+from aliquot.dialects.core.objects import Quantities
 from aliquot.dialects.nos.gpu_memory import as_written
+from aliquot.dialects.volcano.objects import Guarantee, QueueSpec, QueueStatus, QueueWire
 from aliquot.engine import Amounts, Quota
 
 KIND = "Queue"
