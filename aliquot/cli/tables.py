@@ -14,7 +14,7 @@ from aliquot.cli.gpu_quota_bars import gpu_quota_bars
 from aliquot.cli.grid import MOST_ROWS, indented, more
 from aliquot.cli.grid import table as _table
 from aliquot.cli.queue_bars import queue_bars
-from aliquot.dialects.core.findings import few
+from aliquot.dialects.core.findings import list_names
 from aliquot.dialects.core.times import seconds
 from aliquot.engine import Bind, Evict
 from aliquot.simulation.outcome import Result, outcome
@@ -88,7 +88,7 @@ def _history(history: Sequence[Done], width: int) -> RenderableType:
         at, pod = _time(seconds(done.at)), done.decision.pod
         match done.decision:
             case Bind(node=node, devices=devices):
-                on = f"{node} ({few(devices)})" if devices else node
+                on = f"{node} ({list_names(devices)})" if devices else node
                 table.add_row(at, Text("starts", style="green"), pod.path, on, "")
             case Evict(reason=reason, message=message):
                 why = f"{reason}: {message}"

@@ -78,9 +78,9 @@ class Statuses:
 
     def _gangs_by_queue(self) -> dict[str | None, list[GangSummary]]:
         inside: dict[str | None, list[GangSummary]] = {}
-        homes, told = self._mirror.quota_index.homes, self._mirror.gangs.told
+        membership, told = self._mirror.quota_index.membership, self._mirror.gangs.told
         for name, each in self.gangs.items():
-            home = homes.of(told[name].quota, name.partition("/")[0])
+            home = membership.of(told[name].quota, name.partition("/")[0])
             inside.setdefault(home, []).append(each)
         return inside
 

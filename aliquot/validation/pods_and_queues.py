@@ -120,7 +120,7 @@ def no_queue_deleted(state: State) -> Iterator[Finding]:
 
 def _ties(manifest: Manifest) -> list[GroupRef]:
     """What the pods that come of an object say; a Job of Volcano speaks for all of its pods."""
-    found = [group_ref(face, manifest) for face in template_views(manifest)]
+    found = [group_ref(view, manifest) for view in template_views(manifest)]
     return found[:1] if isinstance(manifest.content, GangJobWire) else found
 
 

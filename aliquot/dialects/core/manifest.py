@@ -54,7 +54,7 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
     **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
-_NOT_YET = {("quota.koordinator.sh", "ElasticQuotaProfile")}
+_UNSUPPORTED = {("quota.koordinator.sh", "ElasticQuotaProfile")}
 _CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -146,7 +146,7 @@ def read(document: Document) -> Manifest | None:
         problem = "is missing" if version is None else f"{version!r} must be text"
         raise InputError(f"{place}: {kind}", "apiVersion", problem)
     group = version.rpartition("/")[0]
-    if (group, kind) in _NOT_YET:
+    if (group, kind) in _UNSUPPORTED:
         raise InputError(place, "kind", f"{kind} of {group} is not supported yet")
     shape = _KINDS.get((group, kind))
     if shape is None:
@@ -185,12 +185,12 @@ def owner_of(manifest: Manifest) -> Key | None:
     return None
 
 
-def is_read(kind: str) -> bool:
+def is_known_kind(kind: str) -> bool:
     """Is it a kind that has a part here?"""
     return any(kind == known for _, known in _KINDS)
 
 
-def looks_like(document: Document) -> str | None:
+def similar_kind(document: Document) -> str | None:
     """The kind that a kind passed over was probably meant to be."""
     kind = str(document.body["kind"])
     for group, known in _KINDS:

@@ -1,7 +1,7 @@
 """Quota objects of every dialect, each by itself; `quota_index` makes one tree of them."""
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import (
     ALIQUOT_GROUP,
     KEP9_GROUPS,
@@ -72,7 +72,7 @@ def quota_name(manifest: Manifest) -> str:
 def _lending_group(manifest: Manifest) -> str:
     labels = manifest.metadata.labels or {}
     own = {key: value for key, value in labels.items() if key == LENDING_GROUP}
-    return texts(own, manifest, "metadata.labels").get(LENDING_GROUP, "")
+    return text_map(own, manifest, "metadata.labels").get(LENDING_GROUP, "")
 
 
 def has_koordinator_keys(manifest: Manifest) -> bool:

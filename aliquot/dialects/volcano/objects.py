@@ -12,13 +12,13 @@ from aliquot.dialects.core.objects import Metadata, PodTemplate, Quantities, Wir
 
 
 class Guarantee(Wire):
-    """What a queue is sure of."""
+    """What a queue is guaranteed."""
 
     resource: Quantities | None = None
 
 
 class QueueSpec(Wire):
-    """Of a Volcano Queue."""
+    """The spec of a Volcano Queue."""
 
     weight: int | None = None
     capability: Quantities | None = None
@@ -33,7 +33,7 @@ class QueueSpec(Wire):
 
 
 class QueueStatus(Wire):
-    """Whether a queue takes anybody."""
+    """Whether a queue is open to pods."""
 
     state: str | None = None
 
@@ -47,7 +47,7 @@ class QueueWire(Wire):
 
 
 class PodGroupSpec(Wire):
-    """Of a PodGroup, of Volcano or of the scheduler plugins."""
+    """The spec of a PodGroup, of Volcano or of the scheduler plugins."""
 
     min_member: int | None = None
     min_task_member: dict[str, int] | None = None
@@ -67,7 +67,7 @@ class PodGroupWire(Wire):
 
 
 class TaskWire(Wire):
-    """One task of a Volcano Job: so many pods alike."""
+    """One task of a Volcano Job: a number of identical pods."""
 
     name: str | None = None
     replicas: int | None = None
@@ -80,7 +80,7 @@ class TaskWire(Wire):
 
 
 class GangJobSpec(Wire):
-    """Of a Volcano Job."""
+    """The spec of a Volcano Job."""
 
     min_available: int | None = None
     tasks: list[TaskWire] | None = None

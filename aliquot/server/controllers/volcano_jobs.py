@@ -64,7 +64,7 @@ class VolcanoJobs:
             return await expire(self._api, kind, body, since)
         try:
             manifest = manifest_of(body)
-            jobs.fewest(manifest)
+            jobs.min_available(manifest)
             wanted = _wanted(manifest)
         except InputError as error:
             problem = RefusalError(422, "Invalid", f"{error.field}: {error.problem}")
