@@ -1,8 +1,8 @@
 """An allowlist for import-linter: which libraries a package may import, the standard one included.
 
-A denylist proves little: what it does not name passes, `secrets` and `urllib` in a pure engine among
-them. Here a package names what it may import from outside of Aliquot, and nothing else passes. What
-it imports from within Aliquot is a matter of layers, which import-linter checks by itself.
+A denylist proves little: what it does not name passes, such as `secrets` or `urllib` in a pure
+engine. Here a package names what it may import from outside of Aliquot, and nothing else passes.
+What it imports from within Aliquot is a matter of layers, which import-linter checks by itself.
 """
 
 from typing import Any

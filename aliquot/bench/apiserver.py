@@ -19,7 +19,7 @@ import yaml
 
 from aliquot.bench.envtest import embedded
 from aliquot.bench.figure import Figure
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 
 _PODS = 50_000
 _BINDS = 5_000

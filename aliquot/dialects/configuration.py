@@ -4,7 +4,7 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import convert
 from aliquot.dialects.core.objects import Wire
 from aliquot.dialects.core.times import duration
@@ -19,6 +19,7 @@ from aliquot.engine import (
     QueuesKnobs,
 )
 from aliquot.errors import InputError
+from aliquot.json import Body
 
 API_VERSION = "config.aliquot.dev/v1alpha1"
 POLICIES = ("auto", "capacity", "fair", "hierarchy", "queues")

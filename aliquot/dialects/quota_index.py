@@ -1,11 +1,11 @@
-"""All quotas together: names written in one object, found in the others.
+"""All quotas together: each with its parent and its namespaces resolved.
 
-Koordinator's quotas are known by their bare name, cluster-wide, and refer to each other by it; the
-engine knows `namespace/name`. Volcano's queues have no namespace and go by their bare name in the
-engine, too. What a name means depends on which objects there are, so the whole is
-read anew when they change, and the order in which they were written does not matter. It never
-raises on what does not fit together: a parent that is not there, or a circle, is left out, and
-`tree_rules` and `queue_rules` say so.
+Koordinator's quotas refer to each other, and pods to them, by a bare name that is unique in the
+cluster; the engine knows a quota as `namespace/name`. Volcano's queues have no namespace, and the
+engine knows them by their bare name. What a name stands for depends on all objects, so the index is
+built anew when a quota changes, and the order of the objects does not matter. It never raises on
+quotas that do not fit together: a parent that does not exist, or a cycle, is left out, and
+`koordinator.rules` and `volcano.queue_rules` report it.
 """
 
 from collections import Counter
@@ -23,49 +23,53 @@ from aliquot.dialects.volcano import queues
 from aliquot.engine import Membership, Quota
 
 Special = Literal["", "koordinator", "volcano"]
-"""Whose quotas are there although nobody wrote them."""
+"""Which dialect's built-in quotas exist without an object: Koordinator's system and default quota,
+Volcano's default queue, or none."""
 
 _API_VERSION = "scheduling.sigs.k8s.io/v1alpha1"
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaIndex:
-    """Every quota, with its parent and its namespaces found."""
+    """Every quota, with its parent and its namespaces resolved."""
 
     pairs: tuple[tuple[Manifest, Quota], ...] = ()
-    """Each as it was written, and as the engine sees it; but for the queues."""
+    """Each ElasticQuota and CompositeElasticQuota: the object, and the engine's quota."""
     queues: tuple[tuple[Manifest, Quota], ...] = ()
-    """The same of the queues."""
+    """Each Queue: the object, and the engine's quota."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What the bare names of quotas stand for."""
+    """The engine's name of each quota, by its bare name."""
     quotas: dict[str, Quota] = field(default_factory=dict)
-    """By the engine's name for them, parents before their children."""
-    homes: Membership = field(default_factory=Membership)
+    """All of them by the engine's name, parents before their children."""
+    membership: Membership = field(default_factory=Membership)
     has_trees: bool = False
-    """Is it Koordinator that reads them? One key makes all of them its."""
+    """Are the ElasticQuotas Koordinator's trees? One Koordinator key on any of them says so."""
 
-    def named_by(self, manifest: Manifest, priority: int, queue: str | None = None) -> str | None:
-        """The quota that a pod asks for: by its label, or as one that keeps the cluster going.
+    def requested_quota(
+        self, manifest: Manifest, priority: int, queue: str | None = None
+    ) -> str | None:
+        """The engine's name of the quota that a pod asks for; None if it asks for none.
 
-        Else it is the queue that was found for it, where there are queues at all.
+        That is the quota named by its label, else Koordinator's system quota for a pod of the
+        system, else `queue`, the pod's queue, where there are queues.
         """
-        return self.asked_for(
+        return self.find_quota(
             koordinator.quota_named(manifest), manifest.namespace, priority, queue
         )
 
-    def asked_for(
+    def find_quota(
         self, named: str | None, namespace: str, priority: int, queue: str | None = None
     ) -> str | None:
-        """The same, for a pod that names this quota, or none, and stands in this namespace."""
+        """The same for a pod of a namespace whose label names this quota, or none."""
         if named is not None:
-            return self.meaning(named)
+            return self.engine_name(named)
         system = self.names.get(SYSTEM)
         if system is not None and koordinator.is_of_the_system(namespace, priority):
             return system
         return queue if self.queues else None
 
-    def meaning(self, name: str) -> str:
-        """What the engine calls the quota of this bare name; no quota's name, if there is none."""
+    def engine_name(self, name: str) -> str:
+        """The engine's name of the quota with this bare name; no quota's name if there is none."""
         return self.names.get(name, f"{name}/")
 
     def ancestry(self, name: str) -> Iterator[Quota]:
@@ -77,12 +81,11 @@ class QuotaIndex:
 
 
 def build(manifests: Iterable[Manifest], special: Special = "") -> QuotaIndex:
-    """The quotas among these objects.
+    """The index of the quotas among these objects.
 
-    With those of Koordinator, there are a quota for what keeps the cluster going and one for the
-    pods that belong nowhere else, whether or not anybody wrote them down. Without them, the first
-    is no quota at all: no other policy lets pods be without bounds. With those of Volcano, there is
-    a queue for the pods that belong nowhere else.
+    With Koordinator's built-in quotas, the system quota and the default quota exist whether or not
+    there are objects for them; without, an object for the system quota is ignored, because only
+    `hierarchy` has a quota without bounds. With Volcano's, the default queue exists.
     """
     manifests = list(manifests)
     found = [each for each in manifests if each.kind in KINDS and not _is_named(each, ROOT)]
@@ -97,18 +100,18 @@ def build(manifests: Iterable[Manifest], special: Special = "") -> QuotaIndex:
     parents = _parents(found, names)
     owners = _owners(found)
     pairs = tuple((each, _quota(each, parents, owners)) for each in found)
-    lines = tuple(_queues(manifests, special == "volcano"))
-    quotas = {each.name: each for _, each in (*pairs, *lines)}
-    homes = Membership()
+    queue_pairs = tuple(_queues(manifests, special == "volcano"))
+    quotas = {each.name: each for _, each in (*pairs, *queue_pairs)}
+    membership = Membership()
     for one in quotas.values():
-        homes.add(one)
+        membership.add(one)
     has_trees = special == "koordinator" or any(has_koordinator_keys(each) for each in found)
-    return QuotaIndex(pairs, lines, names, _from_the_top(quotas), homes, has_trees)
+    return QuotaIndex(pairs, queue_pairs, names, _parents_first(quotas), membership, has_trees)
 
 
 @cache
 def built_in() -> tuple[Manifest, ...]:
-    """The quotas that are there although nobody wrote them."""
+    """Koordinator's system quota and default quota, which exist without an object."""
     bodies = (
         {
             "apiVersion": _API_VERSION,
@@ -124,7 +127,7 @@ def built_in() -> tuple[Manifest, ...]:
 
 @cache
 def default_queue() -> Manifest:
-    """The queue that every cluster of Volcano has."""
+    """Volcano's default queue, which exists without an object."""
     body = {
         "apiVersion": f"{VOLCANO_GROUP}/v1beta1",
         "kind": queues.KIND,
@@ -137,25 +140,25 @@ def default_queue() -> Manifest:
 
 
 def _queues(manifests: Iterable[Manifest], special: bool) -> Iterator[tuple[Manifest, Quota]]:
-    """The queues, with their parents found. The root is the cluster, which needs no quota.
+    """The queues, with their parents resolved. The root is the cluster and needs no quota.
 
-    A cluster of Volcano has a default queue, which says nothing as a rule. Where others share the
-    cluster out, that is no quota for all those pods that have none, unless somebody bounded it.
+    Volcano creates a default queue, as a rule without bounds. Under a policy of quotas it is not
+    the quota of every pod that has none, unless the queue has bounds or children.
     """
     found = [each for each in manifests if each.kind == queues.KIND and each.name != queues.ROOT]
     if special and all(each.name != queues.DEFAULT for each in found):
         found.append(default_queue())
     alone = [(each, queues.queue(each)) for each in found]
     if not special:
-        counts = {queues.parent(each) for each in found}
-        alone = [(m, q) for m, q in alone if not q.fallback or q.min or q.max or q.name in counts]
+        above = {queues.parent(each) for each in found}
+        alone = [(m, q) for m, q in alone if not q.fallback or q.min or q.max or q.name in above]
     names = {each.name for each, _ in alone}
     written = ((each.name, queues.parent(each)) for each, _ in alone)
-    parents = without_circles({name: up for name, up in written if up in names and up is not None})
-    above = set(parents.values())
+    parents = without_cycles({name: up for name, up in written if up in names and up is not None})
+    with_children = set(parents.values())
     for manifest, one in alone:
         up = parents.get(one.name)
-        yield manifest, replace(one, parent=up, is_parent=one.name in above)
+        yield manifest, replace(one, parent=up, is_parent=one.name in with_children)
 
 
 def _is_named(manifest: Manifest, name: str) -> bool:
@@ -185,28 +188,31 @@ def _quota(
 
 @once
 def _places(manifest: Manifest) -> dict[tuple[str | None, bool], Quota]:
-    """A quota by its parent, and whether its namespace is its own: few ever have another place."""
+    """The engine's quotas of a manifest, by parent and whether its namespace is its own.
+
+    Kept with the manifest, because a quota rarely changes either.
+    """
     return {}
 
 
 def _parents(found: Iterable[Manifest], names: Mapping[str, str]) -> dict[str, str]:
-    """The parent of each quota whose parent is there, and not below itself."""
+    """The parent of each quota whose parent exists and is not below the quota itself."""
     written = (
         (quota_name(each), names.get(koordinator.keys(each).parent))
         for each in found
         if each.group in KEP9_GROUPS
     )
-    return without_circles({name: parent for name, parent in written if parent is not None})
+    return without_cycles({name: parent for name, parent in written if parent is not None})
 
 
-def without_circles(parents: Mapping[str, str]) -> dict[str, str]:
-    """The same, but for those who are their own ancestors."""
-    round_and_round = {name for name in parents if name in _above(name, parents)}
-    return {name: parent for name, parent in parents.items() if name not in round_and_round}
+def without_cycles(parents: Mapping[str, str]) -> dict[str, str]:
+    """The same parents, without those of quotas that are their own ancestors."""
+    in_a_cycle = {name for name in parents if name in _above(name, parents)}
+    return {name: parent for name, parent in parents.items() if name not in in_a_cycle}
 
 
-def circle(name: str, parents: Mapping[str, str | None]) -> str | None:
-    """In words, the way up from a quota that leads back to it; None if there is an end."""
+def describe_cycle(name: str, parents: Mapping[str, str | None]) -> str | None:
+    """For a message: the chain of parents from a quota back to itself; None if there is none."""
     trail = {name: None}
     at = parents.get(name)
     while at is not None and at not in trail:
@@ -219,7 +225,7 @@ def circle(name: str, parents: Mapping[str, str | None]) -> str | None:
 
 
 def _above(name: str, parents: Mapping[str, str]) -> set[str]:
-    """All that comes above a quota; in a circle, the quota itself too."""
+    """The ancestors of a quota; in a cycle, the quota itself is one of them."""
     seen: set[str] = set()
     at = parents.get(name)
     while at is not None and at not in seen:
@@ -229,10 +235,11 @@ def _above(name: str, parents: Mapping[str, str]) -> set[str]:
 
 
 def _owners(found: Iterable[Manifest]) -> dict[str, str | None]:
-    """The quota of each namespace: the one named like it, else the only one there to hold pods.
+    """The quota of each namespace: the one of the namespace's name, else the only one in it.
 
-    The first is how Koordinator does it, the second how everybody else does. A namespace that some
-    quota lists as its own needs no such guess, and where several quotas are, none is meant.
+    The first is Koordinator's rule, the second that of the other designs. Parents hold no pods and
+    do not count as the only one. A namespace that a quota lists belongs to that quota; a namespace
+    with several quotas belongs to none.
     """
     singles = [
         (each, koordinator.keys(each))
@@ -253,7 +260,7 @@ def _owners(found: Iterable[Manifest]) -> dict[str, str | None]:
     return owners
 
 
-def _from_the_top(quotas: Mapping[str, Quota]) -> dict[str, Quota]:
+def _parents_first(quotas: Mapping[str, Quota]) -> dict[str, Quota]:
     depths: dict[str, int] = {}
 
     def depth(name: str) -> int:

@@ -64,6 +64,7 @@ from aliquot.engine.model.summaries import (
     Figures,
     GangSummary,
     GpuQuotaSummary,
+    NamespaceFigures,
     QueueSummary,
     QuotaSummary,
 )
@@ -112,6 +113,7 @@ __all__ = [
     "ImportanceKey",
     "Knobs",
     "Membership",
+    "NamespaceFigures",
     "Node",
     "NodeConstraints",
     "NodeGone",

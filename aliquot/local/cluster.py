@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
+from aliquot.json import Body
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import NAMESPACES

@@ -7,8 +7,8 @@ is done, what is idle is borrowed again. It speaks to the API as any client does
 import asyncio
 from itertools import count
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import ApiError
+from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.server.controllers.simulated_nodes import DURATION

@@ -15,10 +15,10 @@ from aliquot.dialects.volcano.keys import GroupRef
 Objects = Mapping[Key, Manifest]
 
 
-def group_ref(face: PodTemplateView, manifest: Manifest) -> GroupRef:
+def group_ref(view: PodTemplateView, manifest: Manifest) -> GroupRef:
     """What a pod, or what makes it, says: who has a group made for it speaks for all its pods."""
     return made_groups.group_ref(manifest) or volcano.group_ref(
-        face.metadata, manifest, face.metadata_field
+        view.metadata, manifest, view.metadata_field
     )
 
 

@@ -124,7 +124,7 @@ class Mirror:
         """A pod in its quota and in its gang, as things are; with at least the gang's priority."""
         pod, objects = record.pod, self.store.objects
         queue = queue_of(record.group_ref, pod.namespace, objects)
-        quota = self.quota_index.asked_for(record.asks_for, pod.namespace, record.priority, queue)
+        quota = self.quota_index.find_quota(record.asks_for, pod.namespace, record.priority, queue)
         gang = self.gangs.told.get(f"{pod.namespace}/{record.group_ref.gang}")
         if gang is None:
             if (pod.quota, pod.gang, pod.priority) == (quota, None, record.priority):

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
-from aliquot.dialects.volcano.keys import NO_TIES, GroupRef
+from aliquot.dialects.volcano.keys import NO_GROUP_REF, GroupRef
 from aliquot.engine import Pod
+from aliquot.json import Body
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
 
@@ -22,7 +22,7 @@ class PodRecord:
     owner: Key | None = None
     asks_for: str | None = None
     """What it calls its quota, if it names one."""
-    group_ref: GroupRef = NO_TIES
+    group_ref: GroupRef = NO_GROUP_REF
     """What it says about its gang and its queue."""
     priority: int = 0
     """Its own, whatever that of its gang."""

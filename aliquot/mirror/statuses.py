@@ -9,24 +9,20 @@ from collections import Counter
 from collections.abc import Mapping
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
-from aliquot.dialects.core.objects import (
-    CompositeQuotaWire,
-    GangJobWire,
-    PodGroupWire,
-    QueueWire,
-    QuotaWire,
-)
 from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.koordinator.status import status_annotations
 from aliquot.dialects.nos.gpu_memory import as_written
+from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.tensor_fusion import status as gpu_status
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
 from aliquot.dialects.volcano import status as volcano_status
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
 from aliquot.engine import Engine, GangSummary, QuotaSummary
+from aliquot.json import Body
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
 
@@ -82,9 +78,9 @@ class Statuses:
 
     def _gangs_by_queue(self) -> dict[str | None, list[GangSummary]]:
         inside: dict[str | None, list[GangSummary]] = {}
-        homes, told = self._mirror.quota_index.homes, self._mirror.gangs.told
+        membership, told = self._mirror.quota_index.membership, self._mirror.gangs.told
         for name, each in self.gangs.items():
-            home = homes.of(told[name].quota, name.partition("/")[0])
+            home = membership.of(told[name].quota, name.partition("/")[0])
             inside.setdefault(home, []).append(each)
         return inside
 

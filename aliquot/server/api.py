@@ -6,8 +6,8 @@ a change is made anew from what it is now, unless it says which version it is ab
 
 from collections.abc import Callable
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.admission.admission import Admission
 from aliquot.server.deletion import Deletion
 from aliquot.server.http.options import DeleteOptions, WriteOptions

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server import kubeconfig
 from aliquot.server.admission.admission import Admission
 from aliquot.server.api import Api

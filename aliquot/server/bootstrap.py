@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
+from aliquot.json import Body
 from aliquot.server.admission.priorities import SYSTEM
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes

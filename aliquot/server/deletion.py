@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.options import DeleteOptions
 from aliquot.server.http.refusals import conflict
 from aliquot.server.kinds.kind import Kind

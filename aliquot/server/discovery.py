@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.refusals import no_such_path
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.kinds.registry import Registry

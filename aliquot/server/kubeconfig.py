@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.credentials import Credentials, write_private
 
 _NAME = "aliquot"

@@ -8,9 +8,9 @@ in a quota the label that says whether it is in-quota or over-quota, and while i
 from collections.abc import Iterator
 from copy import deepcopy
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
 from aliquot.dialects.tensor_fusion.status import events
+from aliquot.json import Body
 from aliquot.mirror.pod_record import PodRecord
 from aliquot.mirror.statuses import CAPACITY_LABELS, Statuses, capacity_labels
 from aliquot.simulation.simulation import Simulation

@@ -8,7 +8,7 @@ name, is that owner's instead.
 from collections.abc import Container
 
 from aliquot.dialects.core.manifest import Key, Manifest, key, owner_of
-from aliquot.dialects.core.pod_templates import MAKERS
+from aliquot.dialects.core.pod_templates import WORKLOADS
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.mirror.store import Change, Store, priority_infos
@@ -46,7 +46,7 @@ class Groups:
             self.drop(owned)
         groups = set()
         for each in change.apply:
-            if isinstance(each.content, MAKERS):
+            if isinstance(each.content, WORKLOADS):
                 if group_name(each) is None or each.key in idle:
                     self.drop(each.key)
                 else:

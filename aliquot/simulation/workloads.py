@@ -8,12 +8,13 @@ of Volcano want that for each of their tasks, and number their pods over all of 
 from collections import Counter
 from dataclasses import dataclass, field
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Manifest, owner_reference
-from aliquot.dialects.core.objects import GangJobWire, WorkloadSpec, WorkloadWire
+from aliquot.dialects.core.objects import WorkloadSpec, WorkloadWire
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.job_pods import in_group, in_job, templates
+from aliquot.dialects.volcano.objects import GangJobWire
+from aliquot.json import Body
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from aliquot.dialects.core import pods, simulation_annotations
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, owner_of, read
 from aliquot.dialects.core.objects import Metadata
-from aliquot.dialects.core.pod_templates import MAKERS
+from aliquot.dialects.core.pod_templates import WORKLOADS
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
@@ -92,7 +92,7 @@ class World:
         for manifest in change.apply:
             self.mirror.store.put(manifest)
             owner = owner_of(manifest)
-            if owner is not None and isinstance(manifest.content, MAKERS):
+            if owner is not None and isinstance(manifest.content, WORKLOADS):
                 self._owners_of_owners.add(owner)
         touched = [*(each.key for each in change.apply), *(key for key, _ in change.delete)]
         touched += self._groups.make(change, self._owners_of_owners)
@@ -106,14 +106,14 @@ class World:
                 self.mirror.state_budget(manifest)
             case "Pod":
                 self._apply_pod(manifest, now)
-        if isinstance(manifest.content, MAKERS):
+        if isinstance(manifest.content, WORKLOADS):
             self._apply_workload(manifest, now)
 
     def _delete(self, key: Key, place: str, now: int) -> None:
         kind, namespace, name = key
         for manifest in self.mirror.store.delete(key, place):
             self.mirror.drop(manifest)
-            if isinstance(manifest.content, MAKERS):
+            if isinstance(manifest.content, WORKLOADS):
                 self._drop_workload(manifest.key, now)
                 self._groups.drop(manifest.key)
         if kind == "Pod":
@@ -146,10 +146,12 @@ class World:
         record.group_ref, record.priority = said, record.pod.priority
         self._join(record)
         record.pod = self.mirror.where_it_belongs(record)
-        record.duration = simulation_annotations.lasts(manifest)
+        record.duration = simulation_annotations.duration_of(manifest)
         workload = self._owner(record)
         if workload is not None:
-            record.duration = record.duration or simulation_annotations.lasts(workload.manifest)
+            record.duration = record.duration or simulation_annotations.duration_of(
+                workload.manifest
+            )
         if old is not None and old.alive:
             _carry_over(old, record)
         self.mirror.keep(record)

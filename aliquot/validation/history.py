@@ -92,11 +92,11 @@ class State:
         touched = (*(each.key for each in self.change.apply), *self.gone)
         return any(kind in _QUOTAS for kind, _, _ in touched)
 
-    def named_by(self, manifest: Manifest, face: PodTemplateView) -> str | None:
+    def requested_quota(self, manifest: Manifest, view: PodTemplateView) -> str | None:
         """The quota that a pod asks for, if it does."""
-        priority, _ = self._store.priority(face.spec, manifest, face.spec_field)
-        queue = queue_of(group_ref(face, manifest), manifest.namespace, self.sound)
-        return self.quota_index.named_by(manifest, priority, queue)
+        priority, _ = self._store.priority(view.spec, manifest, view.spec_field)
+        queue = queue_of(group_ref(view, manifest), manifest.namespace, self.sound)
+        return self.quota_index.requested_quota(manifest, priority, queue)
 
     def _delete(self, key: Key, place: str) -> None:
         try:

@@ -11,29 +11,21 @@ that make sense by themselves. `aliquot simulate` refuses to start on an error a
 from collections.abc import Iterator, Sequence
 
 from aliquot.dialects.core.findings import Finding
-from aliquot.dialects.core.labels import text as text_of
-from aliquot.dialects.core.labels import unquoted
+from aliquot.dialects.core.labels import to_text, unquoted_keys
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import (
-    Affinity,
-    CompositeQuotaWire,
-    GangJobWire,
-    NodeWire,
-    PodGroupWire,
-    PodSpec,
-    QueueWire,
-    QuotaWire,
-    ResourceQuotaWire,
-)
+from aliquot.dialects.core.objects import Affinity, NodeWire, PodSpec, ResourceQuotaWire
 from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.kep9.rules import check_quota
 from aliquot.dialects.koordinator.rules import check_member
 from aliquot.dialects.nos.cards import MEMORY_LABEL, Cards
-from aliquot.dialects.tensor_fusion.gpu_rules import check_asker
+from aliquot.dialects.nos.objects import CompositeQuotaWire
+from aliquot.dialects.tensor_fusion.gpu_rules import check_gpu_requests
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire
 from aliquot.dialects.tensor_fusion.quota_rules import check_gpu_quota
 from aliquot.dialects.volcano import gang_rules
-from aliquot.dialects.volcano.namespace_weights import weight_that_counts
+from aliquot.dialects.volcano.namespace_weights import readable_namespace_weight
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
 from aliquot.dialects.volcano.queue_rules import check_queue
 from aliquot.engine import Amounts, Node, Quota, Shape, node_refusal, quantity
 
@@ -42,9 +34,9 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
     """What is worth a word about one object by itself."""
     yield from text_in_quotes(manifest)
     yield from gang_rules.check_member(manifest)
-    yield from check_asker(manifest)
-    for face in template_views(manifest):
-        yield from only_what_is_considered(manifest, face.spec, face.spec_field)
+    yield from check_gpu_requests(manifest)
+    for view in template_views(manifest):
+        yield from only_what_is_considered(manifest, view.spec, view.spec_field)
     match manifest.content:
         case QuotaWire() | CompositeQuotaWire():
             yield from check_quota(manifest)
@@ -58,7 +50,7 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
         case GpuQuotaWire():
             yield from check_gpu_quota(manifest)
         case ResourceQuotaWire():
-            yield from weight_that_counts(manifest)
+            yield from readable_namespace_weight(manifest)
         case NodeWire():
             yield from memory_that_can_be_read(manifest, cards)
 
@@ -69,7 +61,7 @@ def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
     places.update((each.metadata_field, each.metadata) for each in template_views(manifest))
     for field, metadata in places.items():
         for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
-            for key in unquoted(values):
+            for key in unquoted_keys(values):
                 problem = "is not text (put it in quotes); an API server would refuse it"
                 yield manifest.finding("warning", f"{field}.{word}[{key}]", problem)
 
@@ -95,7 +87,7 @@ def memory_that_can_be_read(manifest: Manifest, cards: Cards) -> Iterator[Findin
     """A node whose label says nothing about its cards counts by the default."""
     labels = manifest.metadata.labels or {}
     if cards.unreadable(labels):
-        problem = f"{text_of(labels[MEMORY_LABEL])!r} is no number of MiB; its cards count as"
+        problem = f"{to_text(labels[MEMORY_LABEL])!r} is no number of MiB; its cards count as"
         where = f"metadata.labels[{MEMORY_LABEL}]"
         yield manifest.finding("warning", where, f"{problem} {cards.default} GB each")
 

@@ -9,11 +9,12 @@ from collections.abc import Container, Iterator
 
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.manifest import Key, Manifest, key
-from aliquot.dialects.core.objects import GangJobWire, PlainWire, PodGroupWire
+from aliquot.dialects.core.objects import PlainWire
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.dialects.volcano.keys import GroupRef
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire
 from aliquot.dialects.volcano.queue_rules import children_named
 from aliquot.mirror.group_membership import group_key, group_of, group_ref, queue_of
 from aliquot.validation.history import State
@@ -119,7 +120,7 @@ def no_queue_deleted(state: State) -> Iterator[Finding]:
 
 def _ties(manifest: Manifest) -> list[GroupRef]:
     """What the pods that come of an object say; a Job of Volcano speaks for all of its pods."""
-    found = [group_ref(face, manifest) for face in template_views(manifest)]
+    found = [group_ref(view, manifest) for view in template_views(manifest)]
     return found[:1] if isinstance(manifest.content, GangJobWire) else found
 
 

@@ -12,20 +12,21 @@ from collections.abc import Container, Iterator
 from aliquot.dialects.core import pods, simulation_annotations
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import GangJobWire, PodWire, WorkloadWire
-from aliquot.dialects.core.pod_templates import MAKERS
+from aliquot.dialects.core.objects import PodWire, WorkloadWire
+from aliquot.dialects.core.pod_templates import WORKLOADS
 from aliquot.dialects.kep9.quotas import KINDS
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import PREEMPTIBLE, SPECIAL
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import jobs
+from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.validation.history import State
 
 
 def objections(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
     """What a cluster would refuse in a change, because of pods."""
     for each in state.applied:
-        if isinstance(each.content, PodWire | MAKERS):
+        if isinstance(each.content, PodWire | WORKLOADS):
             yield from preemptible_as_before(each, state)
             if not parents_hold_pods:
                 yield from no_pods_in_parents(each, state.quota_index)
@@ -104,14 +105,14 @@ def staying(state: State) -> Iterator[Manifest]:
                 stays = any(task.replicas for task in jobs.tasks(each))
             case _:
                 stays = False
-        if stays and simulation_annotations.lasts(each) is None:
+        if stays and simulation_annotations.duration_of(each) is None:
             yield each
 
 
 def _home(manifest: Manifest, quota_index: QuotaIndex) -> str | None:
     named = koordinator.quota_named(manifest)
-    known = quota_index.meaning(named) if named is not None else None
-    return quota_index.homes.of(known, manifest.namespace)
+    known = quota_index.engine_name(named) if named is not None else None
+    return quota_index.membership.of(known, manifest.namespace)
 
 
 def few(inside: list[Manifest]) -> str:

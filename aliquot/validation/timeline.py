@@ -90,7 +90,7 @@ class Changes:
         """Count a kind that has no part here; one that looks like a slip is worth a word."""
         kind = str(document.body["kind"])
         self.skipped[kind] += 1
-        meant = manifest.looks_like(document)
+        meant = manifest.similar_kind(document)
         if meant is not None:
             have = f"{kind} of {document.body.get('apiVersion')}"
             problem = f"skipped {have}; did you mean {meant}?"

@@ -29,7 +29,7 @@ class Prospect:
     """A pod, or the pods of a workload, that could start in no state so far."""
 
     manifest: Manifest
-    face: PodTemplateView
+    view: PodTemplateView
     shape: Shape
     came: int
     why_not: str | None = None
@@ -47,7 +47,7 @@ class Prospects:
     def look_at(self, state: State) -> None:
         """Take in what came, and let go of what could start."""
         came = {
-            (each.key, found.face.at): found
+            (each.key, found.view.at): found
             for each in state.applied
             for found in _prospects(each, state)
         }
@@ -57,8 +57,8 @@ class Prospects:
             self._take_over(state)
         for key, each in list((self.open if changed else came).items()):
             if state.sound.get(key[0]) is each.manifest:
-                named = state.named_by(each.manifest, each.face)
-                home = self._forest.homes.of(named, each.manifest.namespace)
+                named = state.requested_quota(each.manifest, each.view)
+                home = self._forest.membership.of(named, each.manifest.namespace)
                 each.why_not = self._why_not(home, each.shape)
                 if each.why_not is None and self._nodes:
                     del self.open[key]
@@ -89,7 +89,7 @@ def findings(states: Iterable[State]) -> Iterator[Finding]:
         prospects.look_at(state)
     for each in prospects.open.values():
         if each.why_not is not None:
-            warning = rules.can_never_start(each.manifest, each.face.spec_field, each.why_not)
+            warning = rules.can_never_start(each.manifest, each.view.spec_field, each.why_not)
             yield replace(warning, at=each.came)
 
 
@@ -97,8 +97,8 @@ def _prospects(manifest: Manifest, state: State) -> Iterator[Prospect]:
     """What waits to start; nothing for what runs already, has ended, or makes no pods."""
     content = manifest.content
     status = content.status if isinstance(content, PodWire) else None
-    for face in template_views(manifest):
-        if face.spec is None or face.spec.node_name or pods.finished(status):
+    for view in template_views(manifest):
+        if view.spec is None or view.spec.node_name or pods.finished(status):
             continue
-        shape = pods.shape(face.spec, status, manifest, state.cards, face.spec_field)
-        yield Prospect(manifest, face, shape, state.change.at)
+        shape = pods.shape(view.spec, status, manifest, state.cards, view.spec_field)
+        yield Prospect(manifest, view, shape, state.change.at)

@@ -6,7 +6,7 @@ import pytest
 
 from aliquot.dialects.volcano.gang_rules import check_gang, check_job, check_member
 from aliquot.dialects.volcano.gangs import gang
-from aliquot.dialects.volcano.jobs import Task, fewest, tasks
+from aliquot.dialects.volcano.jobs import Task, min_available, tasks
 from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES, group_ref, is_preemptable
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.engine.model.gang import Gang
@@ -77,7 +77,7 @@ def test_groups_that_make_no_sense(spec: Body, words: str) -> None:
 def test_tasks_of_a_job_in_order() -> None:
     job = read(gang_job("a/j", task("master", 1), task(None, 4, minAvailable=2), task("x", None)))
     assert tasks(job) == [Task("master", 1, 1), Task("default1", 4, 2), Task("x", 1, 1)]
-    assert fewest(job) == 4
+    assert min_available(job) == 4
 
 
 def test_a_job_has_a_group_of_its_own() -> None:

@@ -7,7 +7,7 @@ import pytest
 from aliquot.dialects.core.pods import pod as read_pod
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.tensor_fusion.annotations import devices
-from aliquot.dialects.tensor_fusion.gpu_rules import check_asker
+from aliquot.dialects.tensor_fusion.gpu_rules import check_gpu_requests
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.engine.model.gpu import WHOLE_GPU, GpuAmount, GpuAsk, GpuBound
 from aliquot.errors import InputError
@@ -41,7 +41,7 @@ def refused(**said: Any) -> str:
 
 
 def warned(body: Body) -> list[str]:
-    return [f"{each.field}: {each.problem}" for each in check_asker(read(body))]
+    return [f"{each.field}: {each.problem}" for each in check_gpu_requests(read(body))]
 
 
 def test_all_that_can_be_said() -> None:

@@ -29,7 +29,7 @@ def quota_index(*bodies: Body, special: Special = "") -> QuotaIndex:
 
 def home(trees: QuotaIndex, body: Body, priority: int = 0) -> str | None:
     manifest = read(body)
-    return trees.homes.of(trees.named_by(manifest, priority), manifest.namespace)
+    return trees.membership.of(trees.requested_quota(manifest, priority), manifest.namespace)
 
 
 @pytest.mark.parametrize("group", GROUPS)

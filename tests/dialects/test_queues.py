@@ -10,7 +10,7 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano.queue_rules import check_queue, check_queue_change, check_queues
 from aliquot.dialects.volcano.queues import queue as read_queue
-from aliquot.engine.model.quota import Quota
+from aliquot.engine import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, labelled, pod, quota, tree_quota
 from tests.cli.volcano import annotated, queue
@@ -114,9 +114,9 @@ def test_queues_make_one_tree_with_all_quotas() -> None:
 
 
 def test_the_default_queue_is_there_where_queues_share() -> None:
-    assert quota_index(queue("q")).homes.of(None, "a") == "default"
+    assert quota_index(queue("q")).membership.of(None, "a") == "default"
     written = quota_index(queue("default", {"cpu": 1}, weight=4))
-    assert (written.quotas["default"].default_weight, written.homes.fallback) == (4, "default")
+    assert (written.quotas["default"].default_weight, written.membership.fallback) == (4, "default")
 
 
 def test_a_default_queue_that_says_nothing_bounds_nobody_elsewhere() -> None:
@@ -128,10 +128,10 @@ def test_a_default_queue_that_says_nothing_bounds_nobody_elsewhere() -> None:
 
 def test_a_pod_is_in_the_queue_found_for_it_unless_it_names_a_quota() -> None:
     trees = quota_index(queue("q"), queue("gone"), tree_quota("a/x"))
-    assert trees.named_by(read(pod("a/p")), 0, "q") == "q"
-    assert trees.named_by(read(labelled(pod("a/p"), name="x")), 0, "q") == "a/x"
-    assert trees.named_by(read(labelled(pod("a/p"), name="gone")), 0) == "gone/"
-    assert quota_index(quota("a", {}), special="").named_by(read(pod("a/p")), 0, "q") is None
+    assert trees.requested_quota(read(pod("a/p")), 0, "q") == "q"
+    assert trees.requested_quota(read(labelled(pod("a/p"), name="x")), 0, "q") == "a/x"
+    assert trees.requested_quota(read(labelled(pod("a/p"), name="gone")), 0) == "gone/"
+    assert quota_index(quota("a", {}), special="").requested_quota(read(pod("a/p")), 0, "q") is None
 
 
 def test_bounds_in_order_need_no_word() -> None:

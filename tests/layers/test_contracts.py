@@ -1,6 +1,6 @@
 """The contracts of the layers notice every import that they forbid.
 
-One copy of the tree gets a forbidden import in each place at once; `lint-imports` must name them all.
+One copy of the tree gets a forbidden import in each place; `lint-imports` must name them all.
 That the tree itself keeps the contracts is `make layers`.
 """
 

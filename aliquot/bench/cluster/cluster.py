@@ -17,9 +17,9 @@ from aliquot.bench import envtest
 from aliquot.bench.cluster import load
 from aliquot.bench.envtest import Server
 from aliquot.bench.process import Child, machine_cpu
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
 from aliquot.errors import ApiError
+from aliquot.json import Body
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, NODES, PODS, Resource

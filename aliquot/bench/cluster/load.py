@@ -7,7 +7,7 @@ is measured by how fast it binds, and must not be helped or hindered by pods tha
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.controllers import simulated_nodes
 
 MOST_FOR_A_NODE = 20

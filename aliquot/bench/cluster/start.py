@@ -11,8 +11,8 @@ from aliquot.bench.cluster import load
 from aliquot.bench.cluster.cluster import Cluster
 from aliquot.bench.cluster.scheduler_process import Running, alone, started
 from aliquot.bench.figure import Figure
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import ProcessError
+from aliquot.json import Body
 from aliquot.kube.api.resource import PODS
 
 _NODES, _PODS = 5_000, 50_000

@@ -11,7 +11,7 @@ from aliquot.cli.commands.options import config_option, namespace_option, output
 from aliquot.errors import InputError
 
 if TYPE_CHECKING:
-    from aliquot.dialects.core.documents import Body
+    from aliquot.json import Body
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _IMAGE = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]*")

@@ -13,7 +13,7 @@ from aliquot.cli.show.grid import MOST_ROWS, indented, omitted
 from aliquot.cli.show.grid import table as _table
 from aliquot.cli.show.queue_bars import gang_bars, queue_bars
 from aliquot.cli.show.quota_bars import quota_bars
-from aliquot.dialects.core.findings import few
+from aliquot.dialects.core.findings import list_names
 from aliquot.dialects.core.times import seconds
 from aliquot.engine import Bind, Evict
 from aliquot.simulation.outcome import Result, outcome
@@ -90,7 +90,7 @@ def _history(history: Sequence[Done], width: int) -> RenderableType:
         at, pod = _time(seconds(done.at)), done.decision.pod
         match done.decision:
             case Bind(node=node, devices=devices):
-                on = f"{node} ({few(devices)})" if devices else node
+                on = f"{node} ({list_names(devices)})" if devices else node
                 table.add_row(at, Text("starts", style="green"), pod.path, on, "")
             case Evict(reason=reason, message=message):
                 why = f"{reason}: {message}"

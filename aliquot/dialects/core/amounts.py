@@ -15,7 +15,7 @@ def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[
     for resource, value in (quantities or {}).items():
         where = f"{field}[{resource}]"
         name = canonical(resource)
-        amount = one(value, name, manifest, where)
+        amount = read_one(value, name, manifest, where)
         if name in amounts:
             raise manifest.error(where, f"is {name} once more, in its other spelling")
         amounts[name] = amount
@@ -25,7 +25,7 @@ def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[
     return amounts
 
 
-def one(value: object, resource: str, manifest: Manifest, where: str) -> int:
+def read_one(value: object, resource: str, manifest: Manifest, where: str) -> int:
     """A single quantity, as an amount of its resource."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise manifest.error(where, f"{value!r} is not a quantity, such as 2, 500m or 10Gi")

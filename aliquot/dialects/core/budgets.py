@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
 from aliquot.engine import Budget, Pod, Requirement, requirement_matches
@@ -38,7 +38,7 @@ def has_status(manifest: Manifest) -> bool:
 
 
 def _selector(selector: LabelSelector, manifest: Manifest) -> tuple[Requirement, ...]:
-    exact = texts(selector.match_labels, manifest, "spec.selector.matchLabels")
+    exact = text_map(selector.match_labels, manifest, "spec.selector.matchLabels")
     lines = [Requirement(key, "In", (value,)) for key, value in sorted(exact.items())]
     for line in selector.match_expressions or []:
         if line.operator not in _OPERATORS:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import Schema, record, text
+from aliquot.json import Body
 
 Column = tuple[str, str, str]
 """Name, type and path of what kubectl shows."""

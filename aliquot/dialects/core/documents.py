@@ -16,8 +16,7 @@ import yaml
 
 from aliquot.dialects.core.findings import Finding, refused
 from aliquot.errors import InputError
-
-Body = dict[str, Any]
+from aliquot.json import Body
 
 _MOST_VALUES = 5_000_000
 _DEEPEST = 100

@@ -46,7 +46,7 @@ def refused(error: InputError, place: str, file: str = "") -> Finding:
     return Finding("error", place, title, error.field, error.problem, file)
 
 
-def few(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Names as a person would list them."""
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -12,11 +12,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from aliquot.dialects.core import objects as wire
-from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.objects import Metadata, Wire
+from aliquot.dialects.kep9 import objects as quota_wire
+from aliquot.dialects.nos import objects as nos_wire
 from aliquot.dialects.tensor_fusion import objects as gpu_wire
+from aliquot.dialects.volcano import objects as volcano_wire
 from aliquot.errors import InputError
+from aliquot.json import Body
 
 Key = tuple[str, str, str]
 """Kind, namespace and name: what an object is known by."""
@@ -40,17 +44,17 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("apps", "ReplicaSet"): wire.WorkloadWire,
     ("apps", "StatefulSet"): wire.WorkloadWire,
     ("batch", "Job"): wire.WorkloadWire,
-    (VOLCANO_GROUP, "Queue"): wire.QueueWire,
-    (VOLCANO_GROUP, "PodGroup"): wire.PodGroupWire,
-    **{(group, "PodGroup"): wire.PodGroupWire for group in KEP9_GROUPS},
-    (VOLCANO_JOBS, "Job"): wire.GangJobWire,
+    (VOLCANO_GROUP, "Queue"): volcano_wire.QueueWire,
+    (VOLCANO_GROUP, "PodGroup"): volcano_wire.PodGroupWire,
+    **{(group, "PodGroup"): volcano_wire.PodGroupWire for group in KEP9_GROUPS},
+    (VOLCANO_JOBS, "Job"): volcano_wire.GangJobWire,
     (TENSOR_FUSION, "GPUResourceQuota"): gpu_wire.GpuQuotaWire,
     (TENSOR_FUSION, "GPU"): gpu_wire.GpuWire,
     (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
-    **{(group, "ElasticQuota"): wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
-    **{(group, "CompositeElasticQuota"): wire.CompositeQuotaWire for group in NOS_GROUPS},
+    **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
+    **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
-_NOT_YET = {("quota.koordinator.sh", "ElasticQuotaProfile")}
+_UNSUPPORTED = {("quota.koordinator.sh", "ElasticQuotaProfile")}
 _CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -142,7 +146,7 @@ def read(document: Document) -> Manifest | None:
         problem = "is missing" if version is None else f"{version!r} must be text"
         raise InputError(f"{place}: {kind}", "apiVersion", problem)
     group = version.rpartition("/")[0]
-    if (group, kind) in _NOT_YET:
+    if (group, kind) in _UNSUPPORTED:
         raise InputError(place, "kind", f"{kind} of {group} is not supported yet")
     shape = _KINDS.get((group, kind))
     if shape is None:
@@ -181,12 +185,12 @@ def owner_of(manifest: Manifest) -> Key | None:
     return None
 
 
-def is_read(kind: str) -> bool:
+def is_known_kind(kind: str) -> bool:
     """Is it a kind that has a part here?"""
     return any(kind == known for _, known in _KINDS)
 
 
-def looks_like(document: Document) -> str | None:
+def similar_kind(document: Document) -> str | None:
     """The kind that a kind passed over was probably meant to be."""
     kind = str(document.body["kind"])
     for group, known in _KINDS:

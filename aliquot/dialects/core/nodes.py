@@ -1,7 +1,7 @@
 """Nodes: what one has for pods, and what keeps pods off it."""
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import NodeSpec, NodeStatus, NodeWire
 from aliquot.dialects.nos.cards import Cards
@@ -27,7 +27,7 @@ def node(manifest: Manifest, cards: Cards) -> Node:
     quantities = status.allocatable if status.allocatable is not None else status.capacity
     has = {"pods": quantity.LIMIT, **amounts.read(quantities, manifest, field)}
     has.pop(GPU_MEMORY, None)
-    written = texts(manifest.metadata.labels, manifest, "metadata.labels")
+    written = text_map(manifest.metadata.labels, manifest, "metadata.labels")
     labels = {HOSTNAME: manifest.name, **written}
     has.update(cards.of_node(has, labels))
     return Node(

@@ -1,6 +1,7 @@
-"""The parts of Kubernetes objects that matter here, as they stand in JSON.
+"""The parts of Kubernetes' own objects that matter here, as they stand in JSON.
 
-Every field is optional, as in the API's own types; what must be there is checked where it is used,
+Each dialect has its own objects beside these, in the `objects` of its folder. Every field is
+optional, as in the API's own types; what must be there is checked where it is used,
 so that the message can say what it is for. Fields not named here are left alone.
 """
 
@@ -224,37 +225,6 @@ class PriorityClassWire(Wire):
     preemption_policy: str | None = None
 
 
-class QuotaSpec(Wire):
-    """Of an ElasticQuota."""
-
-    min: Quantities | None = None
-    max: Quantities | None = None
-
-
-class QuotaWire(Wire):
-    """An ElasticQuota, of any of the groups that have one."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: QuotaSpec | None = None
-    status: dict[str, Any] | None = None
-
-
-class CompositeQuotaSpec(Wire):
-    """Of a CompositeElasticQuota."""
-
-    namespaces: list[str] | None = None
-    min: Quantities | None = None
-    max: Quantities | None = None
-
-
-class CompositeQuotaWire(Wire):
-    """A CompositeElasticQuota: one quota over several namespaces."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: CompositeQuotaSpec | None = None
-    status: dict[str, Any] | None = None
-
-
 class ResourceQuotaSpec(Wire):
     """Of a core ResourceQuota."""
 
@@ -327,89 +297,3 @@ class TimelineWire(Wire, forbid_unknown_fields=True):
     kind: str
     steps: list[Step]
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-
-
-class Guarantee(Wire):
-    """What a queue is sure of."""
-
-    resource: Quantities | None = None
-
-
-class QueueSpec(Wire):
-    """Of a Volcano Queue."""
-
-    weight: int | None = None
-    capability: Quantities | None = None
-    guarantee: Guarantee | None = None
-    deserved: Quantities | None = None
-    reclaimable: bool | None = None
-    priority: int | None = None
-    parent: str | None = None
-    dequeue_strategy: str | None = None
-    affinity: Any = None
-    extend_clusters: Any = None
-
-
-class QueueStatus(Wire):
-    """Whether a queue takes anybody."""
-
-    state: str | None = None
-
-
-class QueueWire(Wire):
-    """A Volcano Queue."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: QueueSpec | None = None
-    status: QueueStatus | None = None
-
-
-class PodGroupSpec(Wire):
-    """Of a PodGroup, of Volcano or of the scheduler plugins."""
-
-    min_member: int | None = None
-    min_task_member: dict[str, int] | None = None
-    min_resources: Quantities | None = None
-    queue: str | None = None
-    priority_class_name: str | None = None
-    schedule_timeout_seconds: int | None = None
-    network_topology: Any = None
-    sub_group_policy: Any = None
-
-
-class PodGroupWire(Wire):
-    """A PodGroup: pods that start together."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: PodGroupSpec | None = None
-
-
-class TaskWire(Wire):
-    """One task of a Volcano Job: so many pods alike."""
-
-    name: str | None = None
-    replicas: int | None = None
-    min_available: int | None = None
-    template: PodTemplate | None = None
-    depends_on: Any = None
-    policies: Any = None
-    topology_policy: str | None = None
-    partition_policy: Any = None
-
-
-class GangJobSpec(Wire):
-    """Of a Volcano Job."""
-
-    min_available: int | None = None
-    tasks: list[TaskWire] | None = None
-    queue: str | None = None
-    priority_class_name: str | None = None
-    policies: Any = None
-    network_topology: Any = None
-
-
-class GangJobWire(Wire):
-    """A Volcano Job: tasks whose pods make one gang."""
-
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: GangJobSpec | None = None

@@ -1,14 +1,12 @@
-"""What makes pods, and what they will look like: one face for each kind of pod that comes of it.
+"""What makes pods, and what they will look like: one view for each kind of pod that comes of it.
 
-A pod has its own face; a workload has that of its template; a Volcano Job has one for each task.
+A pod has its own view; a workload has that of its template; a Volcano Job has one for each task.
 """
 
 from dataclasses import dataclass
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
-    GangJobSpec,
-    GangJobWire,
     Metadata,
     PodSpec,
     PodTemplate,
@@ -16,8 +14,9 @@ from aliquot.dialects.core.objects import (
     WorkloadSpec,
     WorkloadWire,
 )
+from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire
 
-MAKERS = WorkloadWire | GangJobWire
+WORKLOADS = WorkloadWire | GangJobWire
 """What makes pods, and replaces those it loses."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
     Container,
@@ -61,7 +61,7 @@ def pod(
     """
     said, doing = spec(manifest), status(manifest)
     metadata = manifest.metadata
-    labels = texts(metadata.labels, manifest, "metadata.labels")
+    labels = text_map(metadata.labels, manifest, "metadata.labels")
     priority, preempts = priority_infos
     return Pod(
         uid=uid,
@@ -126,8 +126,8 @@ def shape(
     requests = tuple(sorted(asked.items()))
     gpu = None
     if cards.shared and metadata is not None:
-        wanted = gpu_annotations.wish(metadata, manifest)
-        gpu = gpu_requests.ask(wanted, phases, cards.default, defaults)
+        wanted = gpu_annotations.read_request(metadata, manifest)
+        gpu = gpu_requests.gpu_ask(wanted, phases, cards.default, defaults)
     return Shape(requests, _where(spec, manifest, field), cards.charges(requests, phases), gpu)
 
 
@@ -247,7 +247,7 @@ def _where(spec: PodSpec, manifest: Manifest, field: str) -> NodeConstraints:
         )
     return NodeConstraints(
         selector=tuple(
-            sorted(texts(spec.node_selector, manifest, f"{field}.nodeSelector").items())
+            sorted(text_map(spec.node_selector, manifest, f"{field}.nodeSelector").items())
         ),
         required=required,
         preferred=preferred,

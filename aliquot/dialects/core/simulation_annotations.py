@@ -16,7 +16,7 @@ def arrival(manifest: Manifest) -> int:
     return next((each for each in (*said, own) if each is not None), 0)
 
 
-def lasts(manifest: Manifest) -> int | None:
+def duration_of(manifest: Manifest) -> int | None:
     """How long the pod, or each pod of the workload, runs; None for ever.
 
     Where there are several kinds of pods, what a template says holds for its own pods only.

@@ -1,11 +1,13 @@
-"""The custom kinds of KEP-9, Koordinator and nos: ElasticQuota, CompositeElasticQuota, PodGroup."""
+"""The custom kinds of KEP-9 and Koordinator, ElasticQuota and PodGroup.
+
+The ElasticQuota of nos is built from the same parts, in `nos.crds`.
+"""
 
 from aliquot.dialects.core.definition import Column, Definition
-from aliquot.dialects.core.manifest import KEP9_GROUPS, KOORDINATOR_PREFIX, NOS_GROUPS
+from aliquot.dialects.core.manifest import KEP9_GROUPS, KOORDINATOR_PREFIX
 from aliquot.dialects.core.schema import (
     Schema,
     conditions,
-    listed,
     moment,
     open_ended,
     quantities,
@@ -19,13 +21,10 @@ _APPROVED = {
 }
 """Without it an API server refuses groups under k8s.io."""
 
-_MIN = quantities("What the quota is sure of. A resource that is not named here is 0.")
-_MAX = quantities("What the quota may use at most. A resource that is not named is unlimited.")
-_SPEC = record({"min": _MIN, "max": _MAX}, description="What the quota is.")
-_NAMESPACES = listed(
-    text(), "The namespaces that share the quota.", minItems=1, **{"x-kubernetes-list-type": "set"}
-)
-_STATUS = open_ended(
+MIN = quantities("What the quota is sure of. A resource that is not named here is 0.")
+MAX = quantities("What the quota may use at most. A resource that is not named is unlimited.")
+_SPEC = record({"min": MIN, "max": MAX}, description="What the quota is.")
+STATUS = open_ended(
     record(
         {
             "used": quantities("What its pods hold that are bound and have not ended."),
@@ -34,7 +33,7 @@ _STATUS = open_ended(
         description="How the quota stands.",
     )
 )
-_COLUMNS: tuple[Column, ...] = (
+COLUMNS: tuple[Column, ...] = (
     ("Min", "string", ".spec.min"),
     ("Max", "string", ".spec.max"),
     ("Used", "string", ".status.used"),
@@ -42,12 +41,6 @@ _COLUMNS: tuple[Column, ...] = (
 _SHORT_NAMES: dict[str, tuple[str, ...]] = {
     "scheduling.x-k8s.io": ("eq", "eqs"),
     "scheduling.sigs.k8s.io": ("keq",),
-    "nos.nebuly.com": ("neq",),
-    "nos.nebuly.ai": ("neqai",),
-}
-_SHORT_NAMES_OF_COMPOSITES: dict[str, tuple[str, ...]] = {
-    "nos.nebuly.com": ("ceq", "ceqs"),
-    "nos.nebuly.ai": ("ceqai",),
 }
 """Each group has its own: kubectl takes the first group that knows a word, rarely the one meant."""
 
@@ -58,7 +51,13 @@ _TREE: tuple[Column, ...] = (
 )
 
 
-def _elastic_quota(group: str, wide: tuple[Column, ...] = ()) -> Definition:
+def elastic_quota(
+    group: str,
+    short_names: tuple[str, ...],
+    wide: tuple[Column, ...] = (),
+    annotations: dict[str, str] | None = None,
+) -> Definition:
+    """The definition of the ElasticQuota of a group."""
     return Definition(
         group=group,
         version="v1alpha1",
@@ -66,30 +65,11 @@ def _elastic_quota(group: str, wide: tuple[Column, ...] = ()) -> Definition:
         plural="elasticquotas",
         about="What a team is sure of, and how much more it may borrow while others leave it idle.",
         spec=_SPEC,
-        status=_STATUS,
-        columns=_COLUMNS,
+        status=STATUS,
+        columns=COLUMNS,
         wide=wide,
-        short_names=_SHORT_NAMES[group],
-        annotations=_APPROVED if group in KEP9_GROUPS else {},
-    )
-
-
-def _composite(group: str) -> Definition:
-    return Definition(
-        group=group,
-        version="v1alpha1",
-        kind="CompositeElasticQuota",
-        plural="compositeelasticquotas",
-        about="An elastic quota that several namespaces share.",
-        spec=record(
-            {"namespaces": _NAMESPACES, "min": _MIN, "max": _MAX},
-            "namespaces",
-            description="What the quota is.",
-        ),
-        status=_STATUS,
-        columns=_COLUMNS,
-        wide=(("Namespaces", "string", ".spec.namespaces"),),
-        short_names=_SHORT_NAMES_OF_COMPOSITES[group],
+        short_names=short_names,
+        annotations=annotations or {},
     )
 
 
@@ -102,7 +82,7 @@ _GANG: Schema = record(
     description="What the group is.",
 )
 
-_POD_GROUP = Definition(
+POD_GROUP = Definition(
     group="scheduling.x-k8s.io",
     version="v1alpha1",
     kind="PodGroup",
@@ -134,9 +114,6 @@ _POD_GROUP = Definition(
     annotations=_APPROVED,
 )
 
-DEFINITIONS: tuple[Definition, ...] = (
-    *(_elastic_quota(group, _TREE) for group in KEP9_GROUPS),
-    *(_elastic_quota(group) for group in NOS_GROUPS),
-    *(_composite(group) for group in NOS_GROUPS),
-    _POD_GROUP,
+ELASTIC_QUOTAS: tuple[Definition, ...] = tuple(
+    elastic_quota(group, _SHORT_NAMES[group], _TREE, _APPROVED) for group in KEP9_GROUPS
 )

@@ -1,7 +1,7 @@
 """Quota objects of every dialect, each by itself; `quota_index` makes one tree of them."""
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.labels import texts
+from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import (
     ALIQUOT_GROUP,
     KEP9_GROUPS,
@@ -9,16 +9,11 @@ from aliquot.dialects.core.manifest import (
     check_namespace,
     once,
 )
-from aliquot.dialects.core.objects import (
-    CompositeQuotaSpec,
-    CompositeQuotaWire,
-    QuotaSpec,
-    QuotaWire,
-    ResourceQuotaSpec,
-    ResourceQuotaWire,
-)
+from aliquot.dialects.core.objects import ResourceQuotaSpec, ResourceQuotaWire
+from aliquot.dialects.kep9.objects import QuotaSpec, QuotaWire
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.gpu_memory import canonical
+from aliquot.dialects.nos.objects import CompositeQuotaSpec, CompositeQuotaWire
 from aliquot.engine import Quota, quantity
 
 KINDS = ("ElasticQuota", "CompositeElasticQuota")
@@ -77,7 +72,7 @@ def quota_name(manifest: Manifest) -> str:
 def _lending_group(manifest: Manifest) -> str:
     labels = manifest.metadata.labels or {}
     own = {key: value for key, value in labels.items() if key == LENDING_GROUP}
-    return texts(own, manifest, "metadata.labels").get(LENDING_GROUP, "")
+    return text_map(own, manifest, "metadata.labels").get(LENDING_GROUP, "")
 
 
 def has_koordinator_keys(manifest: Manifest) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.labels import text
+from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX as PREFIX
 from aliquot.dialects.core.manifest import Manifest, check_namespace, once
 from aliquot.dialects.core.pod_templates import template_views
@@ -112,7 +112,7 @@ def quota_field(manifest: Manifest) -> str:
 
 def flag_text(labels: Labels, key: str) -> str:
     """What a label says that should say true or false."""
-    return text(labels.get(key))
+    return to_text(labels.get(key))
 
 
 def is_preemptible(labels: Labels) -> bool:
@@ -141,7 +141,7 @@ def _word(labels: Labels, spellings: Sequence[str], manifest: Manifest, field: s
     for key, value in found.items():
         if isinstance(value, dict | list):
             raise manifest.error(f"{field}[{key}]", "must be text")
-    words = {key: text(value) for key, value in found.items()}
+    words = {key: to_text(value) for key, value in found.items()}
     if len(set(words.values())) > 1:
         (first, one), (second, other) = words.items()
         raise manifest.error(f"{field}[{second}]", f"is {other!r}, but {first} is {one!r}")

@@ -8,14 +8,15 @@ at across a change. A rule yields findings; it never raises and never changes an
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.findings import Finding, few
+from aliquot.dialects.core.findings import Finding, list_names
 from aliquot.dialects.core.manifest import KEP9_GROUPS, Key, Manifest
-from aliquot.dialects.core.objects import CompositeQuotaWire, QuotaWire
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.kep9.quotas import has_koordinator_keys, quota, quota_name, spec
 from aliquot.dialects.kep9.rules import bound_field, pointer
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
-from aliquot.dialects.quota_index import QuotaIndex, circle
+from aliquot.dialects.nos.objects import CompositeQuotaWire
+from aliquot.dialects.quota_index import QuotaIndex, describe_cycle
 from aliquot.engine import Quota, quantity
 from aliquot.errors import InputError
 
@@ -35,7 +36,7 @@ def check_tree(quota_index: QuotaIndex, coming: Container[str] = ()) -> Iterator
     yield from one_quota_a_bare_name(members)
     yield from one_quota_a_listed_namespace(quota_index)
     yield from parents_are_parents(members, quota_index, coming)
-    yield from no_circles(members, quota_index)
+    yield from no_cycles(members, quota_index)
     yield from children_within_min(members)
     yield from known_to_the_parent(members)
     yield from special_ones_stand_alone(members)
@@ -120,7 +121,7 @@ def parents_are_parents(
             yield manifest.finding("error", where, problem)
 
 
-def no_circles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
+def no_cycles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
     """Up from any quota, there is an end."""
     parents = {
         bounds.name: quota_index.names.get(keys.parent)
@@ -128,7 +129,7 @@ def no_circles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[F
         if keys.parent
     }
     for manifest, bounds, _ in members:
-        problem = circle(bounds.name, parents)
+        problem = describe_cycle(bounds.name, parents)
         if problem is not None:
             yield manifest.finding("error", _parent_field(manifest), problem)
 
@@ -154,8 +155,8 @@ def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
             if low and have < before + low:
                 total, limit = quantity.text(resource, before + low), quantity.text(resource, have)
                 problem = (
-                    f"with this quota, the children of {bounds.parent} ({few(names)}) have a min "
-                    f"of {total} together, above its own of {limit}"
+                    f"with this quota, the children of {bounds.parent} ({list_names(names)}) "
+                    f"have a min of {total} together, above its own of {limit}"
                 )
                 yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
 
@@ -244,7 +245,7 @@ def no_orphans(before: QuotaIndex, after: QuotaIndex, gone: Mapping[Key, str]) -
     for manifest, _ in before.pairs:
         place, below = gone.get(manifest.key), children.get(manifest.name, [])
         if place is not None and below:
-            problem = f"cannot be deleted: it is the parent of {few(below)}"
+            problem = f"cannot be deleted: it is the parent of {list_names(below)}"
             yield Finding("error", place, manifest.title, "", problem)
 
 

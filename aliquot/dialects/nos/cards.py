@@ -9,17 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aliquot.dialects.configuration import Gpu
-from aliquot.dialects.core.labels import text
+from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import (
-    CompositeQuotaWire,
-    NodeWire,
-    Quantities,
-    QueueWire,
-    QuotaWire,
-)
+from aliquot.dialects.core.objects import NodeWire, Quantities
+from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, gigabytes, is_gpu, peak
+from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.tensor_fusion.sharing import counts_compute, is_shared
+from aliquot.dialects.volcano.objects import QueueWire
 from aliquot.dialects.volcano.queues import bounds
 from aliquot.engine import GPU_MEMORY, Amounts, add_amounts
 
@@ -50,12 +47,12 @@ class Cards:
 
     def size(self, labels: Labels) -> int:
         """The GB of a card on a node with these labels."""
-        by_model = self.by_model.get(text(labels.get(MODEL_LABEL)))
+        by_model = self.by_model.get(to_text(labels.get(MODEL_LABEL)))
         return by_model or _labelled(labels) or self.default
 
     def memory(self, labels: Labels) -> int:
         """The bytes of a card on a node with these labels: as exact as its label has it."""
-        by_model = self.by_model.get(text(labels.get(MODEL_LABEL)))
+        by_model = self.by_model.get(to_text(labels.get(MODEL_LABEL)))
         mebibytes = None if by_model else _mebibytes(labels)
         return (mebibytes or (by_model or self.default) * _MIB_IN_A_GB) * _BYTES_IN_A_MIB
 
@@ -89,7 +86,7 @@ class Cards:
 
     def unreadable(self, labels: Labels) -> bool:
         """Would the label that says a node's GB count, if it made sense?"""
-        known = text(labels.get(MODEL_LABEL)) in self.by_model
+        known = to_text(labels.get(MODEL_LABEL)) in self.by_model
         return self.counted and MEMORY_LABEL in labels and not known and not _labelled(labels)
 
 
@@ -130,7 +127,7 @@ def _labelled(labels: Labels) -> int | None:
 
 
 def _mebibytes(labels: Labels) -> int | None:
-    written = text(labels.get(MEMORY_LABEL))
+    written = to_text(labels.get(MEMORY_LABEL))
     if not (written.isascii() and written.isdigit()) or len(written) > _MOST_DIGITS:
         return None
     return int(written)

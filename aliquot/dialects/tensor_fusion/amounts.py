@@ -27,4 +27,4 @@ def write(amount: GpuAmount) -> dict[str, str]:
 
 
 def _one(value: object, word: str, manifest: Manifest, field: str) -> int | None:
-    return None if value is None else amounts.one(value, word, manifest, f"{field}.{word}")
+    return None if value is None else amounts.read_one(value, word, manifest, f"{field}.{word}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.labels import text
+from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.core.objects import Metadata
 
@@ -40,19 +40,19 @@ _PERCENT = 100_000
 _PARTS = 10
 """The parts of a device in a thousandth of a percent."""
 
-Pair = tuple[int | None, int | None]
+RequestAndLimit = tuple[int | None, int | None]
 """A request and a limit, as far as they are written."""
 
-UNSAID: Pair = (None, None)
+UNSET: RequestAndLimit = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GpuRequest:
     """What the annotations of a pod ask for."""
 
-    tflops: Pair = UNSAID
-    vram: Pair = UNSAID
-    percent: Pair = UNSAID
+    tflops: RequestAndLimit = UNSET
+    vram: RequestAndLimit = UNSET
+    percent: RequestAndLimit = UNSET
     """Of the compute of a device, in parts of it."""
     count: int = 1
     whole: bool = False
@@ -65,21 +65,23 @@ class Wish:
     indices: tuple[int, ...] = ()
 
 
-def asks(metadata: Metadata) -> bool:
+def requests_gpus(metadata: Metadata) -> bool:
     """Does a pod ask for GPUs by annotation?"""
     written = metadata.annotations or {}
     return bool(written) and any(PREFIX + key in written for key in _ASKING)
 
 
-def asks_for_compute(metadata: Metadata) -> bool:
+def requests_compute(metadata: Metadata) -> bool:
     """Does a pod ask for TFLOPs by annotation?"""
     written = metadata.annotations or {}
     return any(PREFIX + key in written for key in _COMPUTE)
 
 
-def wish(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Wish | None:
+def read_request(
+    metadata: Metadata, manifest: Manifest, field: str = "metadata"
+) -> GpuRequest | None:
     """What the annotations of a pod ask for; None if they ask for no GPUs."""
-    if not asks(metadata):
+    if not requests_gpus(metadata):
         return None
     said = _Annotations(manifest, f"{field}.annotations", metadata.annotations or {})
     said.choice("qos", _QOS)
@@ -87,7 +89,7 @@ def wish(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> Wis
     count, indices = _count(said), _indices(said)
     if indices and len(indices) < count:
         raise said.error("gpu-indices", f"names {len(indices)} GPUs, the pod asks for {count}")
-    return Wish(
+    return GpuRequest(
         tflops=_pair(said, "tflops"),
         vram=_pair(said, "vram"),
         percent=_percent(said),
@@ -107,7 +109,7 @@ def devices(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> 
     return tuple(dict.fromkeys(said.words("gpu-ids")))
 
 
-def strange_keys(metadata: Metadata) -> Iterator[tuple[str, str]]:
+def unknown_keys(metadata: Metadata) -> Iterator[tuple[str, str]]:
     """Keys that look like a request and are none, each with the one that may have been meant."""
     for key in metadata.annotations or {}:
         group, _, word = key.partition("/")
@@ -134,14 +136,14 @@ class _Annotations:
         value = self.values.get(PREFIX + key)
         if isinstance(value, dict | list):
             raise self.error(key, "must be text")
-        return text(value).strip()
+        return to_text(value).strip()
 
     def words(self, key: str) -> list[str]:
         return [word.strip() for word in self.word(key).split(",") if word.strip()]
 
     def amount(self, key: str, resource: str) -> int | None:
         word = self.word(key)
-        return amounts.one(word, resource, self.manifest, self.place(key)) if word else None
+        return amounts.read_one(word, resource, self.manifest, self.place(key)) if word else None
 
     def choice(self, key: str, choices: Sequence[str]) -> str:
         word = self.word(key)
@@ -169,7 +171,7 @@ def _indices(said: _Annotations) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _pair(said: _Annotations, what: str, resource: str = "") -> Pair:
+def _pair(said: _Annotations, what: str, resource: str = "") -> RequestAndLimit:
     """A request and a limit, in this order."""
     keys = (f"{what}-request", f"{what}-limit")
     request, limit = (said.amount(key, resource or what) for key in keys)
@@ -179,7 +181,7 @@ def _pair(said: _Annotations, what: str, resource: str = "") -> Pair:
     return request, limit
 
 
-def _percent(said: _Annotations) -> Pair:
+def _percent(said: _Annotations) -> RequestAndLimit:
     """A part of the compute of a device; whoever asks for that cannot ask for TFLOPs as well."""
     what = "compute-percent"
     pair = _pair(said, what, "tflops")
@@ -187,7 +189,7 @@ def _percent(said: _Annotations) -> Pair:
         if amount is not None and amount > _PERCENT:
             key = f"{what}-{which}"
             raise said.error(key, f"{said.word(key)} is not between 0 and 100")
-    for key in _COMPUTE if pair != UNSAID else ():
+    for key in _COMPUTE if pair != UNSET else ():
         if said.word(key):
             raise said.error(key, "compute is asked for in TFLOPs or in percent, not both")
     request, limit = (None if amount is None else amount * _PARTS for amount in pair)

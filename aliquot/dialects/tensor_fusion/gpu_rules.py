@@ -7,14 +7,14 @@ A rule yields findings; it never raises and never changes anything. Those of quo
 from collections.abc import Collection, Iterator
 
 from aliquot.dialects.core.findings import Finding
-from aliquot.dialects.core.labels import text
+from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.nodes import HOSTNAME, node
 from aliquot.dialects.core.pod_templates import PodTemplateView, template_views
 from aliquot.dialects.nos.cards import MODEL_LABEL, Cards
 from aliquot.dialects.nos.gpu_memory import CARD, is_gpu
 from aliquot.dialects.tensor_fusion import gpus
-from aliquot.dialects.tensor_fusion.annotations import PREFIX, asks, strange_keys
+from aliquot.dialects.tensor_fusion.annotations import PREFIX, requests_gpus, unknown_keys
 from aliquot.dialects.tensor_fusion.derived_gpus import MOST, compute
 from aliquot.dialects.tensor_fusion.quota_rules import one_gpu_quota_a_namespace
 from aliquot.dialects.tensor_fusion.quotas import KIND
@@ -41,12 +41,12 @@ def check_gpus(
             yield from cards_that_are_known(manifest, each, cards)
 
 
-def check_asker(manifest: Manifest) -> Iterator[Finding]:
+def check_gpu_requests(manifest: Manifest) -> Iterator[Finding]:
     """What is worth a word about what pods ask for of GPUs."""
-    for face in template_views(manifest):
-        yield from keys_that_count(manifest, face)
-        yield from one_manner_of_asking(manifest, face)
-        yield from only_what_is_considered(manifest, face)
+    for view in template_views(manifest):
+        yield from keys_that_count(manifest, view)
+        yield from one_manner_of_asking(manifest, view)
+        yield from only_what_is_considered(manifest, view)
 
 
 def gpus_are_somewhere(
@@ -69,7 +69,7 @@ def cards_that_are_known(manifest: Manifest, each: Node, cards: Cards) -> Iterat
     has, labels = dict(each.allocatable), dict(each.labels)
     number = has.get(CARD, 0)
     if number and cards.compute and not compute(labels):
-        said = text(labels.get(MODEL_LABEL))
+        said = to_text(labels.get(MODEL_LABEL))
         known = f"{said!r} is no model that is known here" if said else "is missing"
         problem = f"{known}: its GPUs count 0 TFLOPs; write GPU objects, or another label"
         yield manifest.finding("warning", f"metadata.labels[{MODEL_LABEL}]", problem)
@@ -78,35 +78,35 @@ def cards_that_are_known(manifest: Manifest, each: Node, cards: Cards) -> Iterat
         yield manifest.finding("warning", f"status.allocatable[{CARD}]", problem)
 
 
-def keys_that_count(manifest: Manifest, face: PodTemplateView) -> Iterator[Finding]:
+def keys_that_count(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
     """A slip in a key would ask for nothing."""
-    for key, meant in strange_keys(face.metadata):
+    for key, meant in unknown_keys(view.metadata):
         hint = f"; did you mean {meant}?" if meant else ""
-        where = f"{face.metadata_field}.annotations[{key}]"
+        where = f"{view.metadata_field}.annotations[{key}]"
         yield manifest.finding("warning", where, f"is not known here and has no effect{hint}")
 
 
-def one_manner_of_asking(manifest: Manifest, face: PodTemplateView) -> Iterator[Finding]:
+def one_manner_of_asking(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
     """Who asks by annotation has said it all."""
-    if face.spec is None or not asks(face.metadata):
+    if view.spec is None or not requests_gpus(view.metadata):
         return
     for word, containers in (
-        ("containers", face.spec.containers),
-        ("initContainers", face.spec.init_containers),
+        ("containers", view.spec.containers),
+        ("initContainers", view.spec.init_containers),
     ):
         for index, container in enumerate(containers or []):
             said = container.resources
             named = {**(said.requests or {}), **(said.limits or {})} if said is not None else {}
             for resource in filter(is_gpu, named):
-                where = f"{face.spec_field}.{word}[{index}].resources"
+                where = f"{view.spec_field}.{word}[{index}].resources"
                 problem = f"{resource} takes room on the node only: annotations of {PREFIX[:-1]}"
                 yield manifest.finding("warning", where, f"{problem} say what is asked of GPUs")
 
 
-def only_what_is_considered(manifest: Manifest, face: PodTemplateView) -> Iterator[Finding]:
+def only_what_is_considered(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
     """Wishes that have no effect here yet."""
-    written = face.metadata.annotations or {}
-    if text(written.get(f"{PREFIX}isolation")) == "partitioned":
-        where = f"{face.metadata_field}.annotations[{PREFIX}isolation]"
+    written = view.metadata.annotations or {}
+    if to_text(written.get(f"{PREFIX}isolation")) == "partitioned":
+        where = f"{view.metadata_field}.annotations[{PREFIX}isolation]"
         problem = "partitions are not considered yet: the GPU is shared as by hard"
         yield manifest.finding("warning", where, problem)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from aliquot.dialects.core.labels import text
+from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.core.nodes import HOSTNAME
 from aliquot.dialects.tensor_fusion.amounts import amount
@@ -31,12 +31,12 @@ def device(manifest: Manifest, held: GpuAmount = NO_GPU_AMOUNT) -> Device:
         raise manifest.error("status.index", f"{said.index} is negative")
     return Device(
         name=manifest.name,
-        node=text((said.node_selector or {}).get(HOSTNAME)),
+        node=to_text((said.node_selector or {}).get(HOSTNAME)),
         capacity=capacity,
         used_elsewhere=outside(capacity, available, held),
         model=said.gpu_model or "",
         vendor=said.vendor or "",
-        pool=text((manifest.metadata.labels or {}).get(POOL)),
+        pool=to_text((manifest.metadata.labels or {}).get(POOL)),
         index=said.index or 0,
         ready=(said.phase or "") in _RUNNING and (said.used_by or "") in _OURS,
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from aliquot.dialects.nos.gpu_memory import CARD, gigabytes, peak, slice_gb
-from aliquot.dialects.tensor_fusion.annotations import UNSAID, Pair, Wish
+from aliquot.dialects.tensor_fusion.annotations import UNSET, GpuRequest, RequestAndLimit
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.engine import NO_GPU_AMOUNT, WHOLE_GPU, GpuAmount, GpuAsk
 
@@ -22,8 +22,8 @@ _SEVENTHS = 7
 """A MIG slice `Ag.Bgb` has A of these of a card's compute."""
 
 
-def ask(
-    wanted: Wish | None,
+def gpu_ask(
+    wanted: GpuRequest | None,
     phases: Sequence[Mapping[str, int]],
     card_gb: int,
     defaults: Defaults = NO_DEFAULTS,
@@ -35,13 +35,13 @@ def ask(
     return _by_cards(phases, card_gb) if wanted is None else _by_annotations(wanted, defaults)
 
 
-def _by_annotations(wanted: Wish, defaults: Defaults) -> GpuAsk:
+def _by_annotations(wanted: GpuRequest, defaults: Defaults) -> GpuAsk:
     """Whoever wants devices to itself and says no more is charged for all of them."""
     low, high = defaults
-    by_default = (low.tflops, high.tflops) if wanted.percent == UNSAID else UNSAID
+    by_default = (low.tflops, high.tflops) if wanted.percent == UNSET else UNSET
     tflops = _fill(wanted.tflops, by_default)
     vram = _fill(wanted.vram, (low.vram, high.vram))
-    percent = _fill(wanted.percent, UNSAID)
+    percent = _fill(wanted.percent, UNSET)
     says_no_more = not any((*tflops, *vram, *percent))
     if wanted.dedicated or (wanted.whole and says_no_more):
         request = limit = NO_GPU_AMOUNT
@@ -63,7 +63,7 @@ def _by_annotations(wanted: Wish, defaults: Defaults) -> GpuAsk:
     )
 
 
-def _fill(written: Pair, by_default: Pair) -> tuple[int, int]:
+def _fill(written: RequestAndLimit, by_default: RequestAndLimit) -> tuple[int, int]:
     """Request and limit: as written, else by default, else like the other one; always in order."""
     request = written[0] if written[0] is not None else by_default[0]
     limit = written[1] if written[1] is not None else by_default[1]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.pod_templates import template_views
-from aliquot.dialects.tensor_fusion.annotations import asks, asks_for_compute
+from aliquot.dialects.tensor_fusion.annotations import requests_compute, requests_gpus
 from aliquot.dialects.tensor_fusion.objects import GpuFigures, GpuQuotaWire, GpuWire
 
 
@@ -15,7 +15,7 @@ def is_shared(manifests: Iterable[Manifest]) -> bool:
     """Is there a GPU, a quota on GPUs, or a pod that asks for GPUs by annotation?"""
     return any(
         isinstance(each.content, GpuQuotaWire | GpuWire)
-        or any(asks(face.metadata) for face in template_views(each))
+        or any(requests_gpus(view.metadata) for view in template_views(each))
         for each in manifests
     )
 
@@ -24,7 +24,7 @@ def counts_compute(manifests: Iterable[Manifest]) -> bool:
     """Does anybody ask for TFLOPs, or bound them?"""
     return any(
         _bounds_compute(each)
-        or any(asks_for_compute(face.metadata) for face in template_views(each))
+        or any(requests_compute(view.metadata) for view in template_views(each))
         for each in manifests
     )
 

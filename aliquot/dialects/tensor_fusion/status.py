@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import TENSOR_FUSION, Manifest
 from aliquot.dialects.core.times import moment
 from aliquot.dialects.tensor_fusion import gpus
@@ -11,6 +10,7 @@ from aliquot.dialects.tensor_fusion.amounts import write
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.quotas import KIND
 from aliquot.engine import Condition, Device, GpuAmount, GpuAsk, GpuQuotaSummary
+from aliquot.json import Body
 
 _NOT_KNOWN = ("runningApps",)
 """What only the node of a GPU can say."""

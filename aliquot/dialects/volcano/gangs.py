@@ -2,32 +2,33 @@
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import PodGroupSpec, PodGroupWire
 from aliquot.dialects.volcano.keys import queue_named
+from aliquot.dialects.volcano.objects import PodGroupSpec, PodGroupWire
 from aliquot.engine import Gang
 
 KIND = "PodGroup"
 
 _MOST = 2**31 - 1
+"""The largest int32, which is what the API's field holds."""
 
 
 def gang(
     manifest: Manifest, queue: str | None = None, priority: int | None = None, created: int = 0
 ) -> Gang:
-    """A group as the engine sees it; `queue` is where it belongs if it does not say.
+    """A PodGroup as the engine's gang; `queue` is the gang's queue if the group names none.
 
-    Where the fewest of all tasks add up to more than the fewest of the whole, the tasks do not
-    count: otherwise the group could never be content with its own minimum.
+    minTaskMember does not count where its sum is above minMember, as in Volcano: otherwise the gang
+    could never start with minMember pods.
     """
-    said = spec(manifest)
-    tasks = tuple(sorted((name, few) for name, few in _tasks(manifest).items() if few))
-    fewest = _at_least(said.min_member, 1, manifest, "spec.minMember")
-    wanted = amounts.read(said.min_resources, manifest, "spec.minResources")
+    group = spec(manifest)
+    tasks = tuple(sorted((name, low) for name, low in _min_tasks(manifest).items() if low))
+    min_member = _at_least(group.min_member, 1, manifest, "spec.minMember")
+    min_resources = amounts.read(group.min_resources, manifest, "spec.minResources")
     return Gang(
         name=gang_name(manifest),
-        min_member=fewest,
-        min_tasks=tasks if sum(few for _, few in tasks) <= fewest else (),
-        min_resources=tuple(sorted(wanted.items())),
+        min_member=min_member,
+        min_tasks=tasks if sum(low for _, low in tasks) <= min_member else (),
+        min_resources=tuple(sorted(min_resources.items())),
         quota=queue_of(manifest)[0] or queue,
         priority=priority,
         created=created,
@@ -35,28 +36,28 @@ def gang(
 
 
 def spec(manifest: Manifest) -> PodGroupSpec:
-    """What is written about it; an empty one, if nothing is."""
+    """The spec of a PodGroup; an empty one if it has none."""
     read = manifest.content
     assert isinstance(read, PodGroupWire)
     return read.spec or PodGroupSpec()
 
 
 def gang_name(manifest: Manifest) -> str:
-    """What a gang goes by everywhere: `namespace/name`."""
+    """The engine's name of a gang: `namespace/name`."""
     return f"{manifest.namespace}/{manifest.name}"
 
 
 def queue_of(manifest: Manifest) -> tuple[str | None, str]:
-    """The queue that a group names, if it does, and where."""
-    said = spec(manifest).queue
-    return (said, "spec.queue") if said else queue_named(manifest.metadata, manifest)
+    """The queue that a PodGroup names, if it does, and the field that names it."""
+    queue = spec(manifest).queue
+    return (queue, "spec.queue") if queue else queue_named(manifest.metadata, manifest)
 
 
-def _tasks(manifest: Manifest) -> dict[str, int]:
+def _min_tasks(manifest: Manifest) -> dict[str, int]:
     written = spec(manifest).min_task_member or {}
     return {
-        name: _at_least(few, 0, manifest, f"spec.minTaskMember[{name}]")
-        for name, few in written.items()
+        name: _at_least(low, 0, manifest, f"spec.minTaskMember[{name}]")
+        for name, low in written.items()
     }
 
 

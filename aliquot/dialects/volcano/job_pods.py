@@ -1,21 +1,18 @@
-"""What Volcano's controllers write into the pods that they make, or that are in a group of theirs.
+"""What Volcano's controllers write into pods of their Jobs and of the PodGroups they make.
 
-A simulation and a cluster of our own both play these controllers: their pods say the same. What
-they are called, and when there are any, is for each to decide.
+The simulation and the embedded API server both play these controllers and share this, so that their
+pods carry the same keys. When pods are made, and under which names, is up to each of them.
 """
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import GangJobWire
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.keys import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
+from aliquot.dialects.volcano.objects import GangJobWire
+from aliquot.json import Body
 
 
 def templates(owner: Manifest) -> dict[str, Body]:
-    """The templates of an owner of pods, as they are written, by task.
-
-    One without tasks has a single one without a name.
-    """
+    """The pod templates of a workload as they are written, by task; without tasks, under ""."""
     spec = owner.body["spec"]
     if not isinstance(owner.content, GangJobWire):
         return {"": spec["template"]}
@@ -24,14 +21,14 @@ def templates(owner: Manifest) -> dict[str, Body]:
 
 
 def in_group(pod: Body, group: str) -> Body:
-    """A pod whose owner asked for a group: it names it, unless it names one itself."""
+    """A pod with the annotation that names its workload's group, unless it names one itself."""
     written = pod["metadata"].get("annotations") or {}
     annotations = {GROUP_ANNOTATIONS[0]: group, **written}
     return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
 
 
 def in_job(pod: Body, job: Manifest, task: str, group: str) -> Body:
-    """A pod of a task of a Job: it says whose it is, and is as important as the Job."""
+    """A pod of a task with the keys of its Job, and the Job's priority class if it has none."""
     queue, metadata = jobs.queue(job), dict(pod["metadata"])
     annotations = {GROUP_ANNOTATIONS[0]: group, QUEUE: queue, TASK: task, JOB: job.name}
     labels = {JOB: job.name, JOB_QUEUE: queue, TASK: task}

@@ -1,32 +1,33 @@
-"""Volcano's Jobs: tasks, each of so many pods alike, that make one gang."""
+"""Volcano Jobs: tasks, each a number of identical pods; all pods of a Job are one gang."""
 
 from dataclasses import dataclass
 
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import GangJobSpec, GangJobWire, TaskWire
+from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire, TaskWire
 from aliquot.dialects.volcano.queues import DEFAULT
 
 _MOST_PODS = 100_000
+"""As for other workloads (`mirror.store`): twice the pods that the engine is measured with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """So many pods alike, of which so many are needed."""
+    """A task of a Job: its pods, and how many of them the gang needs to start."""
 
     name: str
     replicas: int
-    fewest: int
+    min_available: int
 
 
 def spec(manifest: Manifest) -> GangJobSpec:
-    """What is written about it; an empty one, if nothing is."""
+    """The spec of a Job; an empty one if it has none."""
     content = manifest.content
     assert isinstance(content, GangJobWire)
     return content.spec or GangJobSpec()
 
 
 def tasks(manifest: Manifest) -> list[Task]:
-    """Its tasks, in order; without a name, one is called by its number."""
+    """The tasks of a Job, in order; one without a name is named by its number, as in Volcano."""
     written = spec(manifest).tasks
     if not written:
         raise manifest.error("spec.tasks", "must hold at least one task")
@@ -41,14 +42,14 @@ def tasks(manifest: Manifest) -> list[Task]:
     return found
 
 
-def fewest(manifest: Manifest) -> int:
-    """How many pods must be able to start: by its own word, else what its tasks need."""
+def min_available(manifest: Manifest) -> int:
+    """How many pods must start together: the Job's minAvailable, else the sum of its tasks'."""
     found = tasks(manifest)
-    said, total = spec(manifest).min_available, sum(task.replicas for task in found)
-    if said is not None and not 0 <= said <= total:
-        problem = f"{said} is not between 0 and the {total} pods of its tasks"
+    written, total = spec(manifest).min_available, sum(task.replicas for task in found)
+    if written is not None and not 0 <= written <= total:
+        problem = f"{written} is not between 0 and the {total} pods of its tasks"
         raise manifest.error("spec.minAvailable", problem)
-    return said or sum(task.fewest for task in found)
+    return written or sum(task.min_available for task in found)
 
 
 def queue(manifest: Manifest) -> str:
@@ -63,8 +64,8 @@ def _task(number: int, written: TaskWire, manifest: Manifest) -> Task:
     replicas = 1 if written.replicas is None else written.replicas
     if not 0 <= replicas <= _MOST_PODS:
         raise manifest.error(f"{at}.replicas", f"{replicas} is not between 0 and {_MOST_PODS}")
-    few = replicas if written.min_available is None else written.min_available
-    if not 0 <= few <= replicas:
-        problem = f"{few} is not between 0 and its {replicas} replicas"
+    min_available = replicas if written.min_available is None else written.min_available
+    if not 0 <= min_available <= replicas:
+        problem = f"{min_available} is not between 0 and its {replicas} replicas"
         raise manifest.error(f"{at}.minAvailable", problem)
-    return Task(written.name or f"default{number}", replicas, few)
+    return Task(written.name or f"default{number}", replicas, min_available)

@@ -1,7 +1,7 @@
-"""Volcano's weights of namespaces, which it keeps among the limits of ResourceQuotas.
+"""Volcano's weights of namespaces, which it reads from `spec.hard` of ResourceQuotas.
 
-A weight is a whole number of at least 1; whatever else is written counts as 1, and so does nothing.
-Of several ResourceQuotas in a namespace, the highest counts.
+A weight is a whole number of at least 1; any other value, or none, counts as 1. Of several
+ResourceQuotas in a namespace, the highest weight counts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,10 +15,11 @@ from aliquot.errors import QuantityError
 KEY = "volcano.sh/namespace.weight"
 
 _ONE = 10**9
+"""1 in nanos, the unit of parsed quantities."""
 
 
 def weights(objects: Iterable[Manifest]) -> dict[str, int]:
-    """The weight of every namespace that has another than 1, as these objects have it."""
+    """The weight of every namespace whose weight is not 1."""
     found: dict[str, int] = {}
     for each in objects:
         if isinstance(each.content, ResourceQuotaWire):
@@ -28,8 +29,8 @@ def weights(objects: Iterable[Manifest]) -> dict[str, int]:
     return found
 
 
-def weight_that_counts(manifest: Manifest) -> Iterator[Finding]:
-    """Whoever writes 0 or 1.5 does not mean 1."""
+def readable_namespace_weight(manifest: Manifest) -> Iterator[Finding]:
+    """Warn of a weight such as 0 or 1.5, which counts as 1."""
     content = manifest.content
     assert isinstance(content, ResourceQuotaWire)
     hard = (content.spec or ResourceQuotaSpec()).hard or {}
@@ -39,7 +40,7 @@ def weight_that_counts(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _written(content: ResourceQuotaWire) -> int | None:
-    """The weight that a ResourceQuota gives; None if it gives none that makes sense."""
+    """The weight in a ResourceQuota; None if there is none, or it is no weight."""
     value = ((content.spec or ResourceQuotaSpec()).hard or {}).get(KEY)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None

@@ -1,16 +1,16 @@
-"""The rules that queues must obey, alone, as a tree and across a change: one function a rule.
+"""Rules for Volcano Queues: one by itself, the tree, and a change of the tree; one function a rule.
 
-As with other quotas, all queues are looked at as they stand together after a change. A rule yields
+All queues are checked together as they are after a change, as other quotas are. A rule yields
 findings; it never raises and never changes anything.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 
-from aliquot.dialects.core.findings import Finding, Severity, few
+from aliquot.dialects.core.findings import Finding, Severity, list_names
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.kep9.rules import gpu_memory_in_gigabytes
-from aliquot.dialects.quota_index import QuotaIndex, circle
+from aliquot.dialects.quota_index import QuotaIndex, describe_cycle
 from aliquot.dialects.volcano import queues
 from aliquot.dialects.volcano.queues import KIND, ROOT, SPECIAL
 from aliquot.engine import Amounts, Quota, quantity
@@ -22,31 +22,31 @@ _GUARANTEE, _DESERVED, _CAPABILITY = (
 
 
 def check_queue(manifest: Manifest) -> Iterator[Finding]:
-    """What is wrong with one queue by itself, or worth a word."""
+    """Errors and warnings about one queue by itself."""
     yield from bounds_in_order(manifest)
-    yield from bounds_that_count(manifest)
+    yield from root_without_bounds(manifest)
     yield from gpu_memory_in_gigabytes(manifest, queues.bounds(manifest))
-    yield from only_what_is_considered(manifest)
+    yield from ignored_fields(manifest)
 
 
-def check_queues(quota_index: QuotaIndex, coming: Container[str] = ()) -> Iterator[Finding]:
-    """What is wrong with the queues as they stand together.
+def check_queues(quota_index: QuotaIndex, later: Container[str] = ()) -> Iterator[Finding]:
+    """Errors and warnings about the tree of queues.
 
-    `coming` are the names of queues that a later change brings.
+    `later` are the names of queues that a later change brings.
     """
-    yield from parents_are_there(quota_index, coming)
-    yield from no_circles(quota_index)
+    yield from parents_exist(quota_index, later)
+    yield from no_cycles(quota_index)
     yield from children_within_parents(quota_index)
 
 
 def check_queue_change(
-    after: QuotaIndex, replaced: Mapping[Key, Manifest], gone: Mapping[Key, str]
+    after: QuotaIndex, replaced: Mapping[Key, Manifest], deleted: Mapping[Key, str]
 ) -> Iterator[Finding]:
-    """What must not be deleted. `gone` says where it is written that something goes."""
+    """Queues that must not be deleted. `deleted` gives the place that deletes each object."""
     children: dict[str, list[str]] = {}
     for manifest, _ in after.queues:
         children.setdefault(queues.parent(manifest) or "", []).append(manifest.name)
-    for key, place in gone.items():
+    for key, place in deleted.items():
         kind, _, name = key
         old = replaced.get(key)
         if kind != KIND or old is None:
@@ -54,15 +54,15 @@ def check_queue_change(
         if name in SPECIAL:
             yield Finding("error", place, old.title, "", "cannot be deleted")
         elif name in children:
-            problem = f"cannot be deleted: it is the parent of {few(children[name])}"
+            problem = f"cannot be deleted: it is the parent of {list_names(children[name])}"
             yield Finding("error", place, old.title, "", problem)
 
 
 def bounds_in_order(manifest: Manifest) -> Iterator[Finding]:
-    """What is guaranteed, what is deserved and what is allowed at most: each within the next.
+    """Guarantee within deserved within capability.
 
-    Looked at is what both of two maps name: without a word, a share follows the guarantee, and
-    there is no ceiling.
+    Only resources that both of two maps name are compared: a deserved share that is not written
+    follows from the guarantee, and a capability that is not written is no bound.
     """
     one = queues.queue(manifest)
     yield from _within(manifest, (_GUARANTEE, one.min), (_DESERVED, one.deserved))
@@ -83,8 +83,8 @@ def _within(
             yield manifest.finding("error", where, f"{numbers} {quantity.text(resource, high)}")
 
 
-def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
-    """The root is the cluster: it has what the nodes have."""
+def root_without_bounds(manifest: Manifest) -> Iterator[Finding]:
+    """The root queue is the cluster: it has what the nodes have, and no parent."""
     if manifest.name == ROOT:
         for where, written in queues.bounds(manifest).items():
             if written:
@@ -93,15 +93,15 @@ def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
             yield manifest.finding("error", "spec.parent", "the root has no parent")
 
 
-def only_what_is_considered(manifest: Manifest) -> Iterator[Finding]:
-    """Wishes that a queue may have and that have no effect here yet."""
-    said = queues.spec(manifest)
-    wishes = {
-        "spec.affinity": said.affinity,
-        "spec.extendClusters": said.extend_clusters,
-        "spec.dequeueStrategy": said.dequeue_strategy not in (None, "", "traverse"),
+def ignored_fields(manifest: Manifest) -> Iterator[Finding]:
+    """Warn of fields and annotations of Volcano's that have no effect here."""
+    spec = queues.spec(manifest)
+    ignored = {
+        "spec.affinity": spec.affinity,
+        "spec.extendClusters": spec.extend_clusters,
+        "spec.dequeueStrategy": spec.dequeue_strategy not in (None, "", "traverse"),
     }
-    for where, value in wishes.items():
+    for where, value in ignored.items():
         if value:
             yield manifest.finding("warning", where, "is not considered yet")
     for key in _HIERARCHY:
@@ -110,14 +110,14 @@ def only_what_is_considered(manifest: Manifest) -> Iterator[Finding]:
             yield manifest.finding("warning", f"metadata.annotations[{key}]", problem)
 
 
-def parents_are_there(quota_index: QuotaIndex, coming: Container[str]) -> Iterator[Finding]:
-    """A queue hangs below one that is there."""
+def parents_exist(quota_index: QuotaIndex, later: Container[str]) -> Iterator[Finding]:
+    """The parent of a queue must exist; a warning suffices if a later change brings it."""
     names = {manifest.name for manifest, _ in quota_index.queues}
     for manifest, _ in quota_index.queues:
         above = queues.parent(manifest)
         if above is None or above in names:
             continue
-        if above in coming:
+        if above in later:
             problem = f"parent queue {above} comes later; until then this one has no parent"
             yield manifest.finding("warning", "spec.parent", problem)
         else:
@@ -125,10 +125,9 @@ def parents_are_there(quota_index: QuotaIndex, coming: Container[str]) -> Iterat
 
 
 def children_within_parents(quota_index: QuotaIndex) -> Iterator[Finding]:
-    """What children are guaranteed, and deserve, comes out of what their parent has.
+    """Guarantees and deserved shares of children add up to at most their parent's.
 
-    Looked at is what the parent names, too. Each child may use as much as the parent; more than
-    that would be no use to it.
+    Only resources that the parent names are compared. A child's capability is at most its parent's.
     """
     yield from _sums_within(quota_index, "error", _GUARANTEE, lambda queue: queue.min)
     yield from _sums_within(quota_index, "warning", _DESERVED, lambda queue: queue.deserved)
@@ -147,7 +146,7 @@ def children_within_parents(quota_index: QuotaIndex) -> Iterator[Finding]:
 def _sums_within(
     quota_index: QuotaIndex, severity: Severity, where: str, amounts: Callable[[Quota], Amounts]
 ) -> Iterator[Finding]:
-    """Named are the child with which a sum goes above the parent's, and all that add to it."""
+    """Reported are the child with which the sum exceeds the parent's, and every one after it."""
     sums: Counter[tuple[str, str]] = Counter()
     for manifest, one in quota_index.queues:
         if one.parent is None:
@@ -165,15 +164,15 @@ def _sums_within(
                 yield manifest.finding(severity, queues.field(manifest, where, resource), problem)
 
 
-def no_circles(quota_index: QuotaIndex) -> Iterator[Finding]:
-    """Up from any queue, there is an end."""
+def no_cycles(quota_index: QuotaIndex) -> Iterator[Finding]:
+    """No queue is its own ancestor."""
     parents = {manifest.name: queues.parent(manifest) for manifest, _ in quota_index.queues}
     for manifest, _ in quota_index.queues:
-        problem = circle(manifest.name, parents)
+        problem = describe_cycle(manifest.name, parents)
         if problem is not None:
             yield manifest.finding("error", "spec.parent", problem)
 
 
 def children_named(quota_index: QuotaIndex, name: str) -> Collection[str]:
-    """The queues right below one."""
+    """The children of a queue."""
     return [each.name for _, each in quota_index.queues if each.parent == name]

@@ -1,12 +1,14 @@
-"""Volcano's Queues, each by itself, as quotas; `quota_index` makes one tree of them.
+"""Volcano Queues, each by itself, as the engine's quotas; `quota_index` makes one tree of them.
 
-A queue goes by its bare name, which no other quota has: those have a slash in theirs.
+The engine knows a queue by its bare name. That is unique among quotas: the names of all others have
+a slash.
 """
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest, once
-from aliquot.dialects.core.objects import Guarantee, Quantities, QueueSpec, QueueStatus, QueueWire
+from aliquot.dialects.core.objects import Quantities
 from aliquot.dialects.nos.gpu_memory import as_written
+from aliquot.dialects.volcano.objects import Guarantee, QueueSpec, QueueStatus, QueueWire
 from aliquot.engine import Amounts, Quota
 
 KIND = "Queue"
@@ -15,59 +17,61 @@ ROOT = "root"
 SPECIAL = (DEFAULT, ROOT)
 
 _WEIGHTS = (1, 65535)
+"""The lowest and highest weight that Volcano's CRD allows."""
 _STATES = {"", "Open", "Unknown", "Closed", "Closing"}
 _CLOSED = {"Closed", "Closing"}
 _HIGHEST_PRIORITY = 2**31 - 1
+"""The largest int32, which is what the API's field holds."""
 
 
 @once
 def queue(manifest: Manifest) -> Quota:
-    """What one queue says by itself; what its parent is, and whether it is one, others decide.
+    """A queue as the engine's quota, without its parent and children (see `quota_index`).
 
-    What it is guaranteed is kept for it, so it does not lend.
+    A queue does not lend its guarantee: Volcano keeps it free for the queue's own pods.
     """
-    said = spec(manifest)
+    written = spec(manifest)
     return Quota(
         name=manifest.name,
-        min=_amounts(said.guarantee.resource, manifest, "guarantee.resource")
-        if said.guarantee is not None
+        min=_amounts(written.guarantee.resource, manifest, "guarantee.resource")
+        if written.guarantee is not None
         else (),
-        max=_amounts(said.capability, manifest, "capability"),
+        max=_amounts(written.capability, manifest, "capability"),
         lend=False,
         fallback=manifest.name == DEFAULT,
-        default_weight=_number(said.weight, _WEIGHTS, manifest, "weight"),
-        deserved=_amounts(said.deserved, manifest, "deserved"),
-        reclaimable=said.reclaimable is not False,
+        default_weight=_number(written.weight, _WEIGHTS, manifest, "weight"),
+        deserved=_amounts(written.deserved, manifest, "deserved"),
+        reclaimable=written.reclaimable is not False,
         closed=_state(manifest) in _CLOSED,
-        priority=_number(said.priority, (0, _HIGHEST_PRIORITY), manifest, "priority"),
+        priority=_number(written.priority, (0, _HIGHEST_PRIORITY), manifest, "priority"),
     )
 
 
 def spec(manifest: Manifest) -> QueueSpec:
-    """What is written about it; an empty one, if nothing is."""
+    """The spec of a queue; an empty one if it has none."""
     read = manifest.content
     assert isinstance(read, QueueWire)
     return read.spec or QueueSpec()
 
 
 def parent(manifest: Manifest) -> str | None:
-    """The queue above it, if it names one other than the root."""
+    """The parent that a queue names, if that is not the root."""
     named = spec(manifest).parent
     return None if named in (None, "", ROOT) else named
 
 
 def bounds(manifest: Manifest) -> dict[str, Quantities]:
-    """Its maps of amounts as they are written, by where they stand."""
-    said = spec(manifest)
+    """The quantities of guarantee, deserved and capability as they are written, by field."""
+    written = spec(manifest)
     return {
-        "spec.guarantee.resource": (said.guarantee or Guarantee()).resource or {},
-        "spec.deserved": said.deserved or {},
-        "spec.capability": said.capability or {},
+        "spec.guarantee.resource": (written.guarantee or Guarantee()).resource or {},
+        "spec.deserved": written.deserved or {},
+        "spec.capability": written.capability or {},
     }
 
 
 def field(manifest: Manifest, where: str, resource: str) -> str:
-    """Where an amount stands, in the spelling of its author."""
+    """The field of a resource in one of these maps, with the resource spelled as written."""
     return f"{where}[{as_written(resource, bounds(manifest)[where])}]"
 
 
@@ -76,7 +80,7 @@ def _amounts(quantities: Quantities | None, manifest: Manifest, field: str) -> A
 
 
 def _number(value: int | None, allowed: tuple[int, int], manifest: Manifest, field: str) -> int:
-    """A number within bounds; the lower one where nothing is said."""
+    """A number within bounds; the lower bound if there is none."""
     low, high = allowed
     if value is not None and not low <= value <= high:
         raise manifest.error(f"spec.{field}", f"{value} is not between {low} and {high}")

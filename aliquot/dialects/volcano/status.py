@@ -1,24 +1,24 @@
-"""What Volcano, and the scheduler plugins, write into queues, groups and Jobs for users to read."""
+"""The statuses of Queues, PodGroups and Jobs, as Volcano and the scheduler plugins write them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest
 from aliquot.dialects.volcano import jobs
 from aliquot.engine import Figures, Gang, GangSummary, Reason, Refusal
+from aliquot.json import Body
 
 _PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 _PLUGIN_PHASES = {"Inqueue": "Scheduling", "Completed": "Finished"}
-"""What the scheduler plugins call a phase, where it is another word."""
+"""The scheduler plugins' names of phases, where they differ from Volcano's."""
 
 _STARTED = "enough pods of the gang have started"
 _CONDITIONS = ("Scheduled", "Unschedulable")
 
 
 def queue(manifest: Manifest, used: Figures, gangs: Iterable[GangSummary]) -> Body:
-    """A queue says what its pods hold, how its gangs stand, and that it is open unless closed."""
+    """A queue with what its pods use, how many gangs are in which phase, and its state."""
     held = {name: amount for name, amount in used.items() if amount}
     count = Counter[str](each.phase for each in gangs)
     counters = {phase.lower(): count[phase] for phase in _PHASES}
@@ -26,7 +26,7 @@ def queue(manifest: Manifest, used: Figures, gangs: Iterable[GangSummary]) -> Bo
 
 
 def group(manifest: Manifest, gang: Gang, summary: GangSummary) -> Body:
-    """A group says how it stands, and Volcano's why it does not start."""
+    """A PodGroup with its phase and counts; one of Volcano's also with why it does not start."""
     ended = {"succeeded": sum(number for _, number in gang.done), "failed": gang.failed}
     if manifest.group != VOLCANO_GROUP:
         phase = _PLUGIN_PHASES.get(summary.phase, summary.phase)
@@ -44,12 +44,12 @@ def group(manifest: Manifest, gang: Gang, summary: GangSummary) -> Body:
 
 
 def job(manifest: Manifest, phases: Mapping[str, int]) -> Body:
-    """A Job says how many of its pods are in which phase, and what that makes of it."""
+    """A Job with the number of its pods in each phase, and its own phase."""
     words = ("Pending", "Running", "Succeeded", "Failed")
     pending, running, succeeded, failed = (phases.get(word, 0) for word in words)
     status = {
         "state": {"phase": _phase(manifest, pending, running, succeeded, failed)},
-        "minAvailable": jobs.fewest(manifest),
+        "minAvailable": jobs.min_available(manifest),
         "pending": pending,
         "running": running,
         "succeeded": succeeded,
@@ -60,17 +60,17 @@ def job(manifest: Manifest, phases: Mapping[str, int]) -> Body:
 
 
 def _phase(manifest: Manifest, pending: int, running: int, succeeded: int, failed: int) -> str:
-    """How far a Job is. One whose pods have all ended has failed if too few did so well.
+    """The phase of a Job. When all pods have ended, fewer than minAvailable successes is Failed.
 
-    One that wants no pods yet is not done: it may be scaled up.
+    A Job of no replicas is Pending, not Completed: it may be scaled up.
     """
-    fewest = jobs.fewest(manifest)
+    min_available = jobs.min_available(manifest)
     total = sum(task.replicas for task in jobs.tasks(manifest))
     if total and succeeded >= total:
         return "Completed"
     if total and not pending and not running and succeeded + failed >= total:
-        return "Completed" if succeeded >= fewest else "Failed"
-    return "Running" if running and running + succeeded >= fewest else "Pending"
+        return "Completed" if succeeded >= min_available else "Failed"
+    return "Running" if running and running + succeeded >= min_available else "Pending"
 
 
 def _conditions(summary: GangSummary) -> list[Body]:
@@ -92,6 +92,6 @@ def _unschedulable(refusal: Refusal) -> Body:
 
 
 def _with_status(manifest: Manifest, status: Body, **unless_written: str) -> Body:
-    """The object with this in its status, beside what else is written there."""
+    """The object with these fields in its status; its other fields stay."""
     written = manifest.body.get("status") or {}
     return {**manifest.body, "status": {**unless_written, **written, **status}}

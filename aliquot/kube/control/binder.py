@@ -8,10 +8,10 @@ a clear no is a failure.
 
 from collections.abc import Callable
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
 from aliquot.engine import Bind, Pod
 from aliquot.errors import ApiError
+from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS
 from aliquot.kube.control.writer import SECONDS, Urgency, Write, Writer, passes

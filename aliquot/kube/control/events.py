@@ -10,9 +10,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Literal
 
-from aliquot.dialects.core.documents import Body
 from aliquot.engine import Pod
 from aliquot.errors import ApiError
+from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import EVENTS
 from aliquot.kube.control.pod_status import now

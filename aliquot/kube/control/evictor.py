@@ -8,9 +8,9 @@ Once nobody waits for it any longer, it is left alone: no eviction without need.
 import time
 from collections.abc import Callable
 
-from aliquot.dialects.core.documents import Body
 from aliquot.engine import Evict
 from aliquot.errors import ApiError
+from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS
 from aliquot.kube.control.binder import look_up

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from aliquot.dialects.core import budgets
-from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import (
     KEP9_GROUPS,
     NOS_GROUPS,
@@ -29,6 +29,7 @@ from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
 from aliquot.dialects.volcano.gangs import KIND as POD_GROUP
 from aliquot.errors import InputError
+from aliquot.json import Body
 from aliquot.kube.api.resource import NODES, Resource
 from aliquot.mirror.mirror import Mirror
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import structlog
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSION, Manifest
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
 from aliquot.engine import Engine, Pod
 from aliquot.errors import ApiError
+from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.kube.control.events import About, Kind

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.engine import Pod, Reason, Refusal
 from aliquot.errors import ApiError
+from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS
 from aliquot.kube.control.writer import SECONDS, Urgency, Write, Writer

@@ -182,8 +182,8 @@ class Pods:
         self.sharing.pop(uid, None)
         if koordinator.has_keys((wire.metadata.labels,)):
             self.koordinator[uid] = None
-        if gpu_annotations.asks(wire.metadata):
-            self.sharing[uid] = gpu_annotations.asks_for_compute(wire.metadata)
+        if gpu_annotations.requests_gpus(wire.metadata):
+            self.sharing[uid] = gpu_annotations.requests_compute(wire.metadata)
 
 
 def _manifest(wire: PodWire) -> Manifest:

@@ -6,8 +6,8 @@ servers ask comes last: so there is somebody to ask, or soon will be.
 
 from collections.abc import Callable, Collection
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
+from aliquot.json import Body
 from aliquot.kube.install.installation import Installation, belongs, metadata
 from aliquot.kube.install.rbac import accounts, roles
 from aliquot.kube.install.webhooks import configurations

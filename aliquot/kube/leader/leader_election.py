@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import structlog
 
 from aliquot.errors import ApiError, UnreachableError
+from aliquot.json import Body
 from aliquot.kube.leader.leader_rules import Candidate, Read, Term, Timing, Wait, Write
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -28,8 +29,6 @@ _STEPS = 4
 """Read and write, and once more if somebody else wrote in between."""
 _CONFLICT, _NOT_FOUND = 409, 404
 _log = structlog.get_logger(__name__)
-
-Body = dict[str, Any]
 
 
 class Requests(Protocol):

@@ -9,18 +9,18 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest
 from aliquot.dialects.kep9.quotas import has_koordinator_keys, spec
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.tensor_fusion.amounts import FIGURES
-from aliquot.dialects.tensor_fusion.annotations import PREFIX, wish
-from aliquot.dialects.tensor_fusion.requests import ask
+from aliquot.dialects.tensor_fusion.annotations import PREFIX, read_request
+from aliquot.dialects.tensor_fusion.requests import gpu_ask
 from aliquot.dialects.volcano import gangs, queues
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine import quantity
 from aliquot.errors import InputError
+from aliquot.json import Body
 from aliquot.kube.webhook.cache import Cache
 from aliquot.mirror.group_membership import namespace_queue
 
@@ -103,12 +103,12 @@ def _gpu_quota(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Defaul
 
 def _pod(live: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
     """What a pod that shares GPUs asks for of each, by the word of its namespace's quota."""
-    wanted = wish(manifest.metadata, manifest)
+    wanted = read_request(manifest.metadata, manifest)
     told = list(live.index.find((gpu_quotas.KIND, manifest.namespace)))
     if wanted is None or not told or not is_new:
         return
     defaults = gpu_quotas.defaults(told[-1])
-    asked = ask(wanted, (), live.cards.default, defaults)
+    asked = gpu_ask(wanted, (), live.cards.default, defaults)
     assert asked is not None
     for word, bound, amount in (
         ("request", defaults.requests, asked.request),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from aliquot import certificates
 from aliquot.certificates import Pair
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 
 AUTHORITY_LASTS = datetime.timedelta(days=3650)
 CERTIFICATE_LASTS = datetime.timedelta(days=365)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import ApiError, UnreachableError
+from aliquot.json import Body
 from aliquot.kube.api.backoff import Backoff
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource

@@ -104,7 +104,7 @@ def _with_ties(live: Cache, subjects: Iterable[Manifest]) -> Iterator[Manifest]:
         if space is not None:
             yield space
         try:
-            said = [group_ref(face, each) for face in template_views(each)]
+            said = [group_ref(view, each) for view in template_views(each)]
         except InputError:
             said = []
         groups = (group_of(one, each.namespace, live.objects) for one in said)

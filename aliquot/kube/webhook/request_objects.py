@@ -6,10 +6,11 @@ What makes no sense is told, never raised: it is for a verdict to say what follo
 from dataclasses import dataclass, field
 from typing import Any
 
-from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, refused
 from aliquot.dialects.core.manifest import Manifest, read
 from aliquot.errors import InputError
+from aliquot.json import Body
 from aliquot.kube.webhook.cache import make_sure
 
 PLACE = "in this request"

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import InputError
+from aliquot.json import Body
 
 _VERSION = "admission.k8s.io/v1"
 _LONGEST_WARNING = 256

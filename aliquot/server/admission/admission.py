@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.admission import priorities
 from aliquot.server.admission.resource_quotas import Books
 from aliquot.server.admission.webhooks import Question, Webhooks

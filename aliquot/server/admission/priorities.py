@@ -1,6 +1,6 @@
 """Priorities: a pod gets the number its class stands for, as it comes in."""
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.refusals import forbidden
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.storage.store import Store

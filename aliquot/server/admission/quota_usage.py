@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from aliquot.dialects.core.documents import Body
 from aliquot.engine import quantity
 from aliquot.errors import QuantityError
+from aliquot.json import Body
 
 Usage = Counter[str]
 _ONE = 10**9

@@ -6,7 +6,7 @@ same breath, so that two pods that come at once cannot both take the last place.
 
 from collections import Counter
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.admission.quota_usage import Usage, ended, nanos, of_pod, text, unsaid
 from aliquot.server.http.refusals import forbidden
 from aliquot.server.kinds.kind import Kind

@@ -12,8 +12,8 @@ from typing import Any
 
 import aiohttp
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import AliquotError, RefusalError
+from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, internal
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.patch.merge import json_patch

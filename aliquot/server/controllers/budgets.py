@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.rules.metadata import timestamp

@@ -1,7 +1,7 @@
 """Definitions: a kind is served while its definition is there, and takes its objects along."""
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions

@@ -5,8 +5,8 @@ import hashlib
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker

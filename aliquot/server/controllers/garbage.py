@@ -1,7 +1,7 @@
 """Garbage collection: what is owned goes with its owners, before them, or is left behind."""
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api, Edit
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.deletion import FOREGROUND, ORPHAN

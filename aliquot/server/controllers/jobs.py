@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, PodMaker
 from aliquot.server.controllers.pods import active, from_template

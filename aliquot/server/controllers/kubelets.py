@@ -3,9 +3,9 @@
 import asyncio
 from datetime import UTC, datetime
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.times import duration
 from aliquot.errors import InputError, RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.worker import Worker

@@ -1,7 +1,7 @@
 """Namespaces: a new one gets its service account; one that goes takes its objects along first."""
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions

@@ -5,12 +5,13 @@ its owner, and goes when it is asked for no more. One of that name that somebody
 as it is; one that was left by an owner of the same name is waited out.
 """
 
-from aliquot.dialects.core.documents import Body, Document
+from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, VOLCANO_JOBS, Manifest, read
-from aliquot.dialects.core.objects import GangJobWire
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
+from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.dialects.volcano.queues import DEFAULT
 from aliquot.errors import InputError, RefusalError
+from aliquot.json import Body
 from aliquot.mirror.store import Store as Mirrored
 from aliquot.mirror.store import priority_infos
 from aliquot.server.api import Api

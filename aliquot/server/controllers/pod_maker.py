@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Iterable
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.volcano.job_pods import in_group
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pod_groups import PodGroups
 from aliquot.server.controllers.pods import worth

@@ -2,7 +2,7 @@
 
 import copy
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.subresources.budgets import phase, ready
 
 

@@ -1,6 +1,6 @@
 """ResourceQuotas: their status, kept up to date with what their namespace takes."""
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.admission.resource_quotas import QUOTAS, Books
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker

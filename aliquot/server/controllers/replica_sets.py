@@ -1,7 +1,7 @@
 """ReplicaSets: so many pods, made when they are missing and deleted when they are too many."""
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pod_maker import AFTER_REFUSAL, AT_ONCE, PodMaker
 from aliquot.server.controllers.pods import active, from_template

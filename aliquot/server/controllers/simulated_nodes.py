@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.tensor_fusion.models import tflops
 from aliquot.errors import InputError
+from aliquot.json import Body
 
 SIMULATED = "sim.aliquot.dev/simulated"
 """The annotation of nodes that the server plays the kubelet of."""

@@ -8,13 +8,13 @@ their group to be let in: it is the scheduler that holds them back.
 
 from collections import Counter
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano import status as volcano_status
 from aliquot.dialects.volcano.job_pods import in_job, templates
 from aliquot.dialects.volcano.made_groups import group_name
 from aliquot.errors import InputError, RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.jobs import expire
 from aliquot.server.controllers.pod_groups import manifest_of
@@ -64,7 +64,7 @@ class VolcanoJobs:
             return await expire(self._api, kind, body, since)
         try:
             manifest = manifest_of(body)
-            jobs.fewest(manifest)
+            jobs.min_available(manifest)
             wanted = _wanted(manifest)
         except InputError as error:
             problem = RefusalError(422, "Invalid", f"{error.field}: {error.problem}")

@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, expired
 from aliquot.server.storage.entry import Entry
 

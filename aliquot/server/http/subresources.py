@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http.answers import answer

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http import watch as watching

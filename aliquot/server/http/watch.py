@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.refusals import expired
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rendering import rendering

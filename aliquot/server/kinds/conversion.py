@@ -6,7 +6,7 @@ The versions of a CustomResourceDefinition differ in nothing but their name.
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.refusals import invalid
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.kinds.registry import Registry

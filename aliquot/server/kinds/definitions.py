@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: what is written into a new one, and the kinds that come of it."""
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.kinds.registry import Registry
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.store import Store

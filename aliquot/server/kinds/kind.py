@@ -7,7 +7,7 @@ the two sorts of Event do; `storage` is where they are kept, and one form is the
 from dataclasses import dataclass
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.kinds.group_kinds import word
 
 

@@ -5,7 +5,7 @@ Built-in kinds are there from the start; kinds of CustomResourceDefinitions come
 
 from collections.abc import Iterator
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.kinds.built_in import BUILT_IN
 from aliquot.server.kinds.kind import Kind, of_definition
 

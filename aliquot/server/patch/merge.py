@@ -8,10 +8,9 @@ which `strategic` holds.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import PatchError, PatchMisfitError
+from aliquot.json import Body, fresh, same
 from aliquot.server.patch.strategic import strategic_merge_patch
-from aliquot.server.values import fresh, same
 
 __all__ = ["json_patch", "merge_patch", "strategic_merge_patch"]
 

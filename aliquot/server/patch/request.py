@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
+from aliquot.json import Body
 from aliquot.server.http import bodies
 from aliquot.server.http.refusals import bad_request, unsupported
 from aliquot.server.kinds.kind import Kind

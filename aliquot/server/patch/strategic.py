@@ -8,12 +8,11 @@ begin with `$`, say what cannot be said by giving values.
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import Schema
 from aliquot.errors import PatchError, UnsupportedPatchError
+from aliquot.json import Body, fresh, same
 from aliquot.server.rules.causes import shown
 from aliquot.server.schema.core_schemas import schema
-from aliquot.server.values import fresh, same
 
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"

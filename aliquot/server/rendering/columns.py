@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body, seek
 from aliquot.server.rendering.durations import human, read, since
 from aliquot.server.rendering.pod_columns import pod_cells
-from aliquot.server.values import seek
 
 Cells = Callable[[Body, datetime], list[Any]]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from aliquot.server.values import same
+from aliquot.json import same
 
 Move = Callable[[Any], Iterator[Any]]
 

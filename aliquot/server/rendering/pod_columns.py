@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body, seek
 from aliquot.server.rendering.durations import read, since
-from aliquot.server.values import seek
 
 _NONE = "<none>"
 _ENDED = ("Succeeded", "Failed")

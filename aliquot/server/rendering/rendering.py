@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.kinds import conversion
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rendering.tables import table

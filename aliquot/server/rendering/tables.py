@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body, type_name
 from aliquot.server.kinds.group_kinds import own
 from aliquot.server.rendering import json_paths
 from aliquot.server.rendering.columns import COLUMNS, CREATED
 from aliquot.server.rendering.durations import since
 from aliquot.server.rendering.pod_columns import pod_conditions
-from aliquot.server.values import type_name
 
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 

@@ -8,14 +8,13 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import QUANTITY_PATTERN, Schema
 from aliquot.engine import quantity
 from aliquot.errors import QuantityError
+from aliquot.json import Body, without_nulls
 from aliquot.server.rules.pod_defaults import fill_pod, fill_pod_spec, part, set_missing
 from aliquot.server.schema.check import check
 from aliquot.server.schema.core_schemas import schema
-from aliquot.server.values import without_nulls
 
 
 def fill_defaults(kind: str, body: Body) -> Body:

@@ -9,7 +9,7 @@ elsewhere.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body, without_nulls
 from aliquot.server.rules.causes import Cause
 from aliquot.server.rules.core_defaults import fill_defaults
 from aliquot.server.rules.extension_rules import (
@@ -43,7 +43,6 @@ from aliquot.server.rules.workload_rules import (
 from aliquot.server.schema.check import check
 from aliquot.server.schema.core_schemas import schema
 from aliquot.server.schema.shared_shapes import METADATA
-from aliquot.server.values import without_nulls
 
 __all__ = ["check_create", "check_update", "fill_defaults"]
 

@@ -1,6 +1,6 @@
 """What the status of a new object is: not what was sent, where somebody else is to write it."""
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.kinds import definitions
 from aliquot.server.kinds.kind import Kind
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, conflict, invalid
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.causes import invalid as invalid_value

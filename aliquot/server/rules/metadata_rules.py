@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body, same
 from aliquot.server.rules import names
 from aliquot.server.rules.causes import Cause, forbidden, invalid, required
-from aliquot.server.values import same
 
 Rule = Callable[[str], list[str]]
 

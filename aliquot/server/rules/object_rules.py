@@ -4,9 +4,9 @@ Kubernetes' own kinds and custom ones are judged alike, by schemas; only the wor
 misshapen cannot even be read as a kind of Kubernetes, while a custom object is merely invalid.
 """
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import QUANTITY_PATTERN
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.http.options import WriteOptions
 from aliquot.server.http.refusals import bad_request, invalid
 from aliquot.server.kinds.kind import Kind

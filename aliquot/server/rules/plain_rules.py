@@ -5,14 +5,13 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import SelectorError
+from aliquot.json import Body, same
 from aliquot.server.rules import names as naming
 from aliquot.server.rules.causes import Cause, forbidden, invalid, not_supported, too_long
 from aliquot.server.rules.metadata_rules import changed
 from aliquot.server.rules.pod_rules import check_amount, check_taints
 from aliquot.server.selectors.selectors import Labels
-from aliquot.server.values import same
 
 _HIGHEST_OF_USERS = 1_000_000_000
 _SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")

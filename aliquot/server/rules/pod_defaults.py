@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 

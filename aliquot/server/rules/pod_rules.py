@@ -7,9 +7,9 @@ else may be changed afterwards.
 from collections.abc import Iterator
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.engine import quantity
 from aliquot.errors import QuantityError
+from aliquot.json import Body, fresh, same
 from aliquot.server.rules import names
 from aliquot.server.rules.causes import (
     Cause,
@@ -20,7 +20,6 @@ from aliquot.server.rules.causes import (
     required,
 )
 from aliquot.server.rules.metadata_rules import check_labels
-from aliquot.server.values import fresh, same
 
 _ENUMS = {
     "restartPolicy": ("Always", "OnFailure", "Never"),

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import SelectorError
+from aliquot.json import Body
 from aliquot.server.rules.causes import Cause, invalid, not_supported, required
 from aliquot.server.rules.metadata_rules import changed, check_labels
 from aliquot.server.rules.pod_rules import check_pod_spec

@@ -12,8 +12,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import Schema
+from aliquot.json import Body, fresh, same, type_name
 from aliquot.server.rules.causes import (
     Cause,
     duplicate,
@@ -26,7 +26,6 @@ from aliquot.server.rules.causes import (
     wrong_type,
 )
 from aliquot.server.schema.quick_check import Fits, compiled
-from aliquot.server.values import fresh, same, type_name
 
 _KEPT = ("apiVersion", "kind", "metadata")
 """What every object may have, whatever its schema says."""

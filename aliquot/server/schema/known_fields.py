@@ -6,7 +6,7 @@ The table of protobuf messages has their names already.
 from functools import cache
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.schema.protobuf import Field, messages, root
 

@@ -8,8 +8,8 @@ from here, where only part of a pod is written down, and not from what it knows 
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import Schema
+from aliquot.json import Body
 from aliquot.server.schema.core_schemas import schema as core_schema
 from aliquot.server.schema.shared_shapes import METADATA
 

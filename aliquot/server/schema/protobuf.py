@@ -13,8 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, unsupported
 
 _MAGIC = b"k8s\x00"

@@ -7,7 +7,7 @@ their node's pods, kubectl the events of an object.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 
 Reader = Callable[[Body], str]
 """What gives the text of a field of an object."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aliquot.dialects.core.documents import Body
 from aliquot.engine import Requirement, requirement_matches
 from aliquot.errors import SelectorError
+from aliquot.json import Body
 from aliquot.server.rules import names
 from aliquot.server.selectors.fields import not_supported, readers
 

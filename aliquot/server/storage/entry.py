@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 
 Key = tuple[str, str]
 """Namespace and name; the namespace of what has none is empty."""

@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.refusals import internal
 from aliquot.server.storage.entry import Entry, Key, entry, restored
 from aliquot.server.storage.log import Log, Record

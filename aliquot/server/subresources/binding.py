@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http.refusals import bad_request, conflict
 from aliquot.server.kinds.kind import Kind

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http.options import DeleteOptions, delete_options
 from aliquot.server.http.refusals import bad_request, internal

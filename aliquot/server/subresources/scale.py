@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, invalid
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.causes import invalid as invalid_value

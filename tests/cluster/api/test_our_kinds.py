@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
+from aliquot.json import Body
 from tests.cluster.api.objects import thing
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Wire

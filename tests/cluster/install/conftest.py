@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation
 from tests.cluster.api import binaries, servers

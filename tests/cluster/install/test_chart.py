@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install import deployments
 from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation

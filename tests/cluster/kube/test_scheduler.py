@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.core.documents import Body
 from aliquot.engine.model.events import Event
+from aliquot.json import Body
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, PODS

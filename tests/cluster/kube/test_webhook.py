@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aliquot.dialects.core.documents import Body
 from aliquot.dialects.crds import definitions
+from aliquot.json import Body
 from tests.cluster.api import binaries
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import thing as core

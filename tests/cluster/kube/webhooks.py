@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aliquot.bench.envtest import answers, free_ports
 from aliquot.bench.process import child
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.api.resource import CUSTOM
 from tests.cluster.api.wire import Wire
 

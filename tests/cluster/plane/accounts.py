@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import SCHEDULER, Installation
 from tests.cluster.api.polling import eventually

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.api.resource import (
     BUDGETS,
     CUSTOM,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import urllib3
 
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.api.resource import PODS
 from tests.cluster.api.wire import Wire
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aliquot.cli.commands import daemon, scheduler
 from aliquot.cli.main import main
-from aliquot.dialects.core.documents import Body
+from aliquot.json import Body
 from aliquot.kube.control import control_plane
 from aliquot.validation import inputs
 from tests.cluster.api.polling import eventually

@@ -1,17 +1,25 @@
-"""JSON values: copying and comparing them, without what Python would mix up."""
+"""What an object is in JSON: its type, and how such values are copied, compared and read.
+
+Light on purpose: a module that handles objects which are already decoded needs neither the YAML
+parser (`dialects.core.documents`) nor the structs (`dialects.core.objects`). Python takes `True`
+for 1 and shares nested values between copies; the functions here do neither.
+"""
 
 from typing import Any
 
+Body = dict[str, Any]
+"""An object as it stands in JSON."""
+
 
 def fresh(value: Any) -> Any:
-    """The same value, sharing nothing with it that could be changed."""
+    """A deep copy: no dict or list of it is shared with the original."""
     if isinstance(value, dict):
         return {key: fresh(each) for key, each in value.items()}
     return [fresh(each) for each in value] if isinstance(value, list) else value
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy of a value, of which no field is null."""
+    """A copy of a value without the fields that are null."""
     if isinstance(value, dict):
         kept = value.items()
         return {key: without_nulls(each) for key, each in kept if each is not None}
@@ -36,7 +44,7 @@ def type_name(value: Any) -> str:
 
 
 def seek(value: Any, *words: str) -> Any:
-    """What stands at a path; None if there is nothing, or no way to it."""
+    """The value at a path of keys; None where a key is missing or a value is no object."""
     for word in words:
         value = value.get(word) if isinstance(value, dict) else None
     return value
