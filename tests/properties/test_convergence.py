@@ -14,6 +14,7 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.decisions import Bind, Evict
 from aliquot.engine.events import NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.objects import Node, Pod, Quota, Shape
+from tests.campaign import examples
 from tests.properties.clusters import GPU
 
 TEAMS = ("a", "b", "c")
@@ -68,7 +69,7 @@ def demands(draw: st.DrawFn) -> Demand:
     return Demand(nodes, quotas, tuple(map(tuple, pods)))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(demands(), st.sampled_from(("capacity", "fair")))
 def test_evictions_end_when_owners_put_their_pods_back(demand: Demand, policy: str) -> None:
     engine = Engine(policy)

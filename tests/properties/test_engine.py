@@ -29,6 +29,7 @@ from aliquot.engine.events import (
 from aliquot.engine.objects import Node, Pod, Quota, Shape
 from aliquot.engine.order import importance
 from aliquot.engine.summary import over_quota_pods
+from tests.campaign import examples
 from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
 
 NODE_NAMES = ("n-1", "n-2", "n-10")
@@ -241,7 +242,9 @@ class EngineMachine(RuleBasedStateMachine):
         ]
 
 
-EngineMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+EngineMachine.TestCase.settings = settings(
+    max_examples=examples(200), stateful_step_count=40, deadline=None
+)
 TestEngine = EngineMachine.TestCase
 
 
@@ -274,7 +277,7 @@ def clusters(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(clusters(), st.data())
 def test_the_order_of_events_does_not_matter(events: list[Event], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(events))
@@ -288,7 +291,7 @@ def decisions(events: list[Event]) -> list[Decision]:
     return sorted(engine.cycle(), key=lambda d: importance(d.pod))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(clusters())
 def test_among_pods_alike_the_more_important_start_first(events: list[Event]) -> None:
     started, waiting = set(), []

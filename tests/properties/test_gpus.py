@@ -30,6 +30,7 @@ from aliquot.engine.gpu_objects import NOTHING, WHOLE, Bound, Device, GpuAmount,
 from aliquot.engine.gpu_quotas import Usage
 from aliquot.engine.ledger import Stage
 from aliquot.engine.objects import Node, Pod, Shape
+from tests.campaign import examples
 
 NODES = ("n-0", "n-1")
 CARDS = {f"{node}-g{i}": node for node in NODES for i in range(3)}
@@ -237,5 +238,5 @@ class Gpus(RuleBasedStateMachine):
         assert live == told
 
 
-Gpus.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Gpus.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestGpus = Gpus.TestCase

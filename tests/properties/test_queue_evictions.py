@@ -4,10 +4,11 @@ from hypothesis import given, settings
 
 from aliquot.engine.decisions import Bind, Decision, Evict
 from aliquot.engine.objects import Node, Pod, Quota, Shape
+from tests.campaign import examples
 from tests.properties.queue_world import Play, World, amounts, worlds
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(worlds())
 def test_nobody_goes_for_a_claim_that_could_start_anyway(world: World) -> None:
     play = Play(world)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import aiohttp
 
+from tests.campaign import length
 from tests.server.client import MAPS, Client, config
 from tests.server.process import reaching, started
 
-_ROUNDS = 3
+_ROUNDS = length(3, 100)
 _BARE = ("--no-scheduler", "--nodes", "0")
 
 
