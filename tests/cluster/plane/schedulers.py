@@ -38,7 +38,7 @@ class Running:
             assert self.process.is_alive() or self.says(event, **fields), self.log.read_text()
             return self.says(event, **fields)
 
-        eventually(said, seconds=30)
+        eventually(said)
 
     def stop(self) -> None:
         """End it as a cluster does: it tidies up."""
@@ -51,7 +51,7 @@ class Running:
     def _end(self, number: signal.Signals) -> None:
         if self.process.is_alive() and self.process.pid is not None:
             os.kill(self.process.pid, number)
-        self.process.join(15)
+        self.process.join(60)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()

@@ -23,7 +23,7 @@ from tests.cluster.plane.replicas import replicas
 from tests.cluster.plane.worlds import node, pod, quota
 
 _KILLS = length(2, 30)
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 _LIVES = 0.2
 _PACE = 0.1
 
