@@ -7,9 +7,10 @@ from aliquot.server.envtest import assets as real_server
 
 __all__ = ["NO_KUBECTL", "NO_REAL_SERVER", "kubectl", "real_server"]
 
-NO_KUBECTL = "kubectl is not on the PATH"
+NO_KUBECTL = "kubectl is neither on the PATH nor beside kube-apiserver"
 
 
 def kubectl() -> str | None:
-    """Where kubectl is."""
-    return shutil.which("kubectl")
+    """Where kubectl is: envtest has one beside the server."""
+    beside = real_server()
+    return shutil.which("kubectl") or (beside and shutil.which("kubectl", path=beside))
