@@ -5,6 +5,7 @@ Property tests draw the same examples on every run, so that a failure is the cha
 """
 
 import os
+import re
 from collections import Counter
 
 import pytest
@@ -16,6 +17,7 @@ settings.register_profile("repeatable", derandomize=True)
 if not os.environ.get("ALIQUOT_RANDOM"):
     settings.load_profile("repeatable")
 
+_REAL = re.compile(r"\[real|_real_server\b")
 _SUITES = {
     "API suite": "tests/cluster/api/",
     "Client and webhook": "tests/cluster/kube/",
@@ -81,6 +83,6 @@ def _by_server(terminalreporter: pytest.TerminalReporter, where: str) -> Counter
     for outcome in ("passed", "failed", "error", "skipped", "xfailed"):
         for report in terminalreporter.stats.get(outcome, []):
             if report.nodeid.startswith(where) and (report.when == "call" or outcome != "passed"):
-                server = "real" if "[real" in report.nodeid else "embedded"
+                server = "real" if _REAL.search(report.nodeid) else "embedded"
                 counts[f"{server} {outcome}"] += 1
     return counts

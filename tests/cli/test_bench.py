@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaign import length
 from tests.cli.conftest import Run
 from tests.cluster.api.polling import eventually
+from tests.signals import sigint
 
 _TINY = ("--nodes", "10", "--pods", "50", "--pods-listed", "20")
 
@@ -93,18 +95,25 @@ def test_what_cannot_be_measured_is_refused_at_once(
     assert problem in ran.err
 
 
+@pytest.mark.parametrize("tenths", range(10, length(31, 110), length(20, 1)))
+def test_nothing_is_left_behind_whenever_it_is_stopped(tmp_path: Path, tenths: int) -> None:
+    with _bench(tmp_path, ignored=False) as bench:
+        with suppress(subprocess.TimeoutExpired):
+            bench.wait(timeout=tenths / 10)
+        bench.send_signal(signal.SIGTERM)
+        assert bench.wait(timeout=120) in (130, -signal.SIGTERM)  # the latter while it is read
+        assert not _left(tmp_path)
+        assert not list(tmp_path.iterdir())
+
+
 @contextmanager
 def _bench(folder: Path, ignored: bool) -> Iterator["subprocess.Popen[bytes]"]:
     """It runs, with SIGINT ignored as in a background job, or not; no process of it stays."""
     environment = {**os.environ, "KUBEBUILDER_ASSETS": "/nowhere", "TMPDIR": str(folder)}
     command = [sys.executable, "-m", "aliquot", "bench", "cluster", *_TINY]
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
-    try:
-        bench = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-    finally:
-        signal.signal(signal.SIGINT, before)
+    quiet = subprocess.DEVNULL
+    with sigint(ignored):
+        bench = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)
     with bench:
         try:
             yield bench

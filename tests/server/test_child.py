@@ -14,6 +14,7 @@ from aliquot.errors import ProcessError
 from aliquot.server import interruption
 from aliquot.server.child import child
 from tests.cluster.api.polling import eventually
+from tests.signals import sigint
 
 _SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
 _PARENT = f"""
@@ -28,13 +29,10 @@ both = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 Starts = list["subprocess.Popen[bytes]"]
 
 
-@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["taken", "ignored"])
+@pytest.fixture(params=[False, True], ids=["taken", "ignored"])
 def _sigint(request: pytest.FixtureRequest) -> Iterator[None]:
-    """SIGINT as a process in the foreground finds it, and as a background job does."""
-    before = signal.signal(signal.SIGINT, request.param)
-    yield
-    assert signal.getsignal(signal.SIGINT) is request.param, "it was not put back"
-    signal.signal(signal.SIGINT, before)
+    with sigint(ignored=request.param):
+        yield
 
 
 @pytest.fixture

@@ -12,5 +12,7 @@ NO_KUBECTL = "kubectl is neither on the PATH nor beside kube-apiserver"
 
 def kubectl() -> str | None:
     """Where kubectl is: envtest has one beside the server."""
-    beside = real_server()
-    return shutil.which("kubectl") or (beside and shutil.which("kubectl", path=beside))
+    found, beside = shutil.which("kubectl"), real_server()
+    if found is None and beside is not None:
+        return shutil.which("kubectl", path=beside)
+    return found
