@@ -1,24 +1,36 @@
 """A process that we start: what it said, what it uses, and that it ends when we do.
 
 What it prints goes to `log` in a folder of its own, and into the error if it does not come up. It
-is asked to end when the block is left, whatever for, and made to if it does not listen. It stays in
-our process group, so that Ctrl-C in a terminal reaches it, too.
+is asked to end when the block is left, whatever for, and killed if it does not; on Linux it is also
+killed when we are. It stays in our process group, so that Ctrl-C in a terminal reaches it, too.
 """
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from aliquot.bench import interruption
 from aliquot.errors import ProcessError
 
 _PATIENCE = 60.0
 _GRACE = 10.0
 _LAST_WORDS = 3000
 _MIB = 2**20
+_TIE = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the process that started this one is gone")
+for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and exec keeps ignored
+    signal.signal(number, signal.SIG_DFL)
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,7 @@ class Child:
         """Wait until it is ready; fail if it ends before, or takes too long."""
         end = time.monotonic() + _PATIENCE
         while not ready():
+            interruption.check()
             self.check()
             if time.monotonic() > end:
                 words = f"is not ready after {_PATIENCE:.0f} s: {self.said()}"
@@ -84,16 +97,39 @@ def machine_cpu() -> float:
 
 @contextmanager
 def child(command: Sequence[str], folder: Path) -> Iterator[Child]:
-    """Run a command in a folder for as long as the block lasts."""
+    """Run a command in a folder for as long as the block lasts.
+
+    The thread that enters the block must outlive it: Linux takes that thread for the parent.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    process = None
     try:
+        with (folder / "log").open("ab") as log:
+            process = subprocess.Popen(_tied(command), stdout=log, stderr=log, cwd=folder)
         yield Child(process, folder)
     finally:
+        if process is not None:
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Ask it to end, and kill it if it does not, or if there is no time to wait."""
+    try:
         process.terminate()
-        try:
-            process.wait(timeout=_GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.wait(timeout=_GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _tied(command: Sequence[str]) -> list[str]:
+    """The command, killed by Linux when we are gone: also if we are killed ourselves.
+
+    What arranges that runs in the new process, in a Python of its own that the command replaces.
+    Between fork and exec of this process it could not: other threads may hold locks there.
+    """
+    if sys.platform != "linux":
+        return list(command)
+    return [sys.executable, "-I", "-S", "-c", _TIE, str(os.getpid()), *command]

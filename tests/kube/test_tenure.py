@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aliquot.errors import InputError
 from aliquot.kube.leader.leader_rules import Candidate, Read, Term, Timing, Wait, Write
+from tests.campaign import examples
 from tests.kube.candidates import TIMING, Clock, Fate, World
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -50,7 +51,7 @@ def settle(world: World) -> None:
     assert world.holders() == [holder]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     MEMBERS,
     st.lists(MOMENTS, min_size=4, max_size=4),
@@ -73,7 +74,7 @@ def test_never_two_holders(
 EDITS = st.sampled_from(["delete", "erase", "candidate-0", "candidate-1", "somebody", "shorten"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(MEMBERS, st.lists(st.tuples(MOMENTS, EDITS), min_size=1, max_size=4))
 def test_never_two_holders_when_people_edit_the_lease(
     drawn: Drawn, edits: list[tuple[float, str]]

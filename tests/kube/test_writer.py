@@ -38,7 +38,7 @@ class Desk:
 
     async def through(self) -> None:
         task = asyncio.create_task(self.writer.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not self.writer.idle:
                 await asyncio.sleep(0.005)
         task.cancel()

@@ -122,7 +122,7 @@ class Workshop:
     async def write(self) -> None:
         """Make all writes that can be made now; those that are put off wait for `again`."""
         task = asyncio.create_task(self.writer.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while self.writer.waiting:
                 await asyncio.sleep(0)
         await asyncio.sleep(0.01)

@@ -31,6 +31,7 @@ from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.report.quotas import over_quota_pods
+from tests.campaign import examples
 from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
 
 NODE_NAMES = ("n-1", "n-2", "n-10")
@@ -243,7 +244,9 @@ class EngineMachine(RuleBasedStateMachine):
         ]
 
 
-EngineMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+EngineMachine.TestCase.settings = settings(
+    max_examples=examples(200), stateful_step_count=40, deadline=None
+)
 TestEngine = EngineMachine.TestCase
 
 
@@ -276,7 +279,7 @@ def clusters(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(clusters(), st.data())
 def test_the_order_of_events_does_not_matter(events: list[Event], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(events))
@@ -290,7 +293,7 @@ def decisions(events: list[Event]) -> list[Decision]:
     return sorted(engine.cycle(), key=lambda d: importance(d.pod))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(clusters())
 def test_among_pods_alike_the_more_important_start_first(events: list[Event]) -> None:
     started, waiting = set(), []

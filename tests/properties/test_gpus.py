@@ -40,6 +40,7 @@ from aliquot.engine.model.gpu import (
 )
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
+from tests.campaign import examples
 
 NODES = ("n-0", "n-1")
 CARDS = {f"{node}-g{i}": node for node in NODES for i in range(3)}
@@ -249,5 +250,5 @@ class Gpus(RuleBasedStateMachine):
         assert live == told
 
 
-Gpus.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Gpus.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestGpus = Gpus.TestCase

@@ -18,6 +18,7 @@ from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.quota import Quota
+from tests.campaign import examples
 from tests.properties.clusters import GPU
 from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
 
@@ -304,7 +305,7 @@ class Play:
         assert fresh.summarise() == self.engine.summarise()
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(worlds())
 def test_quota_trees_come_to_rest_by_the_rules(world: World) -> None:
     play = Play(world)

@@ -10,6 +10,7 @@ from aliquot.engine.columns import Columns, Resources, Slots, Vector
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.quota import Quota
 from aliquot.errors import LedgerError
+from tests.campaign import examples
 
 UIDS = st.sampled_from([f"pod-{i}" for i in range(5)])
 NODES = st.sampled_from(["n1", "n2", "n3"])
@@ -154,5 +155,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return [quota, ROOT] if above is None else [quota, above, ROOT]
 
 
-LedgerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+LedgerMachine.TestCase.settings = settings(
+    max_examples=examples(150), stateful_step_count=30, deadline=None
+)
 TestLedger = LedgerMachine.TestCase

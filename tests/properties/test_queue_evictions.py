@@ -6,10 +6,11 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.campaign import examples
 from tests.properties.queue_world import Play, World, amounts, worlds
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(worlds())
 def test_nobody_goes_for_a_claim_that_could_start_anyway(world: World) -> None:
     play = Play(world)

@@ -60,7 +60,7 @@ class Client:
             async for line in answer.content:
                 yield json.loads(line)
 
-    async def until(self, path: str, ready: Any, seconds: float = 10.0) -> Any:
+    async def until(self, path: str, ready: Any, seconds: float = 60.0) -> Any:
         """Ask again and again until an object is as it should be."""
         last = None
         for _ in range(int(seconds / 0.05)):

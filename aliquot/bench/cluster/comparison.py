@@ -4,16 +4,14 @@ The real server is used where it is found, else the embedded one; every figure s
 of schedulers are only ever compared with each other within one run, on one machine.
 """
 
-import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from aliquot.bench import envtest
+from aliquot.bench import envtest, interruption
 from aliquot.bench.cluster import load
 from aliquot.bench.cluster.binding import Backlog, Stream, backlog, stream
 from aliquot.bench.cluster.cluster import Cluster, cluster, fresh_server
@@ -50,7 +48,7 @@ def measure(settings: Settings, progress: Progress) -> list[Figure]:
     def say(words: str) -> None:
         progress(f"{words}, on {server}")
 
-    with _ended_by_signals():
+    with interruption.noted():
         figures = [*_parts(settings, say)]
     return [replace(each, on=f"{each.on}, on {server}") for each in figures]
 
@@ -156,14 +154,4 @@ def _run(nodes: int, work: Callable[[Cluster], Coroutine[Any, Any, Found]]) -> F
             return await work(made)
 
     with fresh_server() as (server, folder):
-        return asyncio.run(run())
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Be ended by SIGTERM as by Ctrl-C: in good order, so that no process is left behind."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        return interruption.run(run())

@@ -79,7 +79,7 @@ async def lines(store: Store, watch: Watch) -> AsyncIterator[bytes]:
                 yield text
             continue
         now = asyncio.get_running_loop().time()
-        if watch.bookmarks and now - marked >= min(_BOOKMARK_SECONDS, watch.seconds):
+        if watch.bookmarks and now >= min(marked + _BOOKMARK_SECONDS, end):
             marked, version = now, max(version, store.durable)
             yield _bookmark(watch, version, None)
         if now >= end:

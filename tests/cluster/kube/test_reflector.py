@@ -138,7 +138,7 @@ async def test_a_server_that_begins_again_has_forgotten_the_past(
             api = Wire(server.kubeconfig)
             api.made(pod("default", "d"))
             between.lead(server.kubeconfig)
-            await until(lambda: _now(told, "b", "c", "d"), seconds=30)
+            await until(lambda: _now(told, "b", "c", "d"))
             assert told.there["b"] != old
             assert reflector.lists == 2
             api.made(pod("default", "e"))
@@ -182,7 +182,7 @@ async def test_a_kind_that_is_installed_later_and_removed_again(
             await client.post(kind.path(ns), body)
             await until(lambda: "a" in told.there)
             api.delete(path_of(defined)).done()
-            await until(lambda: not told.there, seconds=30)
+            await until(lambda: not told.there)
             await until(lambda: api.gone(defined))
 
 

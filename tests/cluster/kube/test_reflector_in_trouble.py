@@ -156,7 +156,7 @@ async def test_a_list_that_always_expires_is_asked_for_as_a_whole() -> None:
 @story
 async def test_a_silent_watch_is_given_up() -> None:
     async with telling(page(), QUIET) as (_, reflector, script):
-        await until(lambda: len(script.asked) == 3, seconds=5)
+        await until(lambda: len(script.asked) == 3)
         assert (reflector.lists, reflector.restarts) == (1, 1)
 
 

@@ -54,7 +54,7 @@ def pod(name: str) -> Body:
 
 async def shows(client: Client, path: str, wanted: Callable[[Body], bool]) -> Body:
     """An object, as soon as it is as wanted."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             found: Body = await client.get(path)
             if wanted(found):

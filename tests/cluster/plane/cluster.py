@@ -32,7 +32,7 @@ from tests.cluster.api.wire import Answer, Wire
 from tests.cluster.plane import manifests, schedulers
 from tests.cluster.plane.kubelet import Kubelet
 
-_PATIENCE = 15.0
+_PATIENCE = 60.0
 _WIPED = (
     *(PODS, *CUSTOM.values(), BUDGETS, RESOURCE_QUOTAS, NODES, PRIORITY_CLASSES, LEASES),
     EVENTS,

@@ -135,7 +135,7 @@ class Ground:
         async with control_plane(partial(access.find, self.kubeconfig, None), settings) as made:
             yield made
 
-    async def settled(self, made: Plane, holds: Callable[[], object], seconds: float = 8) -> None:
+    async def settled(self, made: Plane, holds: Callable[[], object], seconds: float = 60) -> None:
         """Wait until this holds, and nothing moves any more."""
         quiet, before = 0, None
         try:

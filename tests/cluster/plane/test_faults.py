@@ -83,7 +83,7 @@ def test_a_pod_says_why_it_waits_although_that_was_refused_at_first() -> None:
     async def story(made: Ground, weather: Weather) -> None:
         weather.on("PATCH .*/pods/.*/status", w.refused(500), times=2)
         async with _outlived(made, WORLD["burst"]) as plane:
-            await made.settled(plane, lambda: len(made.waiting()) == 3, seconds=5)
+            await made.settled(plane, lambda: len(made.waiting()) == 3)
         assert set(made.waiting().values()) == {"QuotaMaxExceeded"}
 
     _tell(story)

@@ -11,6 +11,7 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
 from aliquot.kube.webhook.verdict import judge
 from aliquot.validation import inputs
+from tests.campaign import examples
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     asked,
@@ -218,7 +219,7 @@ composites = st.builds(
 anything = st.one_of(shares, queues, groups, pods, gpu_quotas, composites)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(body=anything)
 def test_alone_in_a_cluster_it_is_as_validate_says(body: Body) -> None:
     found = inputs.examine([Document("x", copy.deepcopy(body))], Configuration())
@@ -227,7 +228,7 @@ def test_alone_in_a_cluster_it_is_as_validate_says(body: Body) -> None:
     assert (not verdict.refusal) == valid, verdict
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(body=anything, there=st.lists(anything, max_size=4))
 def test_a_write_that_changes_nothing_of_note_is_never_refused(
     body: Body, there: list[Body]
@@ -239,7 +240,7 @@ def test_a_write_that_changes_nothing_of_note_is_never_refused(
     assert not update(live, body, new).refusal
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(body=anything, there=st.lists(anything, max_size=4))
 def test_a_label_of_nobodys_is_never_refused(body: Body, there: list[Body]) -> None:
     live = cluster(*there, body)

@@ -12,6 +12,7 @@ from aliquot.kube.webhook import review
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.service import Service
 from aliquot.kube.webhook.verdict import judge
+from tests.campaign import examples
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     cluster,
@@ -88,7 +89,7 @@ def reviewed(body: Body, operation: str, old: Body | None) -> bytes:
     return json.dumps(said).encode()
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(new=nonsense(), old=nonsense())
 def test_nonsense_gets_an_answer(new: Body, old: Body) -> None:
     live = cluster(*THERE, policy="capacity")
@@ -103,7 +104,7 @@ def test_nonsense_gets_an_answer(new: Body, old: Body) -> None:
         assert review.answer(question, service._fill(question))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(body=st.one_of(values, st.fixed_dictionaries({"request": values})))
 def test_what_is_no_review_is_an_error_of_ours(body: Any) -> None:
     with pytest.raises(InputError):
