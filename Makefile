@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml
 
-.PHONY: demo test lint types layers unit bench pictures chart lock clean
+.PHONY: demo test lint types layers unit mutation bench pictures chart lock clean
 
 demo: .venv/ready
 	@$(BIN)/aliquot simulate examples/kep-9/story-1
@@ -27,6 +27,10 @@ layers: .venv/ready-dev
 unit: .venv/ready-dev
 	$(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
+# Which small mistakes in the engine does no fast test notice? Takes up to an hour.
+mutation: .venv/ready-dev
+	$(BIN)/python tools/mutation.py
+
 bench: .venv/ready
 	$(BIN)/aliquot bench all
 
@@ -39,7 +43,7 @@ chart: .venv/ready
 	$(BIN)/python tools/chart.py
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .mutation_cache.json
 
 # Pins the newest versions that pyproject.toml allows: a maintainer's tool, needs uv.
 lock:
