@@ -1,0 +1,63 @@
+"""Queues beyond the scenarios: what there is to deserve, and who is never asked to go."""
+
+from aliquot.engine.model.events import NodeSet
+from aliquot.engine.model.objects import Node
+from aliquot.engine.model.reasons import Reason
+from tests.engine.world import GPU, World, amounts
+
+
+def deserved(world: World) -> dict[str, int]:
+    return {each.name: each.deserved.get(GPU, 0) for each in world.engine.queues()}
+
+
+def test_what_is_used_outside_the_queues_is_not_there_to_deserve() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpus=6))
+    for queue in ("a", "b"):
+        world.quota(queue, say=1)
+        world.pod(queue, "p", amounts(gpus=6))
+    world.quota("system", outside=True)
+    world.pod("system", "x", amounts(gpus=2), node="n")
+    world.run()
+    assert deserved(world) == {"a": 2, "b": 2, "system": 0}
+
+
+def test_what_no_node_has_is_not_deserved_but_missing() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpus=1))
+    world.quota("a", say=1)
+    world.pod("a", "p", amounts(gpus=1, fpga=2))
+    world.run()
+    refusal = world.engine.why("a/p")
+    assert refusal is not None
+    assert refusal.reason is Reason.NO_NODE_FITS
+    (queue,) = world.engine.queues()
+    assert "fpga" not in queue.deserved
+
+
+def test_a_pod_that_asks_for_nothing_asks_nobody_who_does() -> None:
+    """Of two places for pods its queue deserves one, but those who have them use GPUs as well."""
+    world = World("queues")
+    world.apply(NodeSet(Node("n", ((GPU, 4), ("pods", 2)))))
+    for queue in ("a", "b"):
+        world.quota(queue, say=1)
+    world.pod("b", "x-0", amounts(gpus=1), node="n")
+    world.pod("b", "x-1", amounts(gpus=1), node="n")
+    world.pod("a", "p", ())
+    assert world.run() == {}
+    assert world.evicted() == []
+
+
+def test_a_queue_at_what_it_deserves_keeps_its_pods() -> None:
+    """They are the least important ones, and still the queue that has more than its part gives."""
+    world = World("queues")
+    world.node("n", amounts(gpus=6))
+    for queue in ("a", "b", "c"):
+        world.quota(queue, say=1)
+    for number in range(2):
+        world.pod("b", f"x-{number}", amounts(gpus=1), node="n", priority=-1, created=9)
+    for number in range(4):
+        world.pod("c", f"x-{number}", amounts(gpus=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpus=2))
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["c/x-2", "c/x-3"]
