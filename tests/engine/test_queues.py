@@ -61,3 +61,15 @@ def test_a_queue_at_what_it_deserves_keeps_its_pods() -> None:
     world.pod("a", "p", amounts(gpus=2))
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == ["c/x-2", "c/x-3"]
+
+
+def test_the_last_unit_of_a_capability_is_given_by_a_lesser_pod_of_the_queue() -> None:
+    """There is idle room, but the queue may not have more: one of its own goes."""
+    world = World("queues")
+    world.node("n", amounts(gpus=4))
+    world.quota("a", high=amounts(gpus=2), say=1)
+    world.pod("a", "x-0", amounts(gpus=1), node="n", created=0)
+    world.pod("a", "x-1", amounts(gpus=1), node="n", created=1)
+    world.pod("a", "p", amounts(gpus=1), priority=1)
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["a/x-1"]
