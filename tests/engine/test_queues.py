@@ -73,3 +73,34 @@ def test_the_last_unit_of_a_capability_is_given_by_a_lesser_pod_of_the_queue() -
     world.pod("a", "p", amounts(gpus=1), priority=1)
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == ["a/x-1"]
+
+
+def halves() -> World:
+    """Two queues with four GPUs; the second uses them all."""
+    world = World("queues")
+    world.node("n", amounts(gpus=4))
+    for queue in ("a", "b"):
+        world.quota(queue, say=1)
+    for number in range(4):
+        world.pod("b", f"x-{number}", amounts(gpus=1), node="n")
+    return world
+
+
+def test_a_claim_is_owed_what_its_queue_deserves() -> None:
+    world = halves()
+    world.pod("a", "p", amounts(gpus=2))
+    world.pod("a", "q", amounts(gpus=3))
+    waiting, policy = world.state.waiting, world.engine._policy
+    world.cycle()
+    assert deserved(world)["a"] == 2
+    assert policy.is_owed(world.state, waiting.claim("a/p"))
+    assert not policy.is_owed(world.state, waiting.claim("a/q"))
+
+
+def test_a_cycle_begins_with_the_queues_that_deserve_more_or_less_than_before() -> None:
+    world = halves()
+    policy = world.engine._policy
+    world.cycle()
+    assert list(policy.begin(world.state, 0)) == []
+    world.pod("a", "p", amounts(gpus=2))
+    assert {"a", "b"} <= set(policy.begin(world.state, 0))
