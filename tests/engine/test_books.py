@@ -5,6 +5,7 @@ import pytest
 
 from aliquot.engine.books.repeat_guard import Circles, mark
 from aliquot.engine.model.events import QuotaSet
+from aliquot.engine.model.knobs import FairKnobs
 from aliquot.engine.model.objects import Pod, Quota, Shape
 from aliquot.errors import TreeError
 from tests.engine.world import World, amounts
@@ -41,7 +42,13 @@ def test_the_least_important_are_the_youngest_of_the_lowest_priority(
 
 
 def test_names_are_ordered_the_way_people_do() -> None:
-    running = crowd().state.running
+    """Whatever else the order of importance looks at."""
+    world = World("fair", fair=FairKnobs(over_quota_order=("name", "creation")))
+    world.node("n", amounts(gpus=9))
+    world.quota("a", amounts(gpus=9))
+    for name in ("p-8", "p-9", "p-10"):
+        world.pod("a", name, amounts(gpus=1), node="n")
+    running = world.state.running
     assert running.name("a/p-8") < running.name("a/p-9") < running.name("a/p-10")
 
 

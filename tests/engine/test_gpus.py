@@ -269,7 +269,9 @@ def test_only_nodes_without_devices_are_told_to_be_without() -> None:
     made = engine(NodeSet(Node("tiny", (("cpu", 500), ("pods", 110)))), device("d", "tiny"))
     made.apply(PodSet(pod("p", ask(1, 1))))
     made.cycle()
-    assert message(made, "p") == "0 of 1 nodes can hold it: 1 too little cpu (asks 1, most free 500m)"
+    assert (
+        message(made, "p") == "0 of 1 nodes can hold it: 1 too little cpu (asks 1, most free 500m)"
+    )
     made.apply(node("bare"))
     made.cycle()
     told = "0 of 2 nodes can hold it: 1 too little cpu (asks 1, most free 64), 1 without devices"

@@ -1,6 +1,7 @@
 """Queues beyond the scenarios: what there is to deserve, and who is never asked to go."""
 
-from aliquot.engine.model.events import NodeSet
+from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.events import NodeSet, PodGone
 from aliquot.engine.model.objects import Node
 from aliquot.engine.model.reasons import Reason
 from tests.engine.world import GPU, World, amounts
@@ -104,3 +105,56 @@ def test_a_cycle_begins_with_the_queues_that_deserve_more_or_less_than_before() 
     assert list(policy.begin(world.state, 0)) == []
     world.pod("a", "p", amounts(gpus=2))
     assert {"a", "b"} <= set(policy.begin(world.state, 0))
+
+
+def test_a_queue_without_all_of_its_guarantee_keeps_none_of_it() -> None:
+    """It has two of the four cpus of its guarantee, and gives the GPU that it has too much."""
+    world = World("queues")
+    world.node("n", amounts(gpus=2, cpu=8000))
+    world.quota("a", say=1)
+    world.quota("b", amounts(cpu=4000), say=1)
+    world.pod("b", "x-0", amounts(gpus=1, cpu=1000), node="n", created=0)
+    world.pod("b", "x-1", amounts(gpus=1, cpu=1000), node="n", created=1)
+    world.pod("a", "p", amounts(gpus=1))
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["b/x-1"]
+
+
+def test_of_a_queue_the_namespace_with_more_gives_first() -> None:
+    """As much as is asked for, not all that the queue has beyond its part."""
+    world = World("queues")
+    world.node("n", amounts(gpus=6))
+    world.quota("a", say=1)
+    world.quota("b", say=1, namespaces=frozenset({"x", "y"}))
+    for number in range(4):
+        world.pod("x", f"p-{number}", amounts(gpus=1), node="n", created=number)
+    for number in range(2):
+        world.pod("y", f"p-{number}", amounts(gpus=1), node="n", created=9, priority=-1)
+    for number in range(3):
+        world.pod("a", f"p-{number}", amounts(gpus=1))
+    assert len(world.run()) == 3
+    assert [each.pod.path for each in world.evictions][:2] == ["x/p-3", "x/p-2"]
+
+
+def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
+    """Its queue has more than it deserves; a pod of its own was to make way, and was too slow."""
+    world = World("queues")
+    world.node("n", amounts(gpus=4))
+    for queue in ("a", "b"):
+        world.quota(queue, say=1)
+    for number in range(3):
+        world.pod("a", f"fixed-{number}", amounts(gpus=1), node="n", preemptible=False)
+    world.pod("a", "low", amounts(gpus=1), node="n")
+    world.pod("b", "p", amounts(gpus=2))
+    world.pod("a", "high", amounts(gpus=1), priority=1)
+    gone = [each.pod.name for each in world.cycle(0) if isinstance(each, Evict)]
+    assert gone == ["low"]
+    claim = world.state.waiting.claim("a/high")
+    assert claim.held
+    world.cycle(10_000)
+    claim = world.state.waiting.claim("a/high")
+    assert not claim.held
+    world.apply(PodGone("a/low"))
+    refusal = world.engine._policy.gate(world.state, claim, None)
+    assert refusal is not None
+    assert refusal.message == "queue a: deserves 2 nvidia.com/gpu, used 3, pod asks 1"
