@@ -10,7 +10,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 # One worker more than there are cores: many tests wait for servers.
 PYTEST := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
-.PHONY: demo test test-cluster soak lint types layers unit bench pictures chart lock clean
+.PHONY: demo test test-cluster soak mutation lint types layers unit bench pictures chart lock clean
 
 demo: .venv/ready
 	@$(BIN)/aliquot simulate examples/kep-9/story-1
@@ -38,6 +38,10 @@ test-cluster: .venv/ready-dev
 soak: .venv/ready-dev
 	ALIQUOT_SOAK=1 $(PYTEST)
 
+# Which small mistakes in the engine does no fast test notice? Takes up to an hour.
+mutation: .venv/ready-dev
+	$(BIN)/python tools/mutation.py
+
 bench: .venv/ready
 	$(BIN)/aliquot bench all
 
@@ -50,7 +54,7 @@ chart: .venv/ready
 	$(BIN)/python tools/chart.py
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .mutation_cache.json
 
 # Pins the newest versions that pyproject.toml allows: a maintainer's tool, needs uv.
 lock:

@@ -9,8 +9,8 @@ from aliquot.errors import QuantityError
 from aliquot.simulation.outcome import Result
 
 
-class Pending(Wire, forbid_unknown_fields=True):
-    """Why a pod should wait; of the message, a part is enough."""
+class Why(Wire, forbid_unknown_fields=True):
+    """Why a pod should wait, or was to be evicted; of the message, a part is enough."""
 
     reason: str | None = None
     message: str = ""
@@ -20,8 +20,8 @@ class Expect(Wire, forbid_unknown_fields=True):
     """What should be so after a step. Only what is listed is looked at; `evicted` is exact."""
 
     running: list[str] | dict[str, str] | None = None
-    pending: list[str] | dict[str, str | Pending] | None = None
-    evicted: list[str] | None = None
+    pending: list[str] | dict[str, str | Why] | None = None
+    evicted: list[str] | dict[str, str | Why] | None = None
     labels: dict[str, str | None] | None = None
     quotas: dict[str, dict[str, Any]] | None = None
     queues: dict[str, dict[str, Any]] | None = None
@@ -30,8 +30,8 @@ class Expect(Wire, forbid_unknown_fields=True):
     devices: dict[str, list[str]] | None = None
 
 
-def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]:
-    """What differs, a line each. `evicted` are the pods evicted since the step before."""
+def compare(expect: Expect, result: Result, evictions: list[Result]) -> Iterator[str]:
+    """What differs, a line each. `evictions` are those since the step before."""
     pods = {each["pod"]: each for each in result["pods"]}
     pending = {each["pod"]: each for each in result["pending"]}
     for path, node in _pairs(expect.running):
@@ -45,17 +45,17 @@ def compare(expect: Expect, result: Result, evicted: list[str]) -> Iterator[str]
             yield f"{path} should run, is {pod['phase']}{why}"
         elif node is not None and pod["node"] != node:
             yield f"{path} should run on {node}, is on {pod['node']}"
-    for path, why_it_waits in _reasons(expect.pending):
+    for path, reason in _reasons(expect.pending):
         if path not in pending:
             yield f"{path} should wait, is {pods.get(path, {'phase': 'not there'})['phase']}"
-            continue
-        have = f"{pending[path]['reason']} ({pending[path]['message']})"
-        if why_it_waits.reason not in (None, pending[path]["reason"]):
-            yield f"{path} should wait for {why_it_waits.reason}, waits for {have}"
-        elif why_it_waits.message not in pending[path]["message"]:
-            yield f"{path} should wait for {why_it_waits.message!r}, waits for {have}"
+        else:
+            yield from _other_reason(path, ("wait", "waits"), reason, pending[path])
+    evicted = [each["pod"] for each in evictions]
     if expect.evicted is not None and sorted(expect.evicted) != sorted(evicted):
         yield f"evicted should be {_listed(expect.evicted)}, is {_listed(evicted)}"
+    for path, reason in _reasons(expect.evicted):
+        for eviction in (each for each in evictions if each["pod"] == path):
+            yield from _other_reason(path, ("be evicted", "was evicted"), reason, eviction)
     for path, label in (expect.labels or {}).items():
         have = pods.get(path, {}).get("capacity")
         if have != label:
@@ -119,15 +119,23 @@ def _pairs(listed: list[str] | dict[str, str] | None) -> Iterable[tuple[str, str
     return ((path, None) for path in listed or ())
 
 
+def _other_reason(path: str, words: tuple[str, str], want: Why, have: Result) -> Iterator[str]:
+    """A pod waits, or was evicted, for another reason than it should, or with another message."""
+    should, does = words
+    there = f"{does} for {have['reason']} ({have['message']})"
+    if want.reason not in (None, have["reason"]):
+        yield f"{path} should {should} for {want.reason}, {there}"
+    elif want.message not in have["message"]:
+        yield f"{path} should {should} for {want.message!r}, {there}"
+
+
 def _reasons(
-    listed: list[str] | dict[str, str | Pending] | None,
-) -> Iterable[tuple[str, Pending]]:
+    listed: list[str] | dict[str, str | Why] | None,
+) -> Iterable[tuple[str, Why]]:
     if not isinstance(listed, dict):
-        return ((path, Pending()) for path in listed or ())
-    return (
-        (path, why if isinstance(why, Pending) else Pending(why)) for path, why in listed.items()
-    )
+        return ((path, Why()) for path in listed or ())
+    return ((path, why if isinstance(why, Why) else Why(why)) for path, why in listed.items())
 
 
-def _listed(names: list[str], none: str = "nobody") -> str:
+def _listed(names: Iterable[str], none: str = "nobody") -> str:
     return ", ".join(sorted(names)) or none

@@ -93,10 +93,10 @@ def run(scenario: Scenario) -> Verdict:
     for at, expect in scenario.steps:
         simulation.run(at)
         result = outcome(simulation)
-        evicted = [each["pod"] for each in result["evictions"][seen:]]
+        evictions = result["evictions"][seen:]
         seen = len(result["evictions"])
         verdict.differences += [
-            f"at {seconds(at)}s: {difference}" for difference in compare(expect, result, evicted)
+            f"at {seconds(at)}s: {difference}" for difference in compare(expect, result, evictions)
         ]
     return verdict
 

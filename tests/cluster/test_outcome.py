@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from aliquot.engine.model.summaries import GangSummary, NamespaceFigures, QueueSummary
-from aliquot.simulation.expectation import Expect, compare
+from aliquot.simulation.expectation import Expect, Why, compare
 from aliquot.simulation.outcome import Result, gangs, queue
 
 GPU = "nvidia.com/gpu"
@@ -67,3 +67,20 @@ def test_what_differs_is_named() -> None:
         "queue r is not there",
         "gang a/g-10: phase should be Running, is Pending",
     ]
+
+
+def test_why_pods_were_evicted_is_compared_where_a_scenario_says_it() -> None:
+    result: Result = {"pods": [], "pending": [], "quotas": [], "queues": []}
+    result |= {"gangs": [], "gpuQuotas": []}
+    gone = [{"pod": "a/p", "reason": "Recycled", "message": "quota a uses 2 cpu, runtime 1"}]
+
+    def different(evicted: Any) -> list[str]:
+        return list(compare(Expect(evicted=evicted), result, gone))
+
+    was = "was evicted for Recycled (quota a uses 2 cpu, runtime 1)"
+    assert different(["a/p"]) == []
+    assert different({"a/p": "Recycled"}) == []
+    assert different({"a/p": Why("Recycled", "runtime 1")}) == []
+    assert different({"a/p": "FairShare"}) == [f"a/p should be evicted for FairShare, {was}"]
+    assert different({"a/p": Why(message="3")}) == [f"a/p should be evicted for '3', {was}"]
+    assert different({"a/q": "Recycled"}) == ["evicted should be a/q, is a/p"]

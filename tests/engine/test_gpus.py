@@ -243,3 +243,59 @@ def test_lower_priorities_make_way_on_a_device_and_in_a_quota() -> None:
     made.apply(PodSet(pod("high", ask(80, 1), priority=10, created=9)))
     evicted = [each.pod.name for each in made.cycle() if isinstance(each, Evict)]
     assert evicted == ["low-1", "low-2"]
+
+
+def message(made: Engine, name: str) -> str:
+    refusal = made.why(name)
+    assert refusal is not None
+    return refusal.message
+
+
+def test_a_refusal_counts_what_every_filter_leaves() -> None:
+    """A card on a node that is not there is not ready; one with exactly enough has enough left."""
+    made = engine(node("n"), device("n-1", vram=8), device("n-2", vram=4), device("x-1", "gone"))
+    made.apply(PodSet(pod("p", ask(1, 8, count=2))))
+    made.cycle()
+    assert message(made, "p") == (
+        "0 of 1 nodes can hold it: 1 without devices for it "
+        "(there are 3, ready 2, enough left 1, 2 on one node 0)"
+    )
+    made.apply(PodSet(pod("q", ask(101, 1))))
+    made.cycle()
+    assert message(made, "q").endswith("(there are 3, ready 2, enough left 0)")
+
+
+def test_only_nodes_without_devices_are_told_to_be_without() -> None:
+    """An idle card has no points by load, and serves all the same."""
+    made = engine(NodeSet(Node("tiny", (("cpu", 500), ("pods", 110)))), device("d", "tiny"))
+    made.apply(PodSet(pod("p", ask(1, 1))))
+    made.cycle()
+    assert (
+        message(made, "p") == "0 of 1 nodes can hold it: 1 too little cpu (asks 1, most free 500m)"
+    )
+    made.apply(node("bare"))
+    made.cycle()
+    told = "0 of 2 nodes can hold it: 1 too little cpu (asks 1, most free 64), 1 without devices"
+    assert message(made, "p").startswith(told)
+
+
+def test_what_could_be_served_is_what_idle_cards_of_one_node_would_serve() -> None:
+    made = engine(node("a"), node("b"), device("a-1", "a"), device("a-2", "a"), device("b-1", "b"))
+    devices = made.state.devices
+    assert devices.could_serve(ask(100, 80, count=2))
+    assert not devices.could_serve(ask(100, 80, count=3)), "on no node"
+    assert not devices.could_serve(ask(101, 80)), "more than a card has"
+    made.apply(DeviceSet(Device("a-2", "a", amount(100, 80), ready=False)))
+    assert not devices.could_serve(ask(1, 1, count=2)), "not ready"
+    made.apply(device("x-1", "gone"))
+    made.apply(device("x-2", "gone"))
+    assert not devices.could_serve(ask(1, 1, count=2)), "on a node that is not there"
+
+
+def test_computing_and_memory_make_a_pod_alike_hard_to_place() -> None:
+    made = engine(node("n"), device("d"))
+    one, other = (
+        made.state.placement.hardness(made.state.placement.ask(pod("p", GpuAsk(each, each)).shape))
+        for each in (GpuAmount(3, 5), GpuAmount(5, 3))
+    )
+    assert one == other

@@ -1,0 +1,78 @@
+"""What the books answer to those who read them."""
+
+import numpy as np
+import pytest
+
+from aliquot.engine import Pod, Quota, Shape
+from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
+from aliquot.engine.model.events import QuotaSet
+from aliquot.engine.model.knobs import FairKnobs
+from aliquot.errors import TreeError
+from tests.engine.world import World, amounts
+
+
+def crowd() -> World:
+    """Five pods of one quota on one node: two of a lower priority, the others by age and name."""
+    world = World()
+    world.node("n", amounts(gpus=9))
+    world.quota("a", amounts(gpus=9))
+    ages = {"p-8": (0, 1), "p-9": (0, 2), "p-10": (0, 2), "low-1": (-1, 0), "low-2": (-1, 5)}
+    for name, (priority, created) in ages.items():
+        more = {"priority": priority, "created": created}
+        world.pod("a", name, amounts(gpus=1), node="n", **more)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (1, ["low-2"]),
+        (2, ["low-1", "low-2"]),
+        (3, ["low-1", "low-2", "p-10"]),
+        (4, ["low-1", "low-2", "p-10", "p-9"]),
+        (9, ["low-1", "low-2", "p-10", "p-8", "p-9"]),
+    ],
+)
+def test_the_least_important_are_the_youngest_of_the_lowest_priority(
+    most: int, expected: list[str]
+) -> None:
+    running = crowd().state.running
+    found = running.least_important(np.array(running.node >= 0), most)
+    assert sorted(str(running.slots.names[slot])[2:] for slot in found) == expected
+
+
+def test_names_are_ordered_the_way_people_do() -> None:
+    """Whatever else the order of importance looks at."""
+    world = World("fair", fair=FairKnobs(over_quota_order=("name", "creation")))
+    world.node("n", amounts(gpus=9))
+    world.quota("a", amounts(gpus=9))
+    for name in ("p-8", "p-9", "p-10"):
+        world.pod("a", name, amounts(gpus=1), node="n")
+    running = world.state.running
+    assert running.name("a/p-8") < running.name("a/p-9") < running.name("a/p-10")
+
+
+def test_a_quota_is_not_below_itself_nor_below_one_that_is_not_there() -> None:
+    world = World("hierarchy")
+    world.quota("top")
+    world.quota("middle", parent="top")
+    with pytest.raises(TreeError, match="its parent middle is its own child"):
+        world.apply(QuotaSet(Quota("top", parent="middle")))
+    with pytest.raises(TreeError, match="there is no parent quota elsewhere"):
+        world.apply(QuotaSet(Quota("new", parent="elsewhere")))
+
+
+def test_what_runs_after_a_move_is_what_runs_before_the_next() -> None:
+    """So that a circle of moves comes back to where it began."""
+    shape = Shape((("cpu", 1),))
+    ours, theirs = Pod("a/p", "a", "p", shape), Pod("b/p", "b", "p", shape)
+    repeat_guard = RepeatGuard()
+    repeat_guard.present = fingerprint(ours, theirs)
+    there = repeat_guard.move(fingerprint(ours), (ours,), (theirs,))
+    back = repeat_guard.move(fingerprint(theirs), (theirs,), (ours,))
+    assert there[2] == back[1]
+    assert back[2] == there[1]
+    repeat_guard.record(there)
+    assert repeat_guard.repeats(there, owed=False)
+    assert not repeat_guard.repeats(there, owed=True)
+    assert not repeat_guard.repeats(back, owed=False)

@@ -1,0 +1,160 @@
+"""Queues beyond the scenarios: what there is to deserve, and who is never asked to go."""
+
+from aliquot.engine import Node
+from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.events import NodeSet, PodGone
+from aliquot.engine.model.reasons import Reason
+from tests.engine.world import GPU, World, amounts
+
+
+def deserved(world: World) -> dict[str, int]:
+    return {each.name: each.deserved.get(GPU, 0) for each in world.engine.queues()}
+
+
+def test_what_is_used_outside_the_queues_is_not_there_to_deserve() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpus=6))
+    for queue in ("a", "b"):
+        world.quota(queue, default_weight=1)
+        world.pod(queue, "p", amounts(gpus=6))
+    world.quota("system", unshared=True)
+    world.pod("system", "x", amounts(gpus=2), node="n")
+    world.run()
+    assert deserved(world) == {"a": 2, "b": 2, "system": 0}
+
+
+def test_what_no_node_has_is_not_deserved_but_missing() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpus=1))
+    world.quota("a", default_weight=1)
+    world.pod("a", "p", amounts(gpus=1, fpga=2))
+    world.run()
+    refusal = world.engine.why("a/p")
+    assert refusal is not None
+    assert refusal.reason is Reason.NO_NODE_FITS
+    (queue,) = world.engine.queues()
+    assert "fpga" not in queue.deserved
+
+
+def test_a_pod_that_asks_for_nothing_asks_nobody_who_does() -> None:
+    """Of two places for pods its queue deserves one, but those who have them use GPUs as well."""
+    world = World("queues")
+    world.apply(NodeSet(Node("n", ((GPU, 4), ("pods", 2)))))
+    for queue in ("a", "b"):
+        world.quota(queue, default_weight=1)
+    world.pod("b", "x-0", amounts(gpus=1), node="n")
+    world.pod("b", "x-1", amounts(gpus=1), node="n")
+    world.pod("a", "p", ())
+    assert world.run() == {}
+    assert world.evicted() == []
+
+
+def test_a_queue_at_what_it_deserves_keeps_its_pods() -> None:
+    """They are the least important ones, and still the queue that has more than its part gives."""
+    world = World("queues")
+    world.node("n", amounts(gpus=6))
+    for queue in ("a", "b", "c"):
+        world.quota(queue, default_weight=1)
+    for number in range(2):
+        world.pod("b", f"x-{number}", amounts(gpus=1), node="n", priority=-1, created=9)
+    for number in range(4):
+        world.pod("c", f"x-{number}", amounts(gpus=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpus=2))
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["c/x-2", "c/x-3"]
+
+
+def test_the_last_unit_of_a_capability_is_given_by_a_lesser_pod_of_the_queue() -> None:
+    """There is idle room, but the queue may not have more: one of its own goes."""
+    world = World("queues")
+    world.node("n", amounts(gpus=4))
+    world.quota("a", high=amounts(gpus=2), default_weight=1)
+    world.pod("a", "x-0", amounts(gpus=1), node="n", created=0)
+    world.pod("a", "x-1", amounts(gpus=1), node="n", created=1)
+    world.pod("a", "p", amounts(gpus=1), priority=1)
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["a/x-1"]
+
+
+def halves() -> World:
+    """Two queues with four GPUs; the second uses them all."""
+    world = World("queues")
+    world.node("n", amounts(gpus=4))
+    for queue in ("a", "b"):
+        world.quota(queue, default_weight=1)
+    for number in range(4):
+        world.pod("b", f"x-{number}", amounts(gpus=1), node="n")
+    return world
+
+
+def test_a_claim_is_owed_what_its_queue_deserves() -> None:
+    world = halves()
+    world.pod("a", "p", amounts(gpus=2))
+    world.pod("a", "q", amounts(gpus=3))
+    waiting, policy = world.state.waiting, world.engine._policy
+    world.cycle()
+    assert deserved(world)["a"] == 2
+    assert policy.is_owed(world.state, waiting.claim("a/p"))
+    assert not policy.is_owed(world.state, waiting.claim("a/q"))
+
+
+def test_a_cycle_begins_with_the_queues_that_deserve_more_or_less_than_before() -> None:
+    world = halves()
+    policy = world.engine._policy
+    world.cycle()
+    assert list(policy.begin(world.state, 0)) == []
+    world.pod("a", "p", amounts(gpus=2))
+    assert {"a", "b"} <= set(policy.begin(world.state, 0))
+
+
+def test_a_queue_without_all_of_its_guarantee_keeps_none_of_it() -> None:
+    """It has two of the four cpus of its guarantee, and gives the GPU that it has too much."""
+    world = World("queues")
+    world.node("n", amounts(gpus=2, cpu=8000))
+    world.quota("a", default_weight=1)
+    world.quota("b", amounts(cpu=4000), default_weight=1)
+    world.pod("b", "x-0", amounts(gpus=1, cpu=1000), node="n", created=0)
+    world.pod("b", "x-1", amounts(gpus=1, cpu=1000), node="n", created=1)
+    world.pod("a", "p", amounts(gpus=1))
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["b/x-1"]
+
+
+def test_of_a_queue_the_namespace_with_more_gives_first() -> None:
+    """As much as is asked for, not all that the queue has beyond its part."""
+    world = World("queues")
+    world.node("n", amounts(gpus=6))
+    world.quota("a", default_weight=1)
+    world.quota("b", default_weight=1, namespaces=frozenset({"x", "y"}))
+    for number in range(4):
+        world.pod("x", f"p-{number}", amounts(gpus=1), node="n", created=number)
+    for number in range(2):
+        world.pod("y", f"p-{number}", amounts(gpus=1), node="n", created=9, priority=-1)
+    for number in range(3):
+        world.pod("a", f"p-{number}", amounts(gpus=1))
+    assert len(world.run()) == 3
+    assert [each.pod.path for each in world.evictions][:2] == ["x/p-3", "x/p-2"]
+
+
+def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
+    """Its queue has more than it deserves; a pod of its own was to make way, and was too slow."""
+    world = World("queues")
+    world.node("n", amounts(gpus=4))
+    for queue in ("a", "b"):
+        world.quota(queue, default_weight=1)
+    for number in range(3):
+        world.pod("a", f"fixed-{number}", amounts(gpus=1), node="n", preemptible=False)
+    world.pod("a", "low", amounts(gpus=1), node="n")
+    world.pod("b", "p", amounts(gpus=2))
+    world.pod("a", "high", amounts(gpus=1), priority=1)
+    gone = [each.pod.name for each in world.cycle(0) if isinstance(each, Evict)]
+    assert gone == ["low"]
+    claim = world.state.waiting.claim("a/high")
+    assert claim.held
+    world.cycle(10_000)
+    claim = world.state.waiting.claim("a/high")
+    assert not claim.held
+    world.apply(PodGone("a/low"))
+    refusal = world.engine._policy.gate(world.state, claim, None)
+    assert refusal is not None
+    assert refusal.message == "queue a: deserves 2 nvidia.com/gpu, used 3, pod asks 1"

@@ -1,0 +1,83 @@
+"""A small cluster on the engine: every decision comes true at once.
+
+Amounts are given by the resource's name; `gpus=2` is short for two of `nvidia.com/gpu`. Quotas are
+named like the namespace whose pods belong to them.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from aliquot.engine import Amounts, Gang, Node, Pod, Quota, Shape
+from aliquot.engine.cycle import Engine
+from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.events import Event, GangSet, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.knobs import SECOND, Knobs
+
+GPU = "nvidia.com/gpu"
+
+
+def amounts(gpus: int | None = None, **more: int) -> Amounts:
+    named = {**more, **({} if gpus is None else {GPU: gpus})}
+    return tuple(sorted(named.items()))
+
+
+class World:
+    """The engine, and what it has done."""
+
+    def __init__(self, policy: str = "capacity", **knobs: Any) -> None:
+        self.engine = Engine(policy, Knobs(**knobs))
+        self.state = self.engine.state
+        self.evictions: list[Evict] = []
+        self.now = 0
+
+    def apply(self, *events: Event) -> None:
+        for event in events:
+            self.engine.apply(event)
+
+    def node(self, name: str, has: Amounts, **more: Any) -> None:
+        self.apply(NodeSet(Node(name, (*has, ("pods", 110)), **more)))
+
+    def quota(self, name: str, low: Amounts = (), high: Amounts = (), **more: Any) -> None:
+        more.setdefault("namespaces", frozenset({name}))
+        self.apply(QuotaSet(Quota(name, low, high, **more)))
+
+    def gang(self, name: str, members: int, **more: Any) -> None:
+        self.apply(GangSet(Gang(name, members, **more)))
+
+    def pod(self, team: str, name: str, asks: Amounts, **more: Any) -> Pod:
+        shape = Shape((*asks, ("pods", 1)), **more.pop("shape", {}))
+        made = replace(Pod(f"{team}/{name}", team, name, shape), **more)
+        self.apply(PodSet(made))
+        return made
+
+    def cycle(self, seconds: int | None = None) -> list[Decision]:
+        """Decide once, at this second."""
+        self.now = self.now if seconds is None else seconds * SECOND
+        return self.engine.cycle(self.now)
+
+    def run(self, seconds: int | None = None) -> dict[str, str]:
+        """Decide until there is nothing more to decide; where pods have started."""
+        started = {}
+        for _ in range(20):
+            decisions = self.cycle(seconds)
+            for each in decisions:
+                if isinstance(each, Bind):
+                    started[each.pod.path] = each.node
+                    self.apply(PodSet(replace(each.pod, node=each.node, devices=each.devices)))
+                elif isinstance(each, Evict):
+                    self.evictions.append(each)
+                    self.apply(PodGone(each.pod.uid))
+            if not any(isinstance(each, Bind | Evict) for each in decisions):
+                return started
+        raise AssertionError("it does not come to rest")
+
+    def evicted(self) -> list[str]:
+        """Those evicted since this was last asked."""
+        gone, self.evictions = self.evictions, []
+        return sorted(each.pod.path for each in gone)
+
+    def told(self, path: str) -> str:
+        """The message with which a pod waits."""
+        refusal = self.engine.why(path)
+        assert refusal is not None
+        return refusal.message
