@@ -57,7 +57,7 @@ def kept_account(slot: int) -> Account:
 class Eligible:
     """The pods that may go, as a mask over the bound pods; limits by quota and resource."""
 
-    may_go: Mask
+    evictable: Mask
     reason: Reason
     explain: Callable[[Pod], str]
     nodes: Mask | None = None
@@ -70,11 +70,11 @@ class Eligible:
     """What need not come free, for this offer."""
 
 
-def evictable(state: State, now: int) -> Mask:
+def evictable_pods(state: State, now: int) -> Mask:
     """Who could be asked to go: bound, neither critical nor spared, and run for long enough."""
     running = state.running
     mask: Mask = (running.node >= 0) & (running.priority < CRITICAL) & running.preemptible
-    for namespace in state.untouchable:
+    for namespace in state.protected_namespaces:
         uids = state.in_namespace(namespace)
         mask[[running.slots[uid] for uid in uids if uid in running.slots]] = False
     if state.knobs.eviction.min_runtime:

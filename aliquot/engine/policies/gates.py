@@ -36,7 +36,7 @@ def gpu_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
         for pod in claim.pods
         if pod.shape.gpu is not None
     ]
-    return _beyond(state, claim, wishes) if wishes else None
+    return _gpu_quota_refusal(state, claim, wishes) if wishes else None
 
 
 def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Refusal | None:
@@ -46,7 +46,7 @@ def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Re
         return None
     if not any((*ask.request_part, *ask.limit_part)):
         return None  # it makes no difference which
-    return _beyond(state, claim, on_devices(state, ask, taken), pods=1)
+    return _gpu_quota_refusal(state, claim, on_devices(state, ask, taken), pods=1)
 
 
 def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[Wish]:
@@ -56,7 +56,7 @@ def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[Wish]:
     return [Wish(*state.devices.wants(ask, name), 1) for name in taken.devices]
 
 
-def _beyond(
+def _gpu_quota_refusal(
     state: State, claim: Claim, wishes: list[Wish], pods: int | None = None
 ) -> Refusal | None:
     namespace = claim.pods[0].namespace

@@ -18,9 +18,9 @@ class Policy(ABC):
 
     order: Order = IMPORTANCE
     """In which a quota's pods are counted as in-quota, and asked to give back."""
-    untouchable: frozenset[str] = frozenset()
+    protected_namespaces: frozenset[str] = frozenset()
     """Namespaces whose pods are never asked to go."""
-    equals_give = False
+    preempts_equals = False
     """Do pods of the same quota and priority give, where they have more?"""
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Policy(ABC):
         """What must come free in the quotas before the gates let the claim pass."""
 
     @abstractmethod
-    def offers(
+    def eligible_victims(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
         """Who may give back for the claim: ranks of offers, the best first."""
@@ -58,7 +58,7 @@ class Policy(ABC):
             for row, amount in claim.charge(None)
         )
 
-    def promised(self, state: State, claim: Claim) -> None:
+    def nominated(self, state: State, claim: Claim) -> None:
         """Others go for the claim, or leave anyway: what it was promised is to be kept."""
         return
 
@@ -70,7 +70,7 @@ class Policy(ABC):
         """What a quota uses, max aside, that it may not use any more: its bounds were lowered."""
         return {}
 
-    def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
+    def explain_no_victims(self, state: State, claim: Claim, refusal: Refusal) -> str:
         """What else there is to say to a claim that found nobody to make way."""
         return ""
 
@@ -98,14 +98,14 @@ class Policy(ABC):
         """Who goes without being asked by a claim."""
         return []
 
-    def beyond(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+    def idle_gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """May a claim that the gates refuse use what would otherwise be idle?"""
         return self.gate(state, claim, node_class)
 
-    def would_keep(self, state: State, claim: Claim) -> bool:
+    def could_keep_idle(self, state: State, claim: Claim) -> bool:
         """Would a claim that uses what is idle not have to give it back at once?"""
         return True
 
-    def lent(self, claim: Claim) -> None:
+    def started_on_idle(self, claim: Claim) -> None:
         """The claim has started on what would otherwise be idle."""
         raise NotImplementedError("only a policy whose `beyond` lets claims start is told so")

@@ -1,4 +1,4 @@
-"""The walk over a quota's pods, the most important first, until their sum passes min.
+"""The split_at_min over a quota's pods, the most important first, until their sum passes min.
 
 Those before that point are in-quota, and what they hold is the quota's floor; that pod and all
 after it are over-quota. The core of a gang is one or the other as a whole. Walks are kept until a
@@ -16,13 +16,13 @@ Rows = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class MinSplit:
     """Where a quota's pods stand, counted in some of the resources."""
 
     ranked: list[str]
     low: tuple[int, ...]
-    staying: tuple[int, ...]
-    """What those hold who were asked to go and do not: the walk begins with that."""
+    staying_pods: tuple[int, ...]
+    """What those hold who were asked to go and do not: the split_at_min begins with that."""
     floor: dict[int, int]
     """What the pods before that point hold: the in-quota ones."""
     over: NDArray[np.int64]
@@ -37,17 +37,21 @@ def managed_rows(state: State) -> Rows:
     return tuple(row for row in rows if state.tree.guaranteed(row) is not None)
 
 
-def walk(state: State, slot: int, rows: Rows) -> Walk:
-    """The walk over the pods of a quota, in these resources."""
+def split_at_min(state: State, slot: int, rows: Rows) -> MinSplit:
+    """The split_at_min over the pods of a quota, in these resources."""
     low = tuple(state.tree.min.get(row, slot) for row in rows)
     held = _staying(state, slot)
-    staying = tuple(held.get(row, 0) for row in rows)
+    staying_pods = tuple(held.get(row, 0) for row in rows)
     ranked = state.running.ranked(slot)
-    kept = state.walks.get((slot, rows))
-    begun = (low, staying)
-    if isinstance(kept, Walk) and kept.ranked is ranked and (kept.low, kept.staying) == begun:
+    kept = state.min_splits.get((slot, rows))
+    begun = (low, staying_pods)
+    if (
+        isinstance(kept, MinSplit)
+        and kept.ranked is ranked
+        and (kept.low, kept.staying_pods) == begun
+    ):
         return kept
-    state.walks[slot, rows] = fresh = _walk(state, slot, ranked, rows, low, staying)
+    state.min_splits[slot, rows] = fresh = _split(state, slot, ranked, rows, low, staying_pods)
     return fresh
 
 
@@ -65,26 +69,26 @@ def _staying(state: State, slot: int) -> dict[int, int]:
     return held
 
 
-def _walk(
+def _split(
     state: State,
     slot: int,
     ranked: list[str],
     rows: Rows,
     low: tuple[int, ...],
-    staying: tuple[int, ...],
-) -> Walk:
+    staying_pods: tuple[int, ...],
+) -> MinSplit:
     """Add up in Python's own integers: no sum of amounts is too large for them."""
     slots = np.array([state.running.slots[uid] for uid in ranked], dtype=np.int64)
     sums = [
         np.cumsum(state.running.charge.data[row][slots].astype(object)) + begin
-        for row, begin in zip(rows, staying, strict=True)
+        for row, begin in zip(rows, staying_pods, strict=True)
     ]
     passed = [total > bound for total, bound in zip(sums, low, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.running.unit_start(slot, first)
-    begun = zip(rows, sums, staying, strict=True)
+    begun = zip(rows, sums, staying_pods, strict=True)
     floor, total = {}, {}
     for row, sum_so_far, begin in begun:
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
-    return Walk(ranked, low, staying, floor, slots[first:], total)
+    return MinSplit(ranked, low, staying_pods, floor, slots[first:], total)

@@ -16,7 +16,7 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, asked
-from aliquot.engine.policies.capacity.borrowing import soon, within_min
+from aliquot.engine.policies.capacity.borrowing import after_leaving, within_min
 from aliquot.engine.policies.eligible import (
     CRITICAL,
     Eligible,
@@ -24,9 +24,9 @@ from aliquot.engine.policies.eligible import (
     Mask,
     Right,
     Rights,
-    evictable,
+    evictable_pods,
 )
-from aliquot.engine.policies.over_quota import Rows, Walk, managed_rows, walk
+from aliquot.engine.policies.over_quota import MinSplit, Rows, managed_rows, split_at_min
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -60,10 +60,10 @@ class Claimant:
             if state.tree.guaranteed(row) is not None
         )
         """What it is charged, in the resources that somebody guarantees."""
-        self.may_go = evictable(state, now)
+        self.evictable = evictable_pods(state, now)
         own = state.gangs.members.get(claim.gang or "", ())
         slots = state.running.slots
-        self.may_go[[slots[uid] for uid in own if uid in slots]] = False
+        self.evictable[[slots[uid] for uid in own if uid in slots]] = False
         self._spare = spare
 
     @property
@@ -88,17 +88,19 @@ class Claimant:
         return len(self.within_min) < len(self.charge)
 
     @cached_property
-    def first(self) -> Mask:
+    def quotaless(self) -> Mask:
         """Who goes before anybody else: with `quotaless: lowest`, pods without a quota."""
-        outside: Mask = self.may_go & (self.state.running.quota == self.state.tree.slots[OUTSIDE])
+        outside: Mask = self.evictable & (
+            self.state.running.quota == self.state.tree.slots[OUTSIDE]
+        )
         if self.state.knobs.eviction.quotaless != "lowest":
             outside[:] = False
         return outside
 
     @property
-    def lower(self) -> Mask:
+    def lower_priority(self) -> Mask:
         """Who is of lower priority."""
-        lower: Mask = self.may_go & (self.state.running.priority < self.claim.priority)
+        lower: Mask = self.evictable & (self.state.running.priority < self.claim.priority)
         return lower
 
     def explain(self, victim: Pod) -> str:
@@ -110,23 +112,24 @@ class Claimant:
             f"makes way for {claimant.path}: priority {victim.priority} against {claimant.priority}"
         )
 
-    def words(self, row: int) -> str:
+    def ask_text(self, row: int) -> str:
         """What it asks for of a resource."""
         name = self.state.resources.names[row]
         return asked(self.claim.size, name, dict(self.charge).get(row, 0))
 
-    def may_keep(self) -> bool:
+    def could_keep(self) -> bool:
         """Nobody goes for a claim that would have to give back at once.
 
         What it asks for beyond its min must be there once all others have what they are owed.
         """
         return all(
             row in self.within_min
-            or soon(self.state, row, self.slot) + amount <= self._spare(self.state, self.quota, row)
+            or after_leaving(self.state, row, self.slot) + amount
+            <= self._spare(self.state, self.quota, row)
             for row, amount in self.charge
         )
 
-    def in_exchange(self) -> Rights:
+    def exchange_rights(self) -> Rights:
         """For the same reason, inside a quota a pod replaces others; it does not grow by that.
 
         Unless it can keep what it grows by.
@@ -134,79 +137,80 @@ class Claimant:
         rights: Rights = {}
         for row, amount in self.charge:
             if row not in self.within_min:
-                before = soon(self.state, row, self.slot)
+                before = after_leaving(self.state, row, self.slot)
                 keeps = max(before, self._spare(self.state, self.quota, row))
                 if before + amount > keeps:
                     rights[Right(self.slot, row)] = before + amount - keeps
         return rights
 
 
-def ranks(asking: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
+def ranks(claimant: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
     """What holds under every policy, and then what the policy offers to a claim with a quota."""
-    settled = _outside_quotas(asking)
+    settled = _critical_or_quotaless(claimant)
     if settled is not None:
         yield settled
         return
-    yield from _from_those_who_go_first(asking)
+    yield from _quotaless_first(claimant)
     yield from by_policy
 
 
-def _outside_quotas(asking: Claimant) -> list[Eligible] | None:
+def _critical_or_quotaless(claimant: Claimant) -> list[Eligible] | None:
     """System-critical claims take from anybody, claims without a quota from their like."""
-    state, claim = asking.state, asking.claim
+    state, claim = claimant.state, claimant.claim
     if claim.priority >= CRITICAL:
-        return [Eligible(asking.lower, Reason.PREEMPTED, asking.explain)]
+        return [Eligible(claimant.lower_priority, Reason.PREEMPTED, claimant.explain)]
     if claim.quota is None:
         outside = state.running.quota == state.tree.slots[OUTSIDE]
-        return [Eligible(asking.lower & outside, Reason.PREEMPTED, asking.explain)]
+        return [Eligible(claimant.lower_priority & outside, Reason.PREEMPTED, claimant.explain)]
     return None
 
 
-def _from_those_who_go_first(asking: Claimant) -> Iterator[list[Eligible]]:
+def _quotaless_first(claimant: Claimant) -> Iterator[list[Eligible]]:
     """From pods without a quota, if the knob says so."""
-    if asking.first.any():
-        yield [Eligible(asking.first, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
+    if claimant.quotaless.any():
+        yield [Eligible(claimant.quotaless, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
 
 
-def from_own(asking: Claimant) -> Iterator[list[Eligible]]:
+def preempt_in_quota(claimant: Claimant) -> Iterator[list[Eligible]]:
     """From lower-priority pods of its own quota."""
-    own = asking.lower & (asking.state.running.quota == asking.slot)
-    if own.any() or asking.first.any():
-        reason, rights = Reason.PREEMPTED_IN_QUOTA, asking.in_exchange()
-        yield [Eligible(own | asking.first, reason, asking.explain, rights=rights)]
+    own = claimant.lower_priority & (claimant.state.running.quota == claimant.slot)
+    if own.any() or claimant.quotaless.any():
+        reason, rights = Reason.PREEMPTED_IN_QUOTA, claimant.exchange_rights()
+        yield [Eligible(own | claimant.quotaless, reason, claimant.explain, rights=rights)]
 
 
-def from_others(
-    asking: Claimant, ranks: tuple[Rank, ...], by_label: bool = False
+def reclaim_for_min(
+    claimant: Claimant, ranks: tuple[Rank, ...], by_label: bool = False
 ) -> Iterator[list[Eligible]]:
     """Reclaim for min: from quotas above theirs, in what is short.
 
     A pod is over-quota in what is short, or `by_label`, in anything that is guaranteed.
     """
-    if not asking.may_keep():
+    if not claimant.could_keep():
         return
-    groups = short_rows(asking)
-    groups = {rows: nodes for rows, nodes in groups.items() if asking.within_min.issuperset(rows)}
-    givers = {rows: _Givers(asking, rows, by_label) for rows in groups}
-    if not asking.first.any() and not any(each.slots for each in givers.values()):
+    groups = short_rows(claimant)
+    groups = {rows: nodes for rows, nodes in groups.items() if claimant.within_min.issuperset(rows)}
+    borrowers = {rows: _Borrowers(claimant, rows, by_label) for rows in groups}
+    if not claimant.quotaless.any() and not any(each.slots for each in borrowers.values()):
         return
     for only_over, down_to_floor in ranks:
         yield [
-            givers[rows].offer(nodes, only_over, down_to_floor) for rows, nodes in groups.items()
+            borrowers[rows].eligible(nodes, only_over, down_to_floor)
+            for rows, nodes in groups.items()
         ]
 
 
-def short_rows(asking: Claimant) -> dict[Rows, Mask]:
+def short_rows(claimant: Claimant) -> dict[Rows, Mask]:
     """The nodes, by the resources that the claim is short of there or in the sum of min.
 
     Where only resources are short that nobody guarantees, by all that it asks for. None if it is
     short of its own max: no other quota can give that.
     """
-    root = asking.state.tree.slots[ROOT]
-    if any(right.slot != root for right in asking.rights):
+    root = claimant.state.tree.slots[ROOT]
+    if any(right.slot != root for right in claimant.rights):
         return {}
-    in_sum = {right.row for right in asking.rights}
-    return by_shortage(asking.state, asking.claim, asking.charge, in_sum)
+    in_sum = {right.row for right in claimant.rights}
+    return by_shortage(claimant.state, claimant.claim, claimant.charge, in_sum)
 
 
 def by_shortage(state: State, claim: Claim, charge: Vector, lacking: set[int]) -> dict[Rows, Mask]:
@@ -247,55 +251,57 @@ def _short_of_all(state: State, claim: Claim, charge: Vector) -> set[int]:
     return short
 
 
-def lent_by_groups(asking: Claimant, rows: Rows) -> Limits:
+def lending_group_limits(claimant: Claimant, rows: Rows) -> Limits:
     """Other lending groups give only what they borrow from outside: the rest is their own."""
-    state, tree = asking.state, asking.state.tree
+    state, tree = claimant.state, claimant.state.tree
     return {
-        (slot, row): max(soon(state, row, slot) - tree.min.get(row, slot), 0)
+        (slot, row): max(after_leaving(state, row, slot) - tree.min.get(row, slot), 0)
         for slot in tree.groups.values()
         for row in rows
-        if slot not in tree.path(asking.quota)
+        if slot not in tree.path(claimant.quota)
     }
 
 
-class _Givers:
+class _Borrowers:
     """The quotas that use more than their min of what is short, and what each can give."""
 
-    def __init__(self, asking: Claimant, rows: Rows, by_label: bool) -> None:
-        self.asking = asking
-        self.state = asking.state
+    def __init__(self, claimant: Claimant, rows: Rows, by_label: bool) -> None:
+        self.claimant = claimant
+        self.state = claimant.state
         self.rows = rows
         tree = self.state.tree
         self._counted = managed_rows(self.state) if by_label else rows
-        self._walks: dict[int, Walk] = {}
+        self._splits: dict[int, MinSplit] = {}
         self.slots = [
             slot
             for slot in self.state.running.quotas()
-            if slot not in (asking.slot, tree.slots[OUTSIDE])
+            if slot not in (claimant.slot, tree.slots[OUTSIDE])
             and any(self._above(slot, row) for row in rows)
         ]
 
-    def offer(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:
+    def eligible(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:
         """What they give. Beside them those who go first in any case."""
-        asking, running = self.asking, self.state.running
+        claimant, running = self.claimant, self.state.running
         giving = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
         giving[self.slots] = True
-        mask: Mask = asking.may_go & giving[running.quota]
-        limits = lent_by_groups(asking, self.rows)
+        mask: Mask = claimant.evictable & giving[running.quota]
+        limits = lending_group_limits(claimant, self.rows)
         over = np.zeros_like(mask)
         for slot in self.slots:
-            walked = self._walk(slot)
+            split = self._split(slot)
             counted = (
-                walked if self._counted == self.rows else walk(self.state, slot, self._counted)
+                split
+                if self._counted == self.rows
+                else split_at_min(self.state, slot, self._counted)
             )
             over[counted.over] = True
             for row in self.rows:
                 keeps = self.state.tree.min.get(row, slot)
                 if down_to_floor or not self._above(slot, row):
-                    keeps = walked.floor[row]
-                limits[slot, row] = walked.total[row] - keeps
+                    keeps = split.floor[row]
+                limits[slot, row] = split.total[row] - keeps
         return Eligible(
-            (mask & over if only_over else mask) | asking.first,
+            (mask & over if only_over else mask) | claimant.quotaless,
             Reason.RECLAIMED_FOR_MIN,
             self._explain,
             nodes,
@@ -303,17 +309,17 @@ class _Givers:
         )
 
     def _above(self, slot: int, row: int) -> bool:
-        return self._walk(slot).total[row] > self.state.tree.min.get(row, slot)
+        return self._split(slot).total[row] > self.state.tree.min.get(row, slot)
 
-    def _walk(self, slot: int) -> Walk:
-        found = self._walks.get(slot)
+    def _split(self, slot: int) -> MinSplit:
+        found = self._splits.get(slot)
         if found is None:
-            found = self._walks[slot] = walk(self.state, slot, self.rows)
+            found = self._splits[slot] = split_at_min(self.state, slot, self.rows)
         return found
 
     def _explain(self, victim: Pod) -> str:
         """Who takes back what from whom, with the numbers; and the shortfall where there is one."""
-        state, asking = self.state, self.asking
+        state, claimant = self.state, self.claimant
         giver = state.tree.home(victim)
         if giver is None:
             return _GOES_FIRST
@@ -322,13 +328,13 @@ class _Givers:
         name = next((n for n in sorted(names) if self._above(slot, names[n])), min(names))
         row = names[name]
         charge = dict(state.ledger.entries[victim.uid].booking.charge)
-        used = self._walk(slot).total[row]
+        used = self._split(slot).total[row]
         left, low = used - charge.get(row, 0), state.tree.min.get(row, slot)
         short = f", which leaves it below its min by {text(name, low - left)}" if left < low else ""
-        own = soon(state, row, asking.slot)
+        own = after_leaving(state, row, claimant.slot)
         return (
-            f"quota {asking.quota} takes back its min for {asking.claim.pods[0].path}: "
-            f"min {text(name, state.tree.min.get(row, asking.slot))} {name}, "
-            f"used {text(name, own)}, {asking.words(row)}; "
+            f"quota {claimant.quota} takes back its min for {claimant.claim.pods[0].path}: "
+            f"min {text(name, state.tree.min.get(row, claimant.slot))} {name}, "
+            f"used {text(name, own)}, {claimant.ask_text(row)}; "
             f"quota {giver} uses {text(name, used)}, min {text(name, low)}{short}"
         )

@@ -24,34 +24,34 @@ _LAST_ELSEWHERE = 5_000
 
 
 class Candidates:
-    """The pods that an offer names, and the nodes that could do."""
+    """The pods that an eligible names, and the nodes that could do."""
 
     def __init__(
-        self, state: State, offer: Eligible, gpus: DeviceRoom, classes: list[str] | None
+        self, state: State, eligible: Eligible, gpus: DeviceRoom, classes: list[str] | None
     ) -> None:
         self._state = state
-        self._offer = offer
+        self._eligible = eligible
         self._gpus = gpus
         self._classes = classes
-        self._helpers: dict[int, Mask] = {}
-        self.may_go = offer.may_go & self._affordable()
-        self.moved: dict[tuple[int, int], int] = {}
+        self._charged_pods: dict[int, Mask] = {}
+        self.evictable = eligible.evictable & self._within_limits()
+        self.planned: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take less what they free."""
 
-    def _affordable(self) -> Mask:
+    def _within_limits(self) -> Mask:
         """Who draws no more than their quota can give."""
         running = self._state.running
-        mask: Mask = np.ones_like(self._offer.may_go)
-        for row in {row for account, row in self._offer.limits if isinstance(account, int)}:
-            most = self._most(row)
+        mask: Mask = np.ones_like(self._eligible.evictable)
+        for row in {row for account, row in self._eligible.limits if isinstance(account, int)}:
+            most = self._limit_by_quota(row)
             mask &= running.charge.data[row] <= most[running.quota]
         return mask
 
-    def _most(self, row: int) -> NDArray[np.int64]:
+    def _limit_by_quota(self, row: int) -> NDArray[np.int64]:
         """What each quota can give of a resource; the last place is for slots that nobody has."""
         most = np.full(len(self._state.tree.slots) + 1, LIMIT, dtype=np.int64)
-        for (slot, limited), amount in self._offer.limits.items():
-            firm = amount <= 0 or (slot, row) not in self._offer.soft
+        for (slot, limited), amount in self._eligible.limits.items():
+            firm = amount <= 0 or (slot, row) not in self._eligible.soft
             if isinstance(slot, int) and limited == row and firm:
                 most[slot] = amount
         return most
@@ -59,59 +59,59 @@ class Candidates:
     def widening(self) -> Iterator[tuple[Mask, int, int]]:
         """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
 
-        First without broken budgets; each time by rising priority; at last very many nodes.
+        First without count_violations budgets; each time by rising priority; at last very many nodes.
         """
-        may_go, priority = self.may_go, self._state.running.priority
-        if not may_go.any():
-            yield may_go, 0, _BEST_NODES
+        evictable, priority = self.evictable, self._state.running.priority
+        if not evictable.any():
+            yield evictable, 0, _BEST_NODES
             return
-        guarded = self._guarded()
-        for base in ([may_go & ~guarded] if guarded.any() else []) + [may_go]:
+        protected = self._budget_exhausted()
+        for base in ([evictable & ~protected] if protected.any() else []) + [evictable]:
             for level in np.unique(priority[base]):
                 these = base & (priority <= level)
                 yield these, _MOST_ELSEWHERE, _BEST_NODES
                 if these.sum() > _MOST_ELSEWHERE:
                     yield these, _LAST_ELSEWHERE, _BEST_NODES
-        yield may_go, _LAST_ELSEWHERE, LAST_NODES
+        yield evictable, _LAST_ELSEWHERE, LAST_NODES
 
-    def _guarded(self) -> Mask:
+    def _budget_exhausted(self) -> Mask:
         """Those whose eviction an exhausted budget forbids."""
-        state, guarded = self._state, np.zeros_like(self.may_go)
+        state, protected = self._state, np.zeros_like(self.evictable)
         for namespace in state.budgets.exhausted_in():
             for uid in state.in_namespace(namespace):
                 if uid in state.running.slots:
                     paths = state.budgets.on(state.pods[uid])
                     slot = state.running.slots[uid]
-                    guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
-        return guarded
+                    protected[slot] = any(state.budgets.left(path) == 0 for path in paths)
+        return protected
 
-    def nodes(self, ask: Ask, rights: Rights, may_go: Mask, most: int) -> list[int]:
+    def nodes(self, ask: Ask, rights: Rights, evictable: Mask, most: int) -> list[int]:
         """The nodes that would hold the pod if all of these went; the least short first."""
-        if not self._right_could_come(rights, may_go):
+        if not self._rights_reachable(rights, evictable):
             return []
         possible = self._state.placement.open_nodes(ask)
-        if self._offer.nodes is not None:
-            possible &= self._offer.nodes
+        if self._eligible.nodes is not None:
+            possible &= self._eligible.nodes
         if self._classes is not None and ask.by_class:
             possible &= self._state.nodes.of_classes(self._classes)
         count = len(possible)
         shortage = np.zeros(count)
-        where = self._state.running.node[may_go]
+        where = self._state.running.node[evictable]
         for row, amount in ask.room:
             free = self.free(row)[:count]
-            possible &= free + self._freed(row, may_go, where, count, most) >= amount
+            possible &= free + self._freed(row, evictable, where, count, most) >= amount
             shortage += np.maximum(amount - free, 0) / amount
         if ask.gpu is not None:
-            possible &= self._device_nodes(ask, may_go, shortage)
+            possible &= self._device_nodes(ask, evictable, shortage)
         found = np.flatnonzero(possible)
         order = np.lexsort((self._state.nodes.rank[found], shortage[found]))
         ordered = [int(slot) for slot in found[order]]
-        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
+        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, evictable, most)
 
-    def _device_nodes(self, ask: Ask, may_go: Mask, shortage: NDArray[np.float64]) -> Mask:
+    def _device_nodes(self, ask: Ask, evictable: Mask, shortage: NDArray[np.float64]) -> Mask:
         """The nodes with devices that would do; what they are short of is added."""
         names, slots = self._state.running.slots.names, self._state.nodes.slots
-        going = [str(names[slot]) for slot in np.flatnonzero(may_go)]
+        going = [str(names[slot]) for slot in np.flatnonzero(evictable)]
         mask: Mask = np.zeros(len(shortage), dtype=bool)
         for node, short in self._gpus.nodes(ask, going).items():
             if node in self._state.nodes.known:
@@ -120,7 +120,7 @@ class Candidates:
         return mask
 
     def _freed(
-        self, row: int, may_go: Mask, where: NDArray[np.int64], count: int, most: int
+        self, row: int, evictable: Mask, where: NDArray[np.int64], count: int, most: int
     ) -> NDArray[np.float64]:
         """What would come free on every node if all of these went.
 
@@ -129,44 +129,44 @@ class Candidates:
         """
         if not len(where):
             return np.zeros(count)
-        room = self._state.running.room.data[row][may_go].astype(np.float64)
-        if most < LAST_NODES or not any(limited == row for _, limited in self._offer.limits):
+        room = self._state.running.room.data[row][evictable].astype(np.float64)
+        if most < LAST_NODES or not any(limited == row for _, limited in self._eligible.limits):
             return np.bincount(where, room, count).astype(np.float64, copy=False)
-        limit = self._most(row)
-        keys = where * len(limit) + self._state.running.quota[may_go]
+        limit = self._limit_by_quota(row)
+        keys = where * len(limit) + self._state.running.quota[evictable]
         pairs, of = np.unique(keys, return_inverse=True)
         given = np.minimum(np.bincount(of, room), limit[pairs % len(limit)])
         return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
 
-    def _promising(self, nodes: list[int], may_go: Mask, most: int) -> list[int]:
+    def _promising(self, nodes: list[int], evictable: Mask, most: int) -> list[int]:
         """Of very many nodes, the least short, and those where the least important pods run."""
         running, possible = self._state.running, set(nodes)
-        least = running.least_important(may_go, 4 * _BEST_NODES)
+        least = running.least_important(evictable, 4 * _BEST_NODES)
         hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 
     def free(self, row: int) -> NDArray[np.int64]:
         """What every node has free of a resource, once what is settled so far is done."""
         free = self._state.placement.free_soon(row, self._state.leaving.room)
-        for (moved_row, node), amount in self.moved.items():
+        for (moved_row, node), amount in self.planned.items():
             if moved_row == row:
                 free[node] -= amount
         return free
 
-    def _right_could_come(self, rights: Rights, may_go: Mask) -> bool:
+    def _rights_reachable(self, rights: Rights, evictable: Mask) -> bool:
         charge = self._state.running.charge.data
         return all(
-            int(charge[right.row][may_go & self.helpers(right)].sum()) >= amount
+            int(charge[right.row][evictable & self.charged_pods(right)].sum()) >= amount
             for right, amount in rights.items()
         )
 
-    def helpers(self, right: Right) -> Mask:
+    def charged_pods(self, right: Right) -> Mask:
         """Whose end would give back in this account: those of its quota and the ones below."""
-        found = self._helpers.get(right.slot)
+        found = self._charged_pods.get(right.slot)
         if found is None:
             tree = self._state.tree
             quotas = [tree.slots[name] for name in tree.quotas if right.slot in tree.path(name)]
             below = np.zeros(len(tree.slots) + 1, dtype=bool)
             below[quotas] = True
-            found = self._helpers[right.slot] = below[self._state.running.quota]
+            found = self._charged_pods[right.slot] = below[self._state.running.quota]
         return found

@@ -29,7 +29,7 @@ class DeviceRoom:
 
     def __init__(self, state: State, claim: Claim) -> None:
         self._state = state
-        self._moved: dict[str, GpuAmount] = {}
+        self._planned: dict[str, GpuAmount] = {}
         """What earlier pods of the claim take of a device, less what they free."""
         self.rights = _rights(state, claim)
         """What must come free of what the claim's namespace may use of GPUs."""
@@ -42,7 +42,7 @@ class DeviceRoom:
             return [()]
         freed: dict[str, GpuAmount] = {}
         for uid in going:
-            for name, amount in _given(self._state.ledger.entries[uid]):
+            for name, amount in _held_on_devices(self._state.ledger.entries[uid]):
                 freed[name] = freed.get(name, NO_GPU_AMOUNT).plus(amount)
         able = [
             device
@@ -55,7 +55,7 @@ class DeviceRoom:
             return []
         if gpu.count == 1:
             return [(device.name,) for device in able]
-        names = sorted((device.name for device in able), key=lambda name: self._lacks(gpu, name))
+        names = sorted((device.name for device in able), key=lambda name: self._shortage(gpu, name))
         return list(islice(combinations(names, gpu.count), _MOST_OPTIONS))
 
     def nodes(self, ask: Ask, going: Iterable[str]) -> dict[str, float]:
@@ -68,7 +68,7 @@ class DeviceRoom:
         found = {}
         for node in {device.node for device in self._state.devices.known.values()}:
             options = self.options(ask, node, by_node.get(node, ()))
-            short = [sum(self._lacks(ask.gpu, name) for name in option) for option in options]
+            short = [sum(self._shortage(ask.gpu, name) for name in option) for option in options]
             if short:
                 found[node] = min(short)
         return found
@@ -85,12 +85,12 @@ class DeviceRoom:
                 needs["device", name, _PODS] = stay
         return needs
 
-    def helps(self, entry: Entry) -> Iterator[tuple[object, int]]:
+    def frees(self, entry: Entry) -> Iterator[tuple[object, int]]:
         """What somebody gives back by going."""
         taken = entry.booking.gpu
         if taken is None:
             return
-        for name, amount in _given(entry):
+        for name, amount in _held_on_devices(entry):
             yield from ((("device", name, i), n) for i, n in enumerate((*amount, 1)))
         if self.rights and entry.booking.namespace == self._namespace:
             figures = (*taken.request, *taken.limit, 1)
@@ -101,16 +101,18 @@ class DeviceRoom:
         for name in option:
             assert ask.gpu is not None
             wants = _wants(ask.gpu, self._state.devices.known[name])
-            self._moved[name] = self._moved.get(name, NO_GPU_AMOUNT).plus(wants)
+            self._planned[name] = self._planned.get(name, NO_GPU_AMOUNT).plus(wants)
         for uid in going:
-            for name, amount in _given(self._state.ledger.entries[uid]):
-                self._moved[name] = self._moved.get(name, NO_GPU_AMOUNT).plus(amount, -1)
+            for name, amount in _held_on_devices(self._state.ledger.entries[uid]):
+                self._planned[name] = self._planned.get(name, NO_GPU_AMOUNT).plus(amount, -1)
 
-    def stands(self, asks: Sequence[Ask], options: Sequence[Option], going: Iterable[str]) -> bool:
+    def is_feasible(
+        self, asks: Sequence[Ask], options: Sequence[Option], going: Iterable[str]
+    ) -> bool:
         """Once these have gone, is there enough on the devices, and in the quota?"""
         helped: Needs = {}
         for uid in going:
-            for key, amount in self.helps(self._state.ledger.entries[uid]):
+            for key, amount in self.frees(self._state.ledger.entries[uid]):
                 helped[key] = helped.get(key, 0) + amount
         needs: Needs = dict(self.rights)
         for ask, option in zip(asks, options, strict=True):
@@ -125,7 +127,7 @@ class DeviceRoom:
                     needs["device", name, _PODS] = stay
         return all(helped.get(key, 0) >= amount for key, amount in needs.items())
 
-    def _lacks(self, gpu: GpuAsk, name: str) -> float:
+    def _shortage(self, gpu: GpuAsk, name: str) -> float:
         """What is short of a device, as parts of what is wanted of it."""
         device = self._state.devices.known[name]
         wants, short = _wants(gpu, device), self._short(gpu, device)
@@ -139,7 +141,7 @@ class DeviceRoom:
         return self._free(name).plus(freed.get(name, NO_GPU_AMOUNT))
 
     def _free(self, name: str) -> GpuAmount:
-        return self._left(name).plus(self._moved.get(name, NO_GPU_AMOUNT), -1)
+        return self._left(name).plus(self._planned.get(name, NO_GPU_AMOUNT), -1)
 
     def _left(self, name: str) -> GpuAmount:
         leaving = self._state.gpus_leaving.devices.get(name, NO_GPU_AMOUNT)
@@ -179,7 +181,7 @@ def _wants(gpu: GpuAsk, device: Device) -> GpuAmount:
     return resolve_ask(gpu.request, gpu.request_part, device.capacity)
 
 
-def _given(entry: Entry) -> Iterator[tuple[str, GpuAmount]]:
+def _held_on_devices(entry: Entry) -> Iterator[tuple[str, GpuAmount]]:
     taken = entry.booking.gpu
     if taken is not None:
         yield from zip(taken.devices, taken.amounts, strict=True)

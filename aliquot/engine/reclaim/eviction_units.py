@@ -1,4 +1,4 @@
-"""Who goes together: a pod by itself, or a gang as a whole.
+"""Who goes price: a pod by itself, or a gang as a whole.
 
 A gang loses pods that it can do without, one by one; or it goes whole. How many it can do without
 is a limit like any other, which every pod draws on, and which a gang that goes whole uses up.
@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
 from aliquot.engine.books.gangs import spare
-from aliquot.engine.gang_claims import staying
+from aliquot.engine.gang_claims import staying_pods
 from aliquot.engine.model.objects import Gang, Pod
 from aliquot.engine.state import State
 
@@ -17,14 +17,14 @@ Draws = dict[object, int]
 
 
 class EvictionUnit(NamedTuple):
-    """Pods that go together, and what that takes of their gang's surplus."""
+    """Pods that go price, and what that takes of their gang's surplus."""
 
     uids: tuple[str, ...]
     draws: Draws
 
 
 class EvictionUnits:
-    """Makes bundles of pods; `limits` is what every gang can do without."""
+    """Makes eviction_units of pods; `limits` is what every gang can do without."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -38,7 +38,7 @@ class EvictionUnits:
         self._gone.update(uids)
         self._wholes.clear()
 
-    def may_go(self, uids: Iterable[str]) -> bool:
+    def evictable(self, uids: Iterable[str]) -> bool:
         """May these go, and nobody else? Not if they leave of a gang too few to run."""
         going: dict[str, list[Pod]] = {}
         for uid in uids:
@@ -46,16 +46,16 @@ class EvictionUnits:
             if self._state.gangs.of(pod) is not None:
                 going.setdefault(str(pod.gang), []).append(pod)
         for name, pods in going.items():
-            left = spare(self._state.gangs.known[name], staying(self._state, name))
+            left = spare(self._state.gangs.known[name], staying_pods(self._state, name))
             of_task = Counter(pod.task for pod in pods)
             tasks = all(of_task[task] <= number for task, number in left.by_task.items())
-            whole = len(pods) == len(staying(self._state, name))
+            whole = len(pods) == len(staying_pods(self._state, name))
             if not whole and not (tasks and len(pods) <= left.total):
                 return False
         return True
 
-    def of(self, uids: Iterable[str], may_go: Container[str]) -> Iterator[EvictionUnit]:
-        """How these could go, each gang at most once as a whole: only with all who `may_go`."""
+    def of(self, uids: Iterable[str], evictable: Container[str]) -> Iterator[EvictionUnit]:
+        """How these could go, each gang at most once as a whole: only with all who `evictable`."""
         seen: set[str] = set()
         for uid in uids:
             pod = self._state.pods[uid]
@@ -69,14 +69,14 @@ class EvictionUnits:
                 yield EvictionUnit((uid,), draws)
             if gang.name not in seen:
                 seen.add(gang.name)
-                yield from self._whole(gang, may_go)
+                yield from self._whole(gang, evictable)
 
-    def _whole(self, gang: Gang, may_go: Container[str]) -> Iterator[EvictionUnit]:
-        key = gang.name, may_go
+    def _whole(self, gang: Gang, evictable: Container[str]) -> Iterator[EvictionUnit]:
+        key = gang.name, evictable
         members = self._wholes.get(key)
         if members is None:
             left = [uid for uid in self._members[gang.name] if uid not in self._gone]
-            members = tuple(left) if all(uid in may_go for uid in left) else ()
+            members = tuple(left) if all(uid in evictable for uid in left) else ()
             self._wholes[key] = members
         if members:
             tasks = (task for task, _ in gang.min_tasks)
@@ -85,7 +85,7 @@ class EvictionUnits:
 
     def _note(self, gang: Gang) -> None:
         if gang.name not in self._members:
-            pods = staying(self._state, gang.name)
+            pods = staying_pods(self._state, gang.name)
             self._members[gang.name] = tuple(pod.uid for pod in pods)
             left = spare(gang, pods)
             self.limits["surplus", gang.name, ""] = left.total

@@ -1,4 +1,4 @@
-"""How every quota stands: the numbers that tables, JSON, metrics and explanations show."""
+"""The figures of every quota: the numbers that tables, JSON, metrics and explanations show."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,13 +18,15 @@ Figures = dict[str, int]
 """Amounts by resource name."""
 
 _ONLY_WHERE_NAMED = ("pods", GPU_MEMORY)
+"""Resources that are shown only for quotas that name them: most quotas do not, and every pod counts
+in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaSummary:
     """One quota's figures. A resource without a bound is missing from `max`.
 
-    `runtime` and `guaranteed` are the policy's word; the latter under `fair` only.
+    `runtime` and `guaranteed` are filled in by the policy; the latter under `fair` only.
     """
 
     name: str
@@ -39,7 +41,7 @@ class QuotaSummary:
     idle: Figures
     guaranteed: Figures | None = None
     scaled_min: Figures | None = None
-    """The min in force, where it is less than promised because there is less than was promised."""
+    """The min in force, where it is scaled down because the cluster has less than all mins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class NamespaceFigures:
 
 @dataclass(frozen=True, slots=True)
 class QueueSummary:
-    """One queue's figures: what it deserves now, and who uses what of it."""
+    """One queue's figures: what it deserves now, and what each namespace uses of it."""
 
     name: str
     weight: int
@@ -64,7 +66,7 @@ class QueueSummary:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that is so, or not, and why."""
+    """A status condition: its type, whether it is true, and why."""
 
     type: str
     status: bool
@@ -74,7 +76,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class GpuQuotaSummary:
-    """How a quota on GPUs stands.
+    """The figures and conditions of a GPU quota.
 
     `available_percent` by `requests.tflops`, `requests.vram`, `limits.tflops`, `limits.vram` and
     `workers`; None where there is no bound.
@@ -91,7 +93,7 @@ class GpuQuotaSummary:
 
 @dataclass(frozen=True, slots=True)
 class GangSummary:
-    """How a gang stands: its phase, how many of its pods run, and why it waits, if it does."""
+    """A gang's phase, how many of its pods run, and why it waits, if it does."""
 
     name: str
     phase: Literal["Pending", "Inqueue", "Running", "Unknown", "Completed"]
@@ -101,13 +103,13 @@ class GangSummary:
 
 
 def summarise(state: State) -> list[QuotaSummary]:
-    """All quotas, by name; without what their policy says of them (see `Engine.summarise`)."""
+    """All quotas, by name, without the figures of the policy (see `Engine.summarise`)."""
     quotas = sorted(state.tree.quotas.values(), key=lambda quota: quota.name)
     return [_figures(state, quota) for quota in quotas]
 
 
 def share_guarantees(state: State, summaries: list[QuotaSummary]) -> None:
-    """The runtime of quotas that borrow from each other: their parts of the sum of min."""
+    """Fill in the runtime of quotas that borrow from each other: their shares of the sum of min."""
     by_name = {summary.name: summary for summary in summaries}
     for resource in state.resources.names:
         total = state.tree.guaranteed(state.resources.row(resource))
@@ -137,7 +139,7 @@ def over_quota_pods(state: State) -> set[str]:
 
 
 def _floor(state: State, quota: Quota) -> Figures:
-    """Min in every resource that some quota's min names."""
+    """The quota's min in every resource that any quota's min names, 0 where its own does not."""
     own = dict(quota.min)
     managed = (name for name in state.resources.names if _is_managed(state, name))
     return {name: own.get(name, 0) for name in managed}
@@ -168,10 +170,7 @@ def _figures(state: State, quota: Quota) -> QuotaSummary:
 
 
 def _in_use(state: State, quota: Quota) -> tuple[Figures, Figures]:
-    """Used and request, in the resources that the quota names or its pods ask for.
-
-    `pods` and GPU memory are resources like any other, but shown only where the quota names them.
-    """
+    """Used and request, in the resources that the quota names or its pods request."""
     slot, ledger = state.tree.slots[quota.name], state.ledger
     named = {name for name, _ in (*quota.min, *quota.max)}
     used: Figures = {}

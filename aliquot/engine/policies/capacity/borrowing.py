@@ -34,7 +34,7 @@ class _Sum(NamedTuple):
     most: int
     used: int
     asks: int
-    whose: str = "all quotas together"
+    lender: str = "all quotas together"
 
     @property
     def beyond(self) -> int:
@@ -43,7 +43,7 @@ class _Sum(NamedTuple):
 
 
 class Borrowing(Policy):
-    """The gate of policies whose quotas lend each other what is idle of their min."""
+    """The gate of policies lender quotas lend each other what is idle of their min."""
 
     def __init__(self, borrow: Borrow) -> None:
         self._lend_free = borrow == "freeCapacity"
@@ -57,15 +57,15 @@ class Borrowing(Policy):
         if claim.quota is None:
             return None
         for row, amount in claim.charge(node_class):
-            if self._is_beyond(state, claim.quota, row, amount):
-                bound = self._in_sum(state, claim.quota, row, amount, _used)
+            if self._exceeds_sum(state, claim.quota, row, amount):
+                bound = self._against_sum(state, claim.quota, row, amount, _used)
                 return self._refusal(state, claim, row, bound)
         return None
 
-    def _is_beyond(self, state: State, quota: str, row: int, amount: int) -> bool:
-        """As `_in_sum` has it; in the plain case without its detours, for every claim asks this."""
+    def _exceeds_sum(self, state: State, quota: str, row: int, amount: int) -> bool:
+        """As `_against_sum` has it; in the plain case without its detours, for every claim asks this."""
         if state.tree.groups:
-            return self._in_sum(state, quota, row, amount, _used).beyond > 0
+            return self._against_sum(state, quota, row, amount, _used).beyond > 0
         most = self._lendable(state, row)
         if most is None or most >= LIMIT:
             return False
@@ -75,7 +75,7 @@ class Borrowing(Policy):
         resource, held = state.resources.names[row], state.ledger.held.get(row, bound.slot)
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
-            f"{bound.whose}: {self._bound_name} {text(resource, bound.most)} {resource}, "
+            f"{bound.lender}: {self._bound_name} {text(resource, bound.most)} {resource}, "
             f"used {text(resource, bound.used - held)}{kept(resource, held)}, "
             f"{asked(claim.size, resource, bound.asks)}; it waits until enough is given back",
             quota=claim.quota,
@@ -90,14 +90,18 @@ class Borrowing(Policy):
             return rights
         root = state.tree.slots[ROOT]
         for row, amount in claim.charge(node_class):
-            shorts = {root: self._in_sum(state, claim.quota, row, amount, soon).beyond}
+            shorts = {
+                root: self._against_sum(state, claim.quota, row, amount, after_leaving).beyond
+            }
             for slot in state.tree.path(claim.quota)[:-1]:
                 most = state.tree.max.get(row, slot)
-                shorts[slot] = soon(state, row, slot) + amount - most if most < LIMIT else 0
+                shorts[slot] = (
+                    after_leaving(state, row, slot) + amount - most if most < LIMIT else 0
+                )
             rights.update({Right(slot, row): n for slot, n in shorts.items() if n > 0})
         return rights
 
-    def _in_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
+    def _against_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
         """How a claim stands to what all quotas together may use.
 
         A lending group keeps its own min to itself: of what is lent to everybody, it uses what it
@@ -118,8 +122,8 @@ class Borrowing(Policy):
             most -= low
             if slot == own:
                 amount = max(uses + amount - low, 0) - max(uses - low, 0)
-        whose = "what is lent to everybody"
-        return _Sum(root, most if amount else max(most, in_use), in_use, amount, whose)
+        lender = "what is lent to everybody"
+        return _Sum(root, most if amount else max(most, in_use), in_use, amount, lender)
 
     def excess(self, state: State, quota: str) -> Rights:
         """What a quota borrows although nobody has it to lend any more."""
@@ -128,8 +132,8 @@ class Borrowing(Policy):
         for row in range(len(state.resources)):
             most = self._lendable(state, row)
             if most is not None and most < LIMIT:
-                borrowed = soon(state, row, slot) - state.tree.min.get(row, slot)
-                over = min(borrowed, soon(state, row, root) - most)
+                borrowed = after_leaving(state, row, slot) - state.tree.min.get(row, slot)
+                over = min(borrowed, after_leaving(state, row, root) - most)
                 if over > 0:
                     found[Right(root, row)] = over
         return found
@@ -176,7 +180,7 @@ class Borrowing(Policy):
             ledger.wanted.data[row][others],
         ):
             unasked = unasked - np.minimum(part, unasked)
-        owed = add_up(tree.min.data[row][others] - unasked)
+        owed = exact_sum(tree.min.data[row][others] - unasked)
         there_is = state.nodes.total.get(state.resources.names[row], 0)
         there_is -= ledger.used.get(row, tree.slots[OUTSIDE])
         lendable = self._lendable(state, row)
@@ -196,7 +200,7 @@ class Borrowing(Policy):
         return max(guaranteed, state.nodes.total.get(state.resources.names[row], 0) - outside)
 
 
-def add_up(amounts: NDArray[np.int64]) -> int:
+def exact_sum(amounts: NDArray[np.int64]) -> int:
     """The exact sum, however large."""
     high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
     return (high << _LOW_BITS) + low
@@ -207,7 +211,7 @@ def _used(state: State, row: int, slot: int) -> int:
     return state.ledger.used.get(row, slot) + state.ledger.held.get(row, slot)
 
 
-def soon(state: State, row: int, slot: int) -> int:
+def after_leaving(state: State, row: int, slot: int) -> int:
     """What is used or held in an account once those who are leaving have left."""
     used = state.ledger.used.get(row, slot) - state.leaving.charge.get(row, slot)
     return used + state.ledger.held.get(row, slot)
@@ -216,4 +220,4 @@ def soon(state: State, row: int, slot: int) -> int:
 def within_min(state: State, quota: str, row: int, amount: int) -> bool:
     """Would a quota that takes this much more still be within its min?"""
     slot = state.tree.slots[quota]
-    return soon(state, row, slot) + amount <= state.tree.min.get(row, slot)
+    return after_leaving(state, row, slot) + amount <= state.tree.min.get(row, slot)

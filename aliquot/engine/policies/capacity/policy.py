@@ -18,14 +18,14 @@ class Capacity(Borrowing):
     def __init__(self, knobs: Knobs) -> None:
         super().__init__(knobs.capacity.borrow)
 
-    def offers(
+    def eligible_victims(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
         """Within min, from quotas above theirs; else, or if that finds nobody, from its own."""
-        asking = reclaim_rules.Claimant(state, claim, node_class, rights, now, self.spare)
-        return reclaim_rules.ranks(asking, _offers(asking))
+        claimant = reclaim_rules.Claimant(state, claim, node_class, rights, now, self.spare)
+        return reclaim_rules.ranks(claimant, _eligible_victims(claimant))
 
 
-def _offers(asking: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
-    yield from reclaim_rules.from_others(asking, _RANKS)
-    yield from reclaim_rules.from_own(asking)
+def _eligible_victims(claimant: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
+    yield from reclaim_rules.reclaim_for_min(claimant, _RANKS)
+    yield from reclaim_rules.preempt_in_quota(claimant)

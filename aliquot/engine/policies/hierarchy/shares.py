@@ -27,8 +27,8 @@ class Shares:
         self._tree = RuntimeTree(state.resources, tree.slots, tree.slots[ROOT])
         self._demand = Demand(state)
         self._asking: dict[int, None] = {}
-        self._outside: list[int] = []
-        self._hopeless = Unsatisfiable(state, self._is_hopeless)
+        self._unshared_slots: list[int] = []
+        self._unsatisfiable = Unsatisfiable(state, self._is_unsatisfiable)
         self.own: dict[int, int] = {}
         """The slot that stands for a parent's own pods among its children, by its slot."""
         self._parents: dict[int, int] = {}
@@ -43,13 +43,13 @@ class Shares:
 
     def refresh(self) -> list[int]:
         """Bring everything up to date; the slots of quotas whose runtime has changed."""
-        asked = self._demand.news(self._outside)
+        asked = self._demand.changed_quotas(self._unshared_slots)
         if asked is None:
             return []
-        if self._demand.has_new_tree():
+        if self._demand.tree_changed():
             self._lay_out()
             asked.update(self._asking)
-        if self._hopeless.refresh():
+        if self._unsatisfiable.refresh():
             asked.update(self._asking)
         for slot in asked:
             if slot in self.sharing:
@@ -72,9 +72,9 @@ class Shares:
 
     def accounts(self, quota: str) -> tuple[int, ...]:
         """Whose runtime bounds a quota's pods: its own first, then its ancestors'."""
-        line = self._state.tree.lineage(quota)
-        own = self.own.get(line[0])
-        return line if own is None else (own, *line)
+        lineage = self._state.tree.lineage(quota)
+        own = self.own.get(lineage[0])
+        return lineage if own is None else (own, *lineage)
 
     def part(self, columns: Columns, row: int, account: int) -> int:
         """An amount of an account; a parent's own pods have what is not its children's."""
@@ -92,19 +92,19 @@ class Shares:
             return used + ledger.held.get(row, account) if ledger.holding else used
         return self.part(ledger.used, row, account) + self.part(ledger.held, row, account)
 
-    def soon(self, row: int, account: int) -> int:
+    def after_leaving(self, row: int, account: int) -> int:
         """The same once those who are leaving have left."""
         return self.taken(row, account) - self.part(self._state.leaving.charge, row, account)
 
-    def kept_back(self, row: int, line: tuple[int, ...]) -> int:
+    def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
         """What quotas that never lend have not used yet of their min, for others than these."""
         kept = 0
         for slot, quota in self.sharing.items():
-            if not quota.lend and slot not in line:
+            if not quota.lend and slot not in lineage:
                 fenced = any(
                     not self.sharing[above].lend
                     for above in self._state.tree.lineage(quota.name)[1:]
-                    if above not in line
+                    if above not in lineage
                 )
                 if not fenced:
                     kept += max(self.scaled_min.get(row, slot) - self.taken(row, slot), 0)
@@ -116,8 +116,8 @@ class Shares:
         sharing = [quota for quota in tree.quotas.values() if not quota.outside]
         named = {name for quota in sharing for name, _ in (*quota.min, *quota.max)}
         self.rows = frozenset(resources.row(name) for name in sorted(named))
-        self._outside = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
-        self._outside.append(tree.slots[OUTSIDE])
+        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
+        self._unshared_slots.append(tree.slots[OUTSIDE])
         before, self._asking = self._asking, {}
         self.own, self._parents, self.sharing = {}, {}, {}
         sharing.sort(key=lambda quota: len(tree.lineage(quota.name)))
@@ -147,16 +147,16 @@ class Shares:
         """What the quota's own pods ask for of what is shared."""
         ledger, account = self._state.ledger, self.account(slot)
         below = self._tree.children(slot)
-        hopeless = self._hopeless.amounts.get(slot, {})
+        unsatisfiable = self._unsatisfiable.amounts.get(slot, {})
         for row in range(len(self._state.resources)):
             total = 0
             for column in (ledger.used, ledger.held, ledger.wanted) if row in self.rows else ():
                 total += column.get(row, slot) - sum(column.get(row, each) for each in below)
             if account != slot:
                 self._tree.ask(slot, row, 0)
-            self._tree.ask(account, row, max(total - hopeless.get(row, 0), 0))
+            self._tree.ask(account, row, max(total - unsatisfiable.get(row, 0), 0))
 
-    def _is_hopeless(self, state: State, claim: Claim) -> bool:
+    def _is_unsatisfiable(self, state: State, claim: Claim) -> bool:
         """Can it not start, whatever the shares are?"""
         quota, first = state.tree.quotas[str(claim.quota)], claim.pods[0]
         astray = quota.is_parent and self._knobs.parent_pods == "refuse"
@@ -167,7 +167,7 @@ class Shares:
         """What there is to share: what the nodes have, less what is used outside the shares."""
         state = self._state
         for row, name in enumerate(state.resources.names):
-            used = sum(state.ledger.used.get(row, slot) for slot in self._outside)
+            used = sum(state.ledger.used.get(row, slot) for slot in self._unshared_slots)
             self._tree.total(row, state.nodes.total.get(name, 0) - used)
 
 

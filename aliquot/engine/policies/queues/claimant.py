@@ -1,4 +1,4 @@
-"""A plea: a claim in a queue that asks others to make way, and what the rules look at.
+"""A claimant: a claim in a queue that asks others to make way, and what the rules look at.
 
 Pods that ask for nothing ask nobody who does.
 """
@@ -18,24 +18,26 @@ class QueueClaimant:
 
     def __init__(
         self,
-        asking: reclaim_rules.Claimant,
+        claimant: reclaim_rules.Claimant,
         node_class: str | None,
         deserved: Deserved,
-        dominance: DominantShares,
+        drf: DominantShares,
     ) -> None:
-        self.asking = asking
-        self.state = asking.state
-        self.claim = asking.claim
-        self.queue = asking.quota
-        self.slot = asking.slot
+        self.general = claimant
+        self.state = claimant.state
+        self.claim = claimant.claim
+        self.queue = claimant.quota
+        self.slot = claimant.slot
         self.deserved = deserved
-        self.dominance = dominance
-        self.line = asking.state.tree.lineage(asking.quota)
+        self.drf = drf
+        self.lineage = claimant.state.tree.lineage(claimant.quota)
         """Its queue, and those above it."""
         self.charge = tuple(
-            (row, amount) for row, amount in asking.claim.charge(node_class) if row in deserved.rows
+            (row, amount)
+            for row, amount in claimant.claim.charge(node_class)
+            if row in deserved.rows
         )
-        self.may_go = asking.may_go & ~self._spared()
+        self.evictable = claimant.evictable & ~self._spared()
 
     @property
     def asked_for(self) -> set[int]:
@@ -50,13 +52,13 @@ class QueueClaimant:
 
     def of(self, uids: Iterable[str]) -> Mask:
         """A mask of these pods, as far as they run."""
-        slots, mask = self.state.running.slots, np.zeros_like(self.asking.may_go)
+        slots, mask = self.state.running.slots, np.zeros_like(self.general.evictable)
         mask[[slots[uid] for uid in uids if uid in slots]] = True
         return mask
 
     def _spared(self) -> Mask:
         running = self.state.running
-        spared: Mask = np.zeros_like(self.asking.may_go)
+        spared: Mask = np.zeros_like(self.general.evictable)
         rows = [row for row, name in enumerate(self.state.resources.names) if name != "pods"]
         if not any(row in rows for row, _ in self.charge):
             spared |= (running.charge.data[rows] > 0).any(axis=0)

@@ -37,8 +37,8 @@ class Deserved:
         self._demand = Demand(state)
         self._top: list[_Queue] = []
         self._queues: dict[int, _Queue] = {}
-        self._hopeless = Unsatisfiable(state, _is_hopeless)
-        self._outside: list[int] = []
+        self._unsatisfiable = Unsatisfiable(state, _is_unsatisfiable)
+        self._unshared_slots: list[int] = []
         self.rows: frozenset[int] = frozenset()
         """The resources that are shared: those that the nodes have."""
         self.total: dict[int, int] = {}
@@ -52,11 +52,11 @@ class Deserved:
 
     def refresh(self) -> list[int]:
         """Bring everything up to date; the slots of queues that deserve another share now."""
-        if self._demand.news(self._outside) is None:
+        if self._demand.changed_quotas(self._unshared_slots) is None:
             return []
-        if self._demand.has_new_tree():
+        if self._demand.tree_changed():
             self._lay_out()
-        self._hopeless.refresh()
+        self._unsatisfiable.refresh()
         self._measure()
         before = self._amounts.data.copy()
         for row in range(len(self._state.resources)):
@@ -73,7 +73,7 @@ class Deserved:
         used = ledger.used.get(row, slot)
         return used + ledger.held.get(row, slot) if ledger.holding else used
 
-    def soon(self, row: int, slot: int) -> int:
+    def after_leaving(self, row: int, slot: int) -> int:
         """The same once those who are leaving have left."""
         return self.taken(row, slot) - self._state.leaving.charge.get(row, slot)
 
@@ -81,15 +81,15 @@ class Deserved:
         """What somebody has fixed of what a queue deserves, by row."""
         return self._queues[slot].fixed
 
-    def kept_back(self, row: int, line: tuple[int, ...]) -> int:
+    def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
         """What other queues than these have not used yet of their guarantees."""
         if not self._keeping:
             return 0
-        return sum(self._kept(row, queue, line) for queue in self._top)
+        return sum(self._kept(row, queue, lineage) for queue in self._top)
 
-    def _kept(self, row: int, queue: _Queue, line: tuple[int, ...]) -> int:
-        below = sum(self._kept(row, each, line) for each in queue.below)
-        if queue.slot in line or queue.quota.lend:
+    def _kept(self, row: int, queue: _Queue, lineage: tuple[int, ...]) -> int:
+        below = sum(self._kept(row, each, lineage) for each in queue.below)
+        if queue.slot in lineage or queue.quota.lend:
             return below
         return max(queue.low.get(row, 0) - self.taken(row, queue.slot), below)
 
@@ -113,8 +113,8 @@ class Deserved:
         self._queues = {queue.slot: queue for queue in found.values()}
         self._top = [queue for queue in found.values() if queue.quota.parent not in found]
         self._keeping = any(queue.low and not queue.quota.lend for queue in found.values())
-        self._outside = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
-        self._outside.append(tree.slots[OUTSIDE])
+        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
+        self._unshared_slots.append(tree.slots[OUTSIDE])
         self._amounts.data[:] = 0
 
     def _measure(self) -> None:
@@ -124,7 +124,7 @@ class Deserved:
         for row, name in enumerate(state.resources.names):
             has = state.nodes.total.get(name, 0)
             if has:
-                used = sum(state.ledger.used.get(row, slot) for slot in self._outside)
+                used = sum(state.ledger.used.get(row, slot) for slot in self._unshared_slots)
                 self.total[row] = max(has - used, 0)
                 self._amounts.data[row, root] = min(self.total[row], LIMIT)
         self.rows = frozenset(self.total)
@@ -139,7 +139,7 @@ class Deserved:
             total += self._want(row, each, wants)
             own -= ledger.used.get(row, below) + ledger.held.get(row, below)
             own -= ledger.wanted.get(row, below)
-        total += max(own - self._hopeless.amounts.get(slot, {}).get(row, 0), 0)
+        total += max(own - self._unsatisfiable.amounts.get(slot, {}).get(row, 0), 0)
         wants[slot] = min(total, queue.high.get(row, LIMIT))
         return wants[slot]
 
@@ -178,7 +178,7 @@ def _weight(row: int, queue: _Queue, state: State) -> int:
     return weights.get(resource) or queue.high.get(row) or queue.low.get(row) or per_one(resource)
 
 
-def _is_hopeless(state: State, claim: Claim) -> bool:
+def _is_unsatisfiable(state: State, claim: Claim) -> bool:
     """Can it not start, whatever it deserves?"""
     quota, first = str(claim.quota), claim.pods[0]
     astray = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))

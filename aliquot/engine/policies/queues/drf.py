@@ -18,14 +18,14 @@ Sums = dict[int, int]
 Owner = tuple[str | None, str]
 """A namespace in a quota."""
 
-_FINE = 2**256
+_SCALE = 2**256
 """Fractions whose denominators are amounts times weights differ by more than one part of these."""
 _UNCOUNTED = ("pods", GPU_MEMORY)
 _NONE: Sums = {}
 
 
 class DominantShares:
-    """Who has how much, as the ledger has it."""
+    """Who has rules much, as the ledger has it."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -104,7 +104,7 @@ class DominantShares:
         for row, used in sums.items():
             total = totals.get(row)
             if total is not None and used:
-                part = used * _FINE // (total * weight) if total else _FINE // weight
+                part = used * _SCALE // (total * weight) if total else _SCALE // weight
                 if part > most:
                     most = part
         return most

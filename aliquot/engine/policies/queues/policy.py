@@ -1,7 +1,7 @@
 """Volcano's queues: everybody may use what their queue deserves, and namespaces share it by weight.
 
 A claim may start while its queue, and every queue above it, stays within what it deserves; what is
-idle beyond that may be used, and is given back. Queues take turns by how much they use of what they
+idle beyond that may be used, and is given back. Queues take turns by rules much they use of what they
 deserve, in a queue namespaces by their dominant share over their weight, in a namespace jobs. Who
 gives back goes by the same order, read backwards.
 """
@@ -21,38 +21,38 @@ from aliquot.engine.policies.queues import reclaim as queue_reclaim
 from aliquot.engine.policies.queues.claimant import QueueClaimant
 from aliquot.engine.policies.queues.deserved import Deserved
 from aliquot.engine.policies.queues.drf import DominantShares
-from aliquot.engine.policies.queues.preemption import Preempt
+from aliquot.engine.policies.queues.preemption import QueuePreemption
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
 from aliquot.engine.report.summary import NamespaceFigures, QueueSummary, QuotaSummary, summarise
 from aliquot.engine.state import State
 
-_FINE = 2**160
+_SCALE = 2**160
 """Into so many parts what a queue deserves is divided: amounts differ by more than one of them."""
-_ENDLESS = LIMIT * _FINE
+_INFINITE = LIMIT * _SCALE
 
 
 class Queues(Policy):
     """The policy of queues."""
 
-    untouchable = frozenset({"kube-system"})
-    equals_give = True
+    protected_namespaces = frozenset({"kube-system"})
+    preempts_equals = True
 
     def __init__(self, knobs: Knobs) -> None:
-        self._banded = knobs.queues.priority_bands
-        self._known: tuple[Deserved, DominantShares] | None = None
-        self._news: dict[str, None] = {}
-        self._served: dict[Group, int] = {}
+        self._priority_bands = knobs.queues.priority_bands
+        self._figures: tuple[Deserved, DominantShares] | None = None
+        self._changed: dict[str, None] = {}
+        self._last_turn: dict[Group, int] = {}
         """When queues and namespaces last had their turn: of equals, who waits longest is next."""
         self._turns = 0
-        self._ceilings: dict[str, dict[tuple[int, int], int]] = {}
+        self._nominated_bounds: dict[str, dict[tuple[int, int], int]] = {}
         """What queues may have with a claim for which others went, by its uid."""
 
     def begin(self, state: State, now: int) -> Iterable[str]:
         """Whose share has changed."""
-        self._fresh(state)[1].refresh()
-        news, self._news = self._news, {}
-        state.stirred = state.stirred or bool(news)
+        self._refreshed(state)[1].refresh()
+        news, self._changed = self._changed, {}
+        state.dirty = state.dirty or bool(news)
         return news
 
     def path(self, state: State, claim: Claim) -> tuple[Group, ...]:
@@ -63,10 +63,10 @@ class Queues(Policy):
         """
         if claim.quota is None:
             return (None,)
-        line = reversed([("queue", each.name) for each in state.tree.ancestry(claim.quota)])
+        lineage = reversed([("queue", each.name) for each in state.tree.ancestry(claim.quota)])
         namespace = claim.pods[0].namespace
         job = str(claim.gang) if claim.surplus else ""
-        return (*line, ("namespace", claim.quota, namespace), ("job", job))
+        return (*lineage, ("namespace", claim.quota, namespace), ("job", job))
 
     def turn(self, state: State, group: Group, claim: Claim) -> object:
         """The less somebody has, the sooner; of equals, the one whose turn is longest ago.
@@ -74,8 +74,8 @@ class Queues(Policy):
         In a namespace, priority comes first, then gangs that do not run yet. With `priorityBands`,
         priority comes first everywhere. By what was deserved when the cycle began.
         """
-        deserved, dominance = self._known or self._fresh(state)
-        first = -claim.priority if self._banded else 0
+        deserved, drf = self._figures or self._refreshed(state)
+        first = -claim.priority if self._priority_bands else 0
         match group:
             case None:
                 return first, 0, 0, 0
@@ -84,31 +84,31 @@ class Queues(Policy):
                 if quota is None:  # gone, and whoever was in it stands elsewhere
                     return first, 0, 0, 0
                 share = self._share(deserved, state.tree.slots[name])
-                return first, -quota.priority, share, self._served.get(group, 0)
+                return first, -quota.priority, share, self._last_turn.get(group, 0)
             case ("namespace", str(queue), str(namespace)):
-                share = dominance.namespace_turn(queue, namespace)
-                return first, share, self._served.get(group, 0)
+                share = drf.namespace_turn(queue, namespace)
+                return first, share, self._last_turn.get(group, 0)
             case ("job", str(gang)):
-                return -claim.priority, bool(gang), dominance.gang_turn(gang) if gang else 0
+                return -claim.priority, bool(gang), drf.gang_turn(gang) if gang else 0
         raise AssertionError(group)
 
     def started(self, state: State, claim: Claim) -> None:
         """Its queues and its namespace have had their turn."""
         self._turns += 1
-        self._served.update(dict.fromkeys(self.path(state, claim)[:-1], self._turns))
+        self._last_turn.update(dict.fromkeys(self.path(state, claim)[:-1], self._turns))
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used, plus what is held, plus the claim, within what is deserved, all the way up.
 
         A claim for which others went has what was promised to it.
         """
-        refusal = self._kind_gate(state, claim)
+        refusal = self._admission_gate(state, claim)
         if claim.quota is None or refusal is not None or self._is_outside(state, claim):
             return refusal
-        if claim.held and self._is_idle(state, claim, node_class):
+        if claim.held and self._fits_idle(state, claim, node_class):
             return None
-        deserved, charge = self._fresh(state)[0], claim.charge(node_class)
-        promised = self._ceilings.get(claim.uid, {}) if claim.held else {}
+        deserved, charge = self._refreshed(state)[0], claim.charge(node_class)
+        promised = self._nominated_bounds.get(claim.uid, {}) if claim.held else {}
         for slot in state.tree.lineage(claim.quota):
             for row, amount in charge:
                 if row in deserved.rows:
@@ -117,23 +117,23 @@ class Queues(Policy):
                         return self._refusal(state, claim, slot, row, amount)
         return None
 
-    def beyond(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+    def idle_gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """What is idle may be used by those who can be asked to give it back.
 
         Except what is guaranteed to others.
         """
         assert claim.quota is not None
         lenient = claim.preemptible and state.tree.quotas[claim.quota].reclaimable
-        if lenient and self._is_idle(state, claim, node_class):
-            return self._kind_gate(state, claim)
+        if lenient and self._fits_idle(state, claim, node_class):
+            return self._admission_gate(state, claim)
         return self.gate(state, claim, node_class)
 
-    def would_keep(self, state: State, claim: Claim) -> bool:
+    def could_keep_idle(self, state: State, claim: Claim) -> bool:
         """Not if its queue deserves nothing at all of something that it asks for."""
-        deserved, slot = self._fresh(state)[0], state.tree.slots[str(claim.quota)]
+        deserved, slot = self._refreshed(state)[0], state.tree.slots[str(claim.quota)]
         return all(deserved.get(row, slot) for row, _ in claim.charge(None) if row in deserved.rows)
 
-    def lent(self, claim: Claim) -> None:
+    def started_on_idle(self, claim: Claim) -> None:
         """Whoever uses more than is deserved gives back; who that is, is seen then."""
 
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
@@ -145,48 +145,50 @@ class Queues(Policy):
         rights: Rights = {}
         if self._is_outside(state, claim):
             return rights
-        deserved = self._fresh(state)[0]
+        deserved = self._refreshed(state)[0]
         for slot in state.tree.lineage(str(claim.quota)):
             for row, amount in claim.charge(node_class):
                 most = state.tree.max.get(row, slot)
                 if row in deserved.rows:
                     has = max(deserved.get(row, slot), state.ledger.used.get(row, slot))
                     most = min(most, has)
-                rights[Right(slot, row)] = deserved.soon(row, slot) + amount - most
+                rights[Right(slot, row)] = deserved.after_leaving(row, slot) + amount - most
         return {right: short for right, short in rights.items() if short > 0}
 
-    def promised(self, state: State, claim: Claim) -> None:
+    def nominated(self, state: State, claim: Claim) -> None:
         """What its queues have had so far they may have with the claim, too."""
-        deserved = self._fresh(state)[0]
-        self._ceilings = {uid: most for uid, most in self._ceilings.items() if uid in state.waiting}
+        deserved = self._refreshed(state)[0]
+        self._nominated_bounds = {
+            uid: most for uid, most in self._nominated_bounds.items() if uid in state.waiting
+        }
         if not self._is_outside(state, claim):
-            self._ceilings[claim.uid] = {
+            self._nominated_bounds[claim.uid] = {
                 (slot, row): state.ledger.used.get(row, slot)
                 for slot in state.tree.lineage(str(claim.quota))
                 for row in deserved.rows
             }
 
-    def offers(
+    def eligible_victims(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
         """Within what its queue deserves, from queues beyond that; then inside its own queue."""
-        asking = reclaim_rules.Claimant(state, claim, node_class, rights, now, lambda *_: LIMIT)
-        return reclaim_rules.ranks(asking, self._offers(asking, node_class))
+        claimant = reclaim_rules.Claimant(state, claim, node_class, rights, now, lambda *_: LIMIT)
+        return reclaim_rules.ranks(claimant, self._eligible_victims(claimant, node_class))
 
-    def _offers(
-        self, asking: reclaim_rules.Claimant, node_class: str | None
+    def _eligible_victims(
+        self, claimant: reclaim_rules.Claimant, node_class: str | None
     ) -> Iterator[list[Eligible]]:
-        if self._kind_gate(asking.state, asking.claim) is not None:
+        if self._admission_gate(claimant.state, claimant.claim) is not None:
             return
-        plea = QueueClaimant(asking, node_class, *self._fresh(asking.state))
-        yield from queue_reclaim.offers(plea)
-        yield from Preempt(plea, self._banded).offers()
+        inside = QueueClaimant(claimant, node_class, *self._refreshed(claimant.state))
+        yield from queue_reclaim.eligible_victims(inside)
+        yield from QueuePreemption(inside, self._priority_bands).eligible_victims()
 
     def could_start(self, state: State, claim: Claim) -> bool:
         """Not if it asks for more than its queue, or one above it, deserves."""
         if claim.quota is None:
             return True
-        deserved = self._fresh(state)[0]
+        deserved = self._refreshed(state)[0]
         return super().could_start(state, claim) and all(
             amount <= deserved.get(row, slot)
             for slot in state.tree.lineage(claim.quota)
@@ -198,7 +200,7 @@ class Queues(Policy):
         """Is it within what its queue deserves, whatever is held?"""
         if claim.quota is None:
             return False
-        deserved, slot = self._fresh(state)[0], state.tree.slots[claim.quota]
+        deserved, slot = self._refreshed(state)[0], state.tree.slots[claim.quota]
         return all(
             state.ledger.used.get(row, slot) + amount <= deserved.get(row, slot)
             for row, amount in claim.charge(None)
@@ -207,7 +209,7 @@ class Queues(Policy):
 
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
         """What a queue deserves is its runtime."""
-        deserved, names = self._fresh(state)[0], state.resources.names
+        deserved, names = self._refreshed(state)[0], state.resources.names
         completed = []
         for each in summaries:
             slot = state.tree.slots[each.name]
@@ -219,15 +221,15 @@ class Queues(Policy):
 
     def queues(self, state: State) -> list[QueueSummary]:
         """How queues stand, and the namespaces in them."""
-        dominance = self._fresh(state)[1]
-        dominance.refresh()
+        drf = self._refreshed(state)[1]
+        drf.refresh()
         names, used = state.resources.names, _in_use(state)
         found = []
         for summary in self.complete(state, summarise(state)):
             inside = {
                 namespace: NamespaceFigures(
-                    dominance.weight(namespace),
-                    dominance.share(sums),
+                    drf.weight(namespace),
+                    drf.share(sums),
                     {
                         names[row]: n
                         for row, n in sorted(sums.items())
@@ -242,15 +244,15 @@ class Queues(Policy):
             found.append(QueueSummary(summary.name, weight, *figures))
         return found
 
-    def _fresh(self, state: State) -> tuple[Deserved, DominantShares]:
+    def _refreshed(self, state: State) -> tuple[Deserved, DominantShares]:
         """As things are now; what has changed is remembered for the next cycle."""
-        if self._known is None:
-            self._known = Deserved(state), DominantShares(state)
-        deserved = self._known[0]
+        if self._figures is None:
+            self._figures = Deserved(state), DominantShares(state)
+        deserved = self._figures[0]
         names = state.tree.slots.names
         changed = deserved.refresh()
-        self._news.update({name: None for slot in changed if (name := names[slot])})
-        return self._known
+        self._changed.update({name: None for slot in changed if (name := names[slot])})
+        return self._figures
 
     def _share(self, deserved: Deserved, slot: int) -> int:
         """The largest part that a queue uses of what it deserves of any resource."""
@@ -259,15 +261,15 @@ class Queues(Policy):
             taken = deserved.taken(row, slot)
             if taken:
                 share = deserved.get(row, slot)
-                most = max(most, taken * _FINE // share if share else _ENDLESS)
+                most = max(most, taken * _SCALE // share if share else _INFINITE)
         return most
 
-    def _is_idle(self, state: State, claim: Claim, node_class: str | None) -> bool:
+    def _fits_idle(self, state: State, claim: Claim, node_class: str | None) -> bool:
         """Would the claim use what nobody else does, nor is guaranteed?"""
-        deserved, root = self._fresh(state)[0], state.tree.slots[ROOT]
-        line = state.tree.lineage(str(claim.quota))
+        deserved, root = self._refreshed(state)[0], state.tree.slots[ROOT]
+        lineage = state.tree.lineage(str(claim.quota))
         return all(
-            deserved.taken(row, root) + amount + deserved.kept_back(row, line)
+            deserved.taken(row, root) + amount + deserved.unused_guarantees(row, lineage)
             <= deserved.total[row]
             for row, amount in claim.charge(node_class)
             if row in deserved.rows
@@ -276,7 +278,7 @@ class Queues(Policy):
     def _is_outside(self, state: State, claim: Claim) -> bool:
         return claim.quota is None or state.tree.quotas[claim.quota].outside
 
-    def _kind_gate(self, state: State, claim: Claim) -> Refusal | None:
+    def _admission_gate(self, state: State, claim: Claim) -> Refusal | None:
         """What may not start there at all: pods of a queue that is not there, or holds queues."""
         named = claim.pods[0].quota
         if named is not None and named not in state.tree.quotas:
@@ -294,7 +296,7 @@ class Queues(Policy):
         """With the numbers; none where no node could ever hold it: that is what it lacks."""
         if not all(map(state.placement.could_hold, claim.asks)):
             return None
-        deserved = self._fresh(state)[0]
+        deserved = self._refreshed(state)[0]
         name, resource = str(state.tree.slots.names[slot]), state.resources.names[row]
         above = "" if name == claim.quota else f", above {claim.quota}"
         held = state.ledger.held.get(row, slot)
