@@ -1,7 +1,7 @@
-"""Has anybody asked for more or less, so that shares must be worked out anew?
+"""Changes of demand: must the shares of the quotas be worked out anew?
 
-Shared by the policies that share by request: they look before every decision, and mostly nothing
-has changed.
+For the policies that share by request (`hierarchy`, `queues`). They check before every decision,
+and mostly nothing has changed, so the check must be cheap.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from aliquot.engine.state import State
 
 
 class Demand:
-    """What the shares were last worked out for."""
+    """The versions of the books that the shares were last worked out for."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -19,10 +19,10 @@ class Demand:
         self._tree = -1
 
     def changed_quotas(self, outside: Iterable[int]) -> dict[int, None] | None:
-        """The quotas (by slot) whose pods ask for more or less than they did; None without news.
+        """The quotas (by slot) whose request has changed; None if nothing has changed at all.
 
-        What is used `outside` the shares is news, too. Not while a hold is left out of account:
-        whose it is asks for as much as before.
+        A change of use in the slots `outside` the shares counts as well. While a nomination is set
+        aside for a trial, nothing counts as changed: its claim requests as much as before.
         """
         state, ledger = self._state, self._state.ledger
         now_seen = (state.tree.version, state.placement.version(), state.waiting.changes)
@@ -37,13 +37,13 @@ class Demand:
         return asked
 
     def tree_changed(self) -> bool:
-        """Have quotas changed since this was last asked?"""
+        """Have quotas changed since the last call?"""
         before, self._tree = self._tree, self._state.tree.version
         return before != self._tree
 
 
 class Unsatisfiable:
-    """The sums of what is asked for in vain, by slot and row."""
+    """The requests of claims that can never start, by slot and row: they do not count as demand."""
 
     def __init__(self, state: State, is_unsatisfiable: Callable[[State, Claim], bool]) -> None:
         self._state = state

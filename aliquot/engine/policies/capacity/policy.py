@@ -1,4 +1,10 @@
-"""KEP-9 capacity scheduling: min is guaranteed, what is idle of it may be borrowed up to max."""
+"""KEP-9 capacity scheduling: min is guaranteed, and idle min may be borrowed up to max.
+
+A claim may start while its quota stays within max and all quotas together stay within the sum of
+min. Claims come by priority, then age. A claim within its quota's min reclaims from quotas above
+theirs, down to their floor, wherever their pods run. A claim that borrows, or for which that finds
+no victims, preempts lower-priority pods of its own quota.
+"""
 
 from collections.abc import Iterator
 
@@ -10,6 +16,7 @@ from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 _RANKS = ((True, False), (False, False), (False, True))
+"""Over-quota pods first, then any pods, both down to min; at last any pods down to the floor."""
 
 
 class Capacity(Borrowing):
@@ -21,7 +28,7 @@ class Capacity(Borrowing):
     def eligible_victims(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
-        """Within min, from quotas above theirs; else, or if that finds nobody, from its own."""
+        """Within min, pods of quotas above theirs; then lower-priority pods of its own quota."""
         claimant = reclaim_rules.Claimant(state, claim, node_class, rights, now, self.spare)
         return reclaim_rules.ranks(claimant, _eligible_victims(claimant))
 

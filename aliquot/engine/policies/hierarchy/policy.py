@@ -1,8 +1,10 @@
-"""Koordinator quota trees: everybody may use their runtime, an exact share of what there is.
+"""Koordinator quota trees: each quota may use its runtime, an exact share of the cluster.
 
-A claim may start while its quota and every quota above it stay within their runtime. Inside a quota
-it takes from pods of lower priority. From other quotas it takes what they use beyond their runtime:
-at once what they were lent as surplus, the rest after a while (`revokeAfter`).
+A claim may start while its quota and every ancestor stay within their runtime. Quotas take turns by
+used / runtime; inside a quota, claims come by priority, then age. When nothing else can start, a
+claim may use idle capacity beyond runtime, up to max, as surplus. A claim preempts lower-priority
+pods of its own quota. From other quotas it takes what they use above runtime: surplus at once, the
+rest once they have been above it for `revokeAfter` (see `recycling`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +28,8 @@ from aliquot.engine.report.summary import QuotaSummary
 from aliquot.engine.state import State
 
 _SCALE = 2**32
-"""Into so many parts a runtime is divided to see who uses less of theirs."""
+"""The fixed-point scale of used / runtime, which is cheaper to compare than fractions: ratios that
+differ by less than 2**-32 count as equal."""
 _INFINITE = LIMIT * _SCALE
 
 
@@ -38,11 +41,11 @@ class Hierarchy(Policy):
         self._shares: Shares | None = None
         self._changed: dict[str, None] = {}
         self._turns: dict[int, int] = {}
-        """The part of its runtime that each quota uses, by slot, as long as that has not moved."""
+        """Used / runtime of each quota, by slot; stale for slots in `ledger.moved`."""
         self._recycling = Recycling(knobs.hierarchy)
 
     def begin(self, state: State, now: int) -> Iterable[str]:
-        """Whose runtime has changed; and who is above theirs."""
+        """Refresh the shares, note quotas above runtime; the quotas whose runtime has changed."""
         shares = self._refreshed(state)
         self._turns.clear()
         news, self._changed = self._changed, {}
@@ -55,13 +58,13 @@ class Hierarchy(Policy):
         return self._recycling.deadline(state)
 
     def path(self, state: State, claim: Claim) -> tuple[Group, ...]:
-        """Quotas take turns."""
+        """The claim's quota: quotas take turns."""
         return (claim.quota,)
 
     def turn(self, state: State, group: Group, claim: Claim) -> object:
-        """Quotas take turns: the one that uses the smaller part of its runtime comes first.
+        """The quota that uses the smaller part of its runtime in its dominant resource comes first.
 
-        By the shares as they were when the cycle began.
+        By the runtime as it was when the cycle began.
         """
         shares = self._shares
         if shares is None or claim.quota not in state.tree.quotas:
@@ -82,7 +85,7 @@ class Hierarchy(Policy):
         return most
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
-        """Used, plus what is held, plus the claim, within runtime, all the way up."""
+        """Used, plus nominations, plus the claim, within runtime, up to the root."""
         if claim.quota is None or state.tree.quotas[claim.quota].outside:
             return None
         shares, charge = self._refreshed(state), claim.charge(node_class)
@@ -97,9 +100,9 @@ class Hierarchy(Policy):
         return None
 
     def idle_gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
-        """What is idle may be used beyond runtime; not by pods that nobody could take it from.
+        """With `surplus`, idle capacity may be used beyond runtime by preemptible pods.
 
-        Nor what belongs to a quota that never lends.
+        Except the unused min of quotas that do not lend.
         """
         if not self._knobs.surplus or not claim.preemptible:
             return self.gate(state, claim, node_class)
@@ -116,11 +119,11 @@ class Hierarchy(Policy):
         return self._admission_gate(state, claim, charge)
 
     def started_on_idle(self, claim: Claim) -> None:
-        """These are the first to go when a claim within its runtime asks."""
+        """Its pods are surplus: the first victims of a claim within its quota's runtime."""
         self._recycling.note_surplus(claim.uids())
 
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
-        """What must come free in its quota, and in those above it."""
+        """What must come free in its quota and every ancestor, to be within runtime and max."""
         rights: Rights = {}
         if claim.quota is None or state.tree.quotas[claim.quota].outside:
             return rights
@@ -139,7 +142,7 @@ class Hierarchy(Policy):
     def eligible_victims(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
-        """Within runtime, from others beyond theirs; then from its own quota."""
+        """Within runtime, pods of quotas above theirs; then lower-priority pods of its own."""
         claimant = reclaim_rules.Claimant(state, claim, node_class, rights, now, lambda *_: LIMIT)
         return reclaim_rules.ranks(claimant, self._eligible_victims(claimant, node_class))
 
@@ -158,7 +161,7 @@ class Hierarchy(Policy):
             yield from reclaim_rules.preempt_in_quota(claimant)
 
     def could_start(self, state: State, claim: Claim) -> bool:
-        """Not if it asks for more than the runtime of its quota."""
+        """Not if the claim asks for more than the whole runtime of its quota or an ancestor."""
         if claim.quota is None or state.tree.quotas[claim.quota].outside:
             return True
         shares = self._refreshed(state)
@@ -170,17 +173,17 @@ class Hierarchy(Policy):
         )
 
     def explain_no_victims(self, state: State, claim: Claim, refusal: Refusal) -> str:
-        """Who is above runtime and will have to give back, and when, if that is worth waiting."""
+        """Which quota above runtime will be recycled, and when, if the claim is within its own."""
         if not self._within_runtime(state, claim, claim.charge(None)):
             return ""
         return self._recycling.next_recycling(state)
 
     def recycle(self, state: State, now: int) -> list[Evict]:
-        """With `recycle: always`, whoever is above runtime for too long gives back unasked."""
+        """With `recycle: always`, evictions from quotas above runtime for `revokeAfter`."""
         return self._recycling.recycle(state, self._refreshed(state), now)
 
     def is_owed(self, state: State, claim: Claim) -> bool:
-        """Is it within its quota's runtime, whatever is held?"""
+        """Is the claim within its quota's runtime, nominations aside?"""
         if claim.quota is None or state.tree.quotas[claim.quota].outside:
             return claim.quota is not None
         shares = self._refreshed(state)
@@ -192,7 +195,7 @@ class Hierarchy(Policy):
         )
 
     def _within_runtime(self, state: State, claim: Claim, charge: Vector) -> bool:
-        """Would its quota's own pods stay within their runtime, and within max?"""
+        """Would its quota's own pods stay within runtime and max with the claim?"""
         shares, slot = self._refreshed(state), state.tree.slots[str(claim.quota)]
         account = shares.account(slot)
         return all(
@@ -203,7 +206,7 @@ class Hierarchy(Policy):
         )
 
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
-        """Runtime, the min in force where it is less, and what a parent is asked for."""
+        """Runtime, the scaled min where it is less than min, and the request of parents."""
         shares, names = self._refreshed(state), state.resources.names
         completed = []
         for each in summaries:
@@ -224,7 +227,7 @@ class Hierarchy(Policy):
         return completed
 
     def _refreshed(self, state: State) -> Shares:
-        """The shares as they are now; what has changed is remembered for the next cycle."""
+        """The shares as they are now; changed runtimes are noted for the next cycle's wake-ups."""
         if self._shares is None:
             self._shares = Shares(state, self._knobs)
         names = state.tree.slots.names
@@ -234,7 +237,7 @@ class Hierarchy(Policy):
         return self._shares
 
     def _admission_gate(self, state: State, claim: Claim, charge: Vector) -> Refusal | None:
-        """What may not start there at all: pods of a parent, and unmovable ones beyond min."""
+        """Refuses pods in a parent quota, and non-preemptible pods above the quota's min."""
         name = claim.quota
         assert name is not None
         quota, slot = state.tree.quotas[name], state.tree.slots[name]
@@ -262,7 +265,7 @@ class Hierarchy(Policy):
         return None
 
     def _used_by_non_preemptible(self, state: State, quota: str) -> dict[int, int]:
-        """What the quota's pods hold that are not preemptible."""
+        """What the quota's non-preemptible pods use or are nominated for."""
         used: dict[int, int] = {}
         for uid in state.ledger.by_quota.get(quota, ()):
             entry = state.ledger.entries[uid]
@@ -274,7 +277,10 @@ class Hierarchy(Policy):
     def _refusal(
         self, state: State, claim: Claim, slot: int, row: int, amount: int
     ) -> Refusal | None:
-        """With the numbers; none where no node could ever hold it: that is what it lacks."""
+        """The refusal with its numbers; None where no node could hold the claim even when empty.
+
+        Then placement refuses it, with the reason that matters.
+        """
         if not all(map(state.placement.could_hold, claim.asks)):
             return None
         shares, lineage = self._refreshed(state), state.tree.lineage(str(claim.quota))

@@ -1,8 +1,8 @@
 """What every queue deserves now: its share of what the queue above it deserves.
 
-By weight, over what is asked for: no more than its request and its capability, no less than its
-guarantee, which is kept for it. Where somebody has fixed what a queue deserves, it has that first,
-and the others share the rest. What all have together is what the nodes have.
+The share is by weight over request: no more than the queue's request and its capability, no less
+than its guarantee. A queue with a fixed `deserved` gets that first, and the others share the rest.
+All queues together share what the nodes have.
 """
 
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class Deserved:
         return self._amounts.get(row, slot)
 
     def refresh(self) -> list[int]:
-        """Bring everything up to date; the slots of queues that deserve another share now."""
+        """Bring the shares up to date; the slots of queues whose share has changed."""
         if self._demand.changed_quotas(self._unshared_slots) is None:
             return []
         if self._demand.tree_changed():
@@ -68,21 +68,21 @@ class Deserved:
         return [int(slot) for slot in changed]
 
     def taken(self, row: int, slot: int) -> int:
-        """What is used or held in a queue."""
+        """What is used or nominated in a queue."""
         ledger = self._state.ledger
         used = ledger.used.get(row, slot)
         return used + ledger.held.get(row, slot) if ledger.holding else used
 
     def after_leaving(self, row: int, slot: int) -> int:
-        """The same once those who are leaving have left."""
+        """What is used or nominated in a queue once the leaving pods are gone."""
         return self.taken(row, slot) - self._state.leaving.charge.get(row, slot)
 
     def fixed(self, slot: int) -> dict[int, int]:
-        """What somebody has fixed of what a queue deserves, by row."""
+        """The `deserved` that a queue's spec fixes, by row."""
         return self._queues[slot].fixed
 
     def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
-        """What other queues than these have not used yet of their guarantees."""
+        """The unused guarantees of queues that do not lend, other than those of this lineage."""
         if not self._keeping:
             return 0
         return sum(self._kept(row, queue, lineage) for queue in self._top)
@@ -118,7 +118,7 @@ class Deserved:
         self._amounts.data[:] = 0
 
     def _measure(self) -> None:
-        """What there is to share: what the nodes have, less what is used outside the queues."""
+        """Work out the total to share: what the nodes have, less use outside the queues."""
         state, root = self._state, self._state.tree.slots[ROOT]
         self.total = {}
         for row, name in enumerate(state.resources.names):
@@ -130,7 +130,7 @@ class Deserved:
         self.rows = frozenset(self.total)
 
     def _want(self, row: int, queue: _Queue, wants: dict[int, int]) -> int:
-        """What a queue asks for: its pods, and the queues below as far as their capability goes."""
+        """A queue's request: its own pods', and that of the queues below up to their capability."""
         ledger, slot = self._state.ledger, queue.slot
         own = ledger.used.get(row, slot) + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
         total = 0
@@ -144,7 +144,7 @@ class Deserved:
         return wants[slot]
 
     def _share_out(self, row: int, total: int, queues: list[_Queue], wants: dict[int, int]) -> None:
-        """First what was fixed, then the rest by weight."""
+        """Share a total among sibling queues: first to fixed `deserved`, the rest by weight."""
         if not queues:
             return
         least = [
@@ -170,7 +170,7 @@ class Deserved:
 
 
 def _weight(row: int, queue: _Queue, state: State) -> int:
-    """Its say; of quotas that have none: a weight of the resource, else max, else min, else one."""
+    """The queue's weight; else its weight for the resource, its max, its min, or one unit."""
     if queue.quota.say:
         return queue.quota.say
     resource = state.resources.names[row]
@@ -179,7 +179,7 @@ def _weight(row: int, queue: _Queue, state: State) -> int:
 
 
 def _is_unsatisfiable(state: State, claim: Claim) -> bool:
-    """Can it not start, whatever it deserves?"""
+    """Can the claim not start, whatever its queue deserves? Then it does not count as demand."""
     quota, first = str(claim.quota), claim.pods[0]
     astray = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))
     holds = state.placement.could_hold

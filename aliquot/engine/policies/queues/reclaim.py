@@ -1,8 +1,8 @@
-"""Who gives back between queues: those who use more than they deserve of what is short.
+"""Reclaim between queues: from queues that use more than they deserve of what is short.
 
-A claim takes back only if its queue, and all above it, end within what they deserve. They give down
-to what they deserve; the last one beyond that, if nothing else will do; never below what is
-guaranteed to them. Of their namespaces, those give first who had the last turns.
+A claim reclaims only if its queue and all above it end within deserved. Victim queues keep what
+they deserve; if no other set works, the last victim may take them below it, never below their
+guarantee. Inside a victim queue, the namespaces that had the last turns lose pods first.
 """
 
 from collections.abc import Iterator
@@ -30,14 +30,14 @@ from aliquot.engine.sharing.waterfill import fill
 
 
 class _LimitRules(NamedTuple):
-    """By which rules they give."""
+    """Which limits apply to a rank, and which of them are soft."""
 
     by_turn: bool = False
-    """Those first who had the last turns."""
+    """Limit each namespace to what it has beyond its share of what will be left."""
     soft_namespaces: bool = False
-    """Of them, the last one beyond what is theirs."""
+    """The last victim may take the namespace with the largest share beyond its limit."""
     soft_queues: bool = False
-    """Of queues, the last one beyond what they deserve."""
+    """The last victim may take a queue below what it deserves."""
 
 
 _BY_QUEUE = (_LimitRules(), _LimitRules(soft_queues=True))
@@ -45,9 +45,9 @@ _BY_TURN = (_LimitRules(True), _LimitRules(True, True), _LimitRules(True, True, 
 
 
 def eligible_victims(claimant: QueueClaimant) -> Iterator[list[Eligible]]:
-    """From queues beyond what they deserve, if its own stays within that."""
+    """Pods of queues above what they deserve, if the claim's own queue stays within that."""
     if _is_above_max(claimant):
-        return  # its own capability: no other queue can give that
+        return  # above its own capability: evicting pods of other queues does not help
     deserved = claimant.deserved
     beyond = {
         row
@@ -57,12 +57,12 @@ def eligible_victims(claimant: QueueClaimant) -> Iterator[list[Eligible]]:
     if beyond and beyond.issuperset(claimant.asked_for):
         return
     rows = {right.row for right in claimant.general.rights}
-    groups = reclaim_rules.by_shortage(claimant.state, claimant.claim, claimant.charge, rows)
-    over_deserved = {rows: _OverDeserved(claimant, rows, beyond) for rows in groups}
+    nodes_by_rows = reclaim_rules.by_shortage(claimant.state, claimant.claim, claimant.charge, rows)
+    over_deserved = {rows: _OverDeserved(claimant, rows, beyond) for rows in nodes_by_rows}
     over_deserved = {rows: each for rows, each in over_deserved.items() if each.slots}
-    several = any(each.crowded for each in over_deserved.values())
+    several = any(each.has_several_namespaces for each in over_deserved.values())
     for rules in _BY_TURN if several else _BY_QUEUE:
-        yield [each.eligible(groups[rows], rules) for rows, each in over_deserved.items()]
+        yield [each.eligible(nodes_by_rows[rows], rules) for rows, each in over_deserved.items()]
 
 
 def _is_above_max(claimant: QueueClaimant) -> bool:
@@ -74,7 +74,7 @@ def _is_above_max(claimant: QueueClaimant) -> bool:
 
 
 def _used_by_others(claimant: QueueClaimant, row: int, amount: int) -> int:
-    """How much of this is not idle, or is guaranteed to others."""
+    """How much of this amount other queues use or are guaranteed: what is not idle of it."""
     deserved = claimant.deserved
     in_use = deserved.after_leaving(
         row, claimant.state.tree.slots[ROOT]
@@ -83,7 +83,7 @@ def _used_by_others(claimant: QueueClaimant, row: int, amount: int) -> int:
 
 
 class _OverDeserved:
-    """The queues that use more of what is short than they deserve."""
+    """The queues that use more than they deserve of what is short."""
 
     def __init__(self, claimant: QueueClaimant, rows: Rows, beyond: set[int]) -> None:
         self._claimant = claimant
@@ -91,7 +91,7 @@ class _OverDeserved:
         asks = {row: amount for row, amount in claimant.charge if row in beyond}
         taken = {row: _used_by_others(claimant, row, amount) for row, amount in asks.items()}
         self._needed = {row: amount for row, amount in taken.items() if amount > 0}
-        """What others use, or are sure of, of what the claim takes beyond what it deserves."""
+        """What other queues must free of what the claim takes above deserved."""
         self._state = claimant.state
         self._deserved = claimant.deserved
         self._rows = rows
@@ -100,13 +100,14 @@ class _OverDeserved:
             claimant.state.tree.slots[OUTSIDE],
         }
         self.slots = [slot for slot in sorted(others) if self._is_over_deserved(slot, beyond)]
-        self.crowded = any(len(self._namespaces(slot)) > 1 for slot in self.slots)
-        """Are there several namespaces in any of them?"""
+        self.has_several_namespaces = any(len(self._namespaces(slot)) > 1 for slot in self.slots)
+        """Has any of them several namespaces?"""
 
     def _is_over_deserved(self, slot: int, beyond: set[int]) -> bool:
-        """Is it, and each above it that is not above the claim, beyond what it deserves?
+        """Is it above deserved, and each queue above it that is not above the claim's queue?
 
-        Where the claim itself is beyond that in something, only of those who deserve none of it.
+        Where the claim itself goes above deserved in a resource, only queues that deserve none of
+        that resource count.
         """
         quotas, names = self._state.tree.quotas, self._state.tree.slots.names
         return all(
@@ -124,10 +125,10 @@ class _OverDeserved:
         return self._deserved.after_leaving(row, slot) - self._deserved.get(row, slot)
 
     def eligible(self, nodes: Mask, rules: _LimitRules) -> Eligible:
-        """What they give: down to what they deserve, or the last one beyond that."""
+        """Their pods, with the limits that these rules set."""
         root = self._state.tree.slots[ROOT]
-        gives = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
-        gives[self.slots] = True
+        affected = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
+        affected[self.slots] = True
         limits, last = Limits(), set[tuple[Account, int]]()
         for each in sorted({account for slot in self.slots for account in self._accounts(slot)}):
             over = {row: n for row in self._rows if (n := self._over(each, row)) > 0}
@@ -138,7 +139,7 @@ class _OverDeserved:
             limits |= self._turn_limits(slot)
             last |= self._soft_namespaces(slot) if rules.soft_namespaces else set()
         return Eligible(
-            self._claimant.evictable & gives[self._state.running.quota],
+            self._claimant.evictable & affected[self._state.running.quota],
             Reason.QUEUE_RECLAIMED,
             self._explain,
             nodes,
@@ -149,9 +150,9 @@ class _OverDeserved:
         )
 
     def _kept_limits(self, slot: int, over: set[int]) -> Limits:
-        """What a queue keeps in any case: its guarantee, as long as it has that.
+        """Limits that keep a queue's guarantee, as long as it has it.
 
-        And what it has of what was promised to it by name, if it is beyond only in something else.
+        And what it has of its fixed `deserved`, if it is above deserved only in other resources.
         """
         quota = self._state.tree.quotas[str(self._state.tree.slots.names[slot])]
         guarantee, fixed = dict(self._state.resources.vector(quota.min)), self._deserved.fixed(slot)
@@ -167,7 +168,7 @@ class _OverDeserved:
         return self._claimant.drf.namespaces(str(self._state.tree.slots.names[slot]))
 
     def _turn_limits(self, slot: int) -> Limits:
-        """What namespaces have beyond their parts of what will be left: they had the last turns."""
+        """Limits on namespaces: what each has beyond its share, by weight, of what will be left."""
         queue, drf = str(self._state.tree.slots.names[slot]), self._claimant.drf
         namespaces, asks, limits = self._namespaces(slot), dict(self._claimant.charge), Limits()
         for row in (row for row in self._rows if self._over(slot, row) > 0):
@@ -180,7 +181,7 @@ class _OverDeserved:
         return limits
 
     def _soft_namespaces(self, slot: int) -> set[tuple[Account, int]]:
-        """Of its namespaces, those who have most by their weight."""
+        """The accounts of the namespaces with the largest share over weight."""
         queue, drf = str(self._state.tree.slots.names[slot]), self._claimant.drf
         shares = {
             each: drf.share(drf.of_namespace(queue, each)) / drf.weight(each)
@@ -195,19 +196,19 @@ class _OverDeserved:
         }
 
     def _explain(self, victim: Pod) -> str:
-        """Who is within what it deserves, and who beyond, with the numbers."""
+        """The message of a reclaim: deserved and use of both queues."""
         claimant, deserved, names = self._claimant, self._deserved, self._state.resources.names
-        giver = str(self._state.tree.home(victim))
-        slot = self._state.tree.slots[giver]
+        victim_queue = str(self._state.tree.home(victim))
+        slot = self._state.tree.slots[victim_queue]
         by_name = {names[row]: row for row in self._rows}
         over = (name for name in sorted(by_name) if self._over(slot, by_name[name]) > 0)
         name = next(over, min(by_name))
-        row = by_name[name]
+        row, path = by_name[name], claimant.claim.pods[0].path
         return (
-            f"queue {claimant.queue} takes back what it deserves for {claimant.claim.pods[0].path}: "
+            f"queue {claimant.queue} takes back what it deserves for {path}: "
             f"deserves {text(name, deserved.get(row, claimant.slot))} {name}, "
             f"used {text(name, deserved.after_leaving(row, claimant.slot))}, "
             f"{asked(claimant.claim.size, name, dict(claimant.charge).get(row, 0))}; "
-            f"queue {giver} deserves {text(name, deserved.get(row, slot))}, "
+            f"queue {victim_queue} deserves {text(name, deserved.get(row, slot))}, "
             f"uses {text(name, deserved.after_leaving(row, slot))}"
         )
