@@ -70,6 +70,7 @@ def _is_placed(state: State, pod: Pod) -> bool:
 
 
 def _build_claims(state: State, gang: Gang) -> None:
+    """One claim for an incomplete core or the pods that the core lacks; else one for each pod."""
     members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
     waiting = [
         pod for pod in members if not (pod.gated or pod.terminating or _is_placed(state, pod))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from aliquot.engine.books.ledger import Booking, Entry
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.gang_claims import substitute, set_pods
+from aliquot.engine.gang_claims import set_pods, substitute
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.model.objects import Pod
 from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
@@ -204,6 +204,7 @@ class Trial:
     def _assume(
         self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
     ) -> Refusal | None:
+        """Assume exactly the claim's pods, or say why not."""
         first = claim.pods[0]
         if claim.missing:
             return self._incomplete(claim)
@@ -253,6 +254,7 @@ class Trial:
     def _first_refusal(
         self, claim: Claim, node_class: str | None, gates: tuple[Gate, ...]
     ) -> Refusal | None:
+        """The first gate's refusal; of a gang over several quotas, each quota's part is checked."""
         for part in claim.parts or (claim,):
             for gate in gates:
                 refusal = gate(self.state, part, node_class)

@@ -77,7 +77,7 @@ class Nominations:
             if entry.stage is Stage.HELD and not (self._fits_node(entry) and self._has_right(uid)):
                 self._drop(uid)
         known = self._victim_deadlines
-        self._claimants = {uid: who for uid, who in self._claimants.items() if uid in known}
+        self._claimants = {uid: pods for uid, pods in self._claimants.items() if uid in known}
 
     def is_awaited(self, victim: str) -> bool:
         """Does a nominated pod wait for this victim?"""
@@ -162,9 +162,9 @@ class Nominations:
             entry = state.ledger.entries[uid]
             if self._fits_node(entry) and self._has_right(uid):
                 vacated.remove(node)
-                for victim, who in self._claimants.items():
-                    if set(who) & set(claim.uids()):
-                        self._claimants[victim] = (*who, uid)
+                for victim, pods in self._claimants.items():
+                    if set(pods) & set(claim.uids()):
+                        self._claimants[victim] = (*pods, uid)
                 return True
         return False
 

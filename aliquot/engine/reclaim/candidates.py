@@ -1,8 +1,8 @@
-"""Whom to consider as victims, and where the claim could start: ever more, ever wider.
+"""The candidates of a victim search: which pods to consider, and on which nodes, ever more of both.
 
-One look at all bound pods is a handful of numpy calls; a closer look at a node is not. So nodes are
-sifted first: those that would hold the pod if everybody went who may, the least short first, and
-those where the least important run.
+Looking over all bound pods takes a handful of numpy calls; searching victims on a node does not. So
+nodes are sifted first: those that would hold the pod if all eligible pods were evicted, the ones
+that lack least first, and those where the least important eligible pods run.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,23 @@ from aliquot.engine.reclaim.device_fit import DeviceRoom
 from aliquot.engine.state import State
 
 _ALL_NODES = 24
+"""Up to so many possible nodes are all searched, so that small clusters get the best of all."""
 _BEST_NODES = 3
+"""How many of more nodes are searched at first: each costs a search for a victim set, and a
+decision at 5,000 nodes must take milliseconds."""
 LAST_NODES = 500
+"""How many nodes are searched before giving up, only if the first ones had no set: it bounds the
+time of a search that finds nothing."""
 _MOST_ELSEWHERE = 24
+"""How many pods on other nodes are considered at first: few enough for an exact search beside the
+pods of a node (`victim_set` is exact up to 64 units)."""
 _LAST_ELSEWHERE = 5_000
+"""How many pods on other nodes are considered if the first ones had no set: it bounds the cost of
+pricing them one by one."""
 
 
 class Candidates:
-    """The pods that an eligible names, and the nodes that could do."""
+    """The pods of an eligible group, and the nodes on which the claim could start."""
 
     def __init__(
         self, state: State, eligible: Eligible, gpus: DeviceRoom, classes: list[str] | None
@@ -36,10 +45,10 @@ class Candidates:
         self._charged_pods: dict[int, Mask] = {}
         self.evictable = eligible.evictable & self._within_limits()
         self.planned: dict[tuple[int, int], int] = {}
-        """Room, by row and node, that earlier pods of the claim take less what they free."""
+        """Room, by row and node, that earlier pods of the claim take, less what victims free."""
 
     def _within_limits(self) -> Mask:
-        """Who draws no more than their quota can give."""
+        """The pods whose charge is within the limit of their quota."""
         running = self._state.running
         mask: Mask = np.ones_like(self._eligible.evictable)
         for row in {row for account, row in self._eligible.limits if isinstance(account, int)}:
@@ -48,7 +57,7 @@ class Candidates:
         return mask
 
     def _limit_by_quota(self, row: int) -> NDArray[np.int64]:
-        """What each quota can give of a resource; the last place is for slots that nobody has."""
+        """The limit of each quota in a resource; the last place is for slots without a pod."""
         most = np.full(len(self._state.tree.slots) + 1, LIMIT, dtype=np.int64)
         for (slot, limited), amount in self._eligible.limits.items():
             firm = amount <= 0 or (slot, row) not in self._eligible.soft
@@ -57,9 +66,10 @@ class Candidates:
         return most
 
     def widening(self) -> Iterator[tuple[Mask, int, int]]:
-        """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
+        """The pods to consider, how many of them on other nodes, and how many nodes: ever more.
 
-        First without count_violations budgets; each time by rising priority; at last very many nodes.
+        First without pods of exhausted disruption budgets, then with them, each time by rising
+        priority; at last on very many nodes.
         """
         evictable, priority = self.evictable, self._state.running.priority
         if not evictable.any():
@@ -75,7 +85,7 @@ class Candidates:
         yield evictable, _LAST_ELSEWHERE, LAST_NODES
 
     def _budget_exhausted(self) -> Mask:
-        """Those whose eviction an exhausted budget forbids."""
+        """The pods of disruption budgets that allow no further eviction."""
         state, protected = self._state, np.zeros_like(self.evictable)
         for namespace in state.budgets.exhausted_in():
             for uid in state.in_namespace(namespace):
@@ -86,7 +96,7 @@ class Candidates:
         return protected
 
     def nodes(self, ask: Ask, rights: Rights, evictable: Mask, most: int) -> list[int]:
-        """The nodes that would hold the pod if all of these went; the least short first."""
+        """The nodes that would hold the pod if all these were evicted; the least short first."""
         if not self._rights_reachable(rights, evictable):
             return []
         possible = self._state.placement.open_nodes(ask)
@@ -109,7 +119,7 @@ class Candidates:
         return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, evictable, most)
 
     def _device_nodes(self, ask: Ask, evictable: Mask, shortage: NDArray[np.float64]) -> Mask:
-        """The nodes with devices that would do; what they are short of is added."""
+        """The nodes with devices for the pod; their shortage of devices is added to `shortage`."""
         names, slots = self._state.running.slots.names, self._state.nodes.slots
         going = [str(names[slot]) for slot in np.flatnonzero(evictable)]
         mask: Mask = np.zeros(len(shortage), dtype=bool)
@@ -122,10 +132,10 @@ class Candidates:
     def _freed(
         self, row: int, evictable: Mask, where: NDArray[np.int64], count: int, most: int
     ) -> NDArray[np.float64]:
-        """What would come free on every node if all of these went.
+        """What would come free on every node if all these pods were evicted.
 
-        As floats: large enough for any sum, and only to see which nodes are worth a closer look.
-        That no quota gives beyond its limit is looked at when very many nodes are.
+        As floats: large enough for any sum, and exact enough to sift nodes. The limits of quotas
+        are applied only when very many nodes are searched.
         """
         if not len(where):
             return np.zeros(count)
@@ -139,14 +149,14 @@ class Candidates:
         return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
 
     def _promising(self, nodes: list[int], evictable: Mask, most: int) -> list[int]:
-        """Of very many nodes, the least short, and those where the least important pods run."""
+        """Of many nodes, the least short, and those where the least important pods run."""
         running, possible = self._state.running, set(nodes)
         least = running.least_important(evictable, 4 * _BEST_NODES)
         hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 
     def free(self, row: int) -> NDArray[np.int64]:
-        """What every node has free of a resource, once what is settled so far is done."""
+        """What every node has free of a resource, with the plan for earlier pods carried out."""
         free = self._state.placement.free_soon(row, self._state.leaving.room)
         for (moved_row, node), amount in self.planned.items():
             if moved_row == row:
@@ -161,7 +171,7 @@ class Candidates:
         )
 
     def charged_pods(self, right: Right) -> Mask:
-        """Whose end would give back in this account: those of its quota and the ones below."""
+        """The pods charged in this account: those of its quota and of the quotas below it."""
         found = self._charged_pods.get(right.slot)
         if found is None:
             tree = self._state.tree

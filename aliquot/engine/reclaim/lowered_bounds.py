@@ -1,4 +1,4 @@
-"""A quota's bounds were lowered below what it uses: who goes, if the knob says that any must."""
+"""Evictions after a quota's bounds were lowered below what it uses (`onQuotaLowered: evict`)."""
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.model.decisions import Evict
@@ -13,9 +13,9 @@ from aliquot.engine.state import State
 
 
 def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:
-    """The least important pods of the quota whose end brings it within its bounds.
+    """Evict the least important pods of the quota that bring it within its bounds.
 
-    Over-quota ones first. Where others are spared for now, those who can go do.
+    Over-quota pods first. Where too few pods are evictable now, those that are.
     """
     evictable, slot = evictable_pods(state, now), state.tree.slots[quota]
     ranked = [uid for uid in state.running.ranked(slot) if evictable[state.running.slots[uid]]]
@@ -37,7 +37,7 @@ def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]
 
 
 def _needs(state: State, units: list[PricedUnit], excess: Rights) -> dict[object, int]:
-    """What is to be given back, as far as these can give it."""
+    """The excess, as far as these units can free it."""
     uids = {uid for each in units for uid in each.uids}
     charges = [dict(state.ledger.entries[uid].booking.charge) for uid in uids]
     can = {right: sum(charge.get(right.row, 0) for charge in charges) for right in excess}
@@ -65,7 +65,7 @@ def _priced(state: State, eviction_unit: EvictionUnit, excess: Rights) -> Priced
 
 
 def _words(state: State, quota: str, unit: PricedUnit, excess: Rights) -> str:
-    """Which bound, and the numbers."""
+    """The message of an eviction: which bound, and the numbers."""
     right = next(right for right in excess if unit.frees.get(right))
     name, used = state.resources.names[right.row], after_leaving(state, right.row, right.slot)
     most = text(name, used - excess[right])
@@ -77,7 +77,7 @@ def _words(state: State, quota: str, unit: PricedUnit, excess: Rights) -> str:
 
 
 def above_max(state: State, quota: str) -> Rights:
-    """What the quota uses beyond its max."""
+    """What the quota uses above its max."""
     slot = state.tree.slots[quota]
     found: Rights = {}
     for row in range(len(state.resources)):
