@@ -51,13 +51,13 @@ class Tries:
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[str] = []
         trial = engine._trial
-        judge = trial.judge
+        assume = trial.assume
 
         def counted(claim: Claim) -> Refusal | None:
             self.seen.append(claim.uid)
-            return judge(claim)
+            return assume(claim)
 
-        monkeypatch.setattr(trial, "judge", counted)
+        monkeypatch.setattr(trial, "assume", counted)
 
     def take(self) -> list[str]:
         seen, self.seen = self.seen, []

@@ -1,8 +1,8 @@
-"""The check of the books: is the ledger what the cluster says?
+"""The audit of the books: does the ledger agree with the cluster?
 
-Every pod that the cluster shows as bound is booked once, where it runs, with what it asks for, in
-the quota it belongs to; and what quotas and nodes are charged is the sum of the bookings. Pods that
-were assumed and are not bound yet are known to the engine alone, and are not compared.
+Every pod that the cluster shows as bound must be booked once, on its node, with its request, in its
+quota; and the columns of quotas and nodes must be the sums of the bookings. Pods that are assumed
+and not bound yet are known to the engine alone, and are not compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ _COLUMNS = ("wanted", "held", "used", "taken")
 
 
 def violations(state: State, uids: Iterable[str], bound: Bound) -> Iterator[str]:
-    """A sentence for everything that is wrong, and an empty one for each pod that is right.
+    """A sentence for each violation, and an empty one for each pod that is booked right.
 
-    Each step looks at one moment, so the caller may pause between two.
+    Each step is consistent in itself, so the caller may apply events between two.
     """
     for uid in {*uids, *state.ledger.entries}:
         yield _of_pod(uid, state, bound(uid))
@@ -36,7 +36,7 @@ def violations(state: State, uids: Iterable[str], bound: Bound) -> Iterator[str]
 
 
 def _of_pod(uid: str, state: State, pod: Pod | None) -> str:
-    """Is a pod booked where the cluster shows it, as it asks, in the quota it belongs to?"""
+    """What is wrong with a pod's booking: its node, its request or its quota; empty if nothing."""
     entry = state.ledger.entries.get(uid)
     committed = entry is not None and entry.stage is Stage.COMMITTED
     if pod is None:

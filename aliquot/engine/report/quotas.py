@@ -1,4 +1,4 @@
-"""How every quota stands: the numbers that tables, JSON, metrics and explanations show."""
+"""The figures of every quota: the numbers that tables, JSON, metrics and explanations show."""
 
 from collections.abc import Iterator
 
@@ -12,10 +12,11 @@ from aliquot.engine.policies.over_quota import over_quota
 from aliquot.engine.state import State
 
 _ONLY_WHERE_NAMED = ("pods", GPU_MEMORY)
+"""Resources that are shown only for quotas that name them: most do not, and every pod has some."""
 
 
 def summarise(state: State) -> Iterator[QuotaSummary]:
-    """All quotas, by name, without what their policy says of them (see `Engine.summarise`).
+    """All quotas, by name, without the figures of the policy (see `Engine.summarise`).
 
     Computed one by one as they are read: a policy without queues reads none for `Policy.queues`.
     """
@@ -43,7 +44,7 @@ def over_quota_pods(state: State) -> set[str]:
 
 
 def _floor(state: State, quota: Quota) -> Figures:
-    """Min in every resource that some quota's min names."""
+    """The quota's min in every resource that any min names, 0 where its own does not."""
     own = dict(quota.min)
     managed = (name for name in state.resources.names if _is_managed(state, name))
     return {name: own.get(name, 0) for name in managed}

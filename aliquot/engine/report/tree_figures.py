@@ -1,7 +1,7 @@
-"""Figures of a quota tree that no policy decides by, and that Koordinator's users read.
+"""Figures of a quota tree that no policy decides by, for readers of Koordinator's annotations.
 
-What is asked for in a quota before one that does not lend raises it to its min, and the part of
-pods that are not to be evicted.
+The request of a quota before `lend: false` raises it to its min, and the part of its request and
+its use that belongs to non-preemptible pods.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Summaries = Mapping[str, QuotaSummary]
 
 
 def child_requests(state: State, summaries: Summaries) -> dict[str, Figures]:
-    """What its pods ask for, and its children as far as their max lets them, of each quota."""
+    """The request of each quota's own pods, plus its children's up to their max."""
     totals: dict[str, Figures] = {}
     for name, summary in summaries.items():
         if state.tree.quotas[name].lend:
@@ -32,7 +32,7 @@ def child_requests(state: State, summaries: Summaries) -> dict[str, Figures]:
 
 
 def not_preemptible(state: State) -> tuple[dict[str, Figures], dict[str, Figures]]:
-    """What pods that are not to be evicted ask for, and hold, by quota; parents have the sum."""
+    """What non-preemptible pods request, and use, by quota; a parent has its children's sum."""
     asked: dict[str, Figures] = {}
     used: dict[str, Figures] = {}
     for uid, pod in state.pods.items():
