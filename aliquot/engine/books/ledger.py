@@ -99,8 +99,8 @@ class Ledger:
         self.freed_nodes: set[int] = set()
         self.freed_quotas: set[int] = set()
         self.freed_gpus: set[str] = set()
-        """Nodes and quotas (by slot) where something was released since the waiting claims were last
-        woken, and namespaces of which GPUs were released."""
+        """Nodes and quotas (by slot), and namespaces with a GPU quota, where something was released
+        since the waiting claims were last woken."""
 
     def wait(self, uid: str, booking: Booking) -> None:
         """Book what a pending pod requests; whatever was held for it is released."""
@@ -188,7 +188,7 @@ class Ledger:
                 self._report_freed(excluded[uid])
 
     def fold(self) -> tuple[dict[tuple[int, int], int], ...]:
-        """Add up all entries anew, by row and slot: wanted, held and used by quota, taken by node."""
+        """All sums anew, by row and slot: wanted, held and used of quotas, taken of nodes."""
         sums: tuple[dict[tuple[int, int], int], ...] = ({}, {}, {}, {})
         wanted, held, used, taken = sums
         for entry in self.entries.values():
