@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Borrow = Literal["unusedMin", "freeCapacity"]
+"""What quotas above min may use: idle min of others, or also what no quota is guaranteed."""
 DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
 ScoreMode = Literal["pack", "spread"]
 

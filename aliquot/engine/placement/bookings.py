@@ -46,7 +46,7 @@ class Bookings:
             return self._devices.taken(ask, booked.gpu.devices)
         return self._devices.taken(ask, self._devices.choose(ask, node) or ())
 
-    def asking(self, pod: Pod) -> Booking:
+    def pending(self, pod: Pod) -> Booking:
         """What a pending pod requests."""
         charge = self._placement.ask(pod.shape).charge(None)
         return Booking(self._tree.quota_of(pod), charge, namespace=pod.namespace, gang=pod.gang)
