@@ -143,7 +143,7 @@ class State:
 
     def drop_nomination(self, uid: str) -> None:
         """Give up the room and right that are held for a pod; it goes on waiting."""
-        self.ledger.wait(uid, self.bookings.asking(self.pods[uid]))
+        self.ledger.wait(uid, self.bookings.pending(self.pods[uid]))
         if uid in self.waiting:
             claim = self.waiting.claim(uid)
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
@@ -247,7 +247,7 @@ class State:
         if node is not None and node in self.nodes.known:
             self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), node))
         else:
-            self.ledger.wait(pod.uid, self.bookings.asking(pod))
+            self.ledger.wait(pod.uid, self.bookings.pending(pod))
         self.gangs.mark_dirty(pod)
         if blocked or self.gangs.of(pod) is None:
             self.waiting.add(self.claims.of((pod,)))

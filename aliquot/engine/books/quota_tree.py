@@ -1,8 +1,8 @@
-"""The quota tree: which quota a pod belongs to, what each may use, and what all have together.
+"""The quota tree: which quota a pod belongs to, and the bounds of every quota in columns.
 
-Every quota has a slot in the columns; so have two accounts that stand for many: ROOT for all
-quotas together, OUTSIDE for the pods that no quota governs; and one for each lending group, whose
-min is the sum of its quotas'. A flat list of quotas is a tree of one level.
+Every quota has a slot in the columns. So have ROOT, the account of all quotas together, OUTSIDE,
+the account of pods that belong to no quota, and one account for each lending group, whose min is
+the sum of its quotas' mins. A flat list of quotas is a tree of one level.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,6 +20,7 @@ from aliquot.errors import TreeError
 ROOT = ""
 OUTSIDE = "<outside>"
 NO_GROUP = -1
+"""In `leaf_groups`: a quota without a lending group."""
 
 
 class QuotaTree:
@@ -59,7 +60,7 @@ class QuotaTree:
         self._account_for(quota.group)
 
     def remove(self, name: str) -> None:
-        """Forget a quota; its slot stays taken until nothing is booked in it any more."""
+        """Remove a quota; the caller frees its slot once its pods are booked elsewhere."""
         quota = self.quotas.pop(name, None)
         self.version += 1
         self._sum_of_min = self._leaves = None
@@ -72,7 +73,7 @@ class QuotaTree:
             self._account_for(quota.group)
 
     def _account_for(self, group: str) -> None:
-        """Make the account of a lending group agree with its quotas."""
+        """Make the min of a lending group the sum of its quotas' mins."""
         if not group:
             return
         members = [quota for quota in self.quotas.values() if quota.group == group]
@@ -84,11 +85,11 @@ class QuotaTree:
             self.groups.pop(group, None)
 
     def quota_of(self, pod: Pod) -> str | None:
-        """The quota a pod belongs to: see `membership`."""
+        """The quota that a pod belongs to, if any: see `membership`."""
         return self.membership.of(pod.quota, pod.namespace)
 
     def path(self, name: str | None) -> tuple[int, ...]:
-        """The slots that a booking of this quota counts in: itself, its ancestors, ROOT."""
+        """The slots that a booking in this quota counts in: it, its ancestors, its group, ROOT."""
         if name is None:
             return self._outside
         found = self._paths.get(name)
@@ -100,7 +101,7 @@ class QuotaTree:
         return found
 
     def lineage(self, name: str) -> tuple[int, ...]:
-        """The slots of a quota and of those above it: its path without the accounts."""
+        """The slots of a quota and its ancestors: its path without group and ROOT."""
         found = self._lineages.get(name)
         if found is None:
             slots = tuple(self.slots[quota.name] for quota in self.ancestry(name))
@@ -108,7 +109,7 @@ class QuotaTree:
         return found
 
     def ceilings(self, name: str) -> list[tuple[int, dict[int, int]]]:
-        """The accounts on a quota's path that have a max, with what it is, by row."""
+        """The slots of a quota and its ancestors that have a max, with that max by row."""
         found = self._ceilings.get(name)
         if found is None:
             found = self._ceilings[name] = []
@@ -120,7 +121,7 @@ class QuotaTree:
         return found
 
     def closed(self, name: str) -> list[int]:
-        """The quotas on the way up, from itself on, that let nobody start."""
+        """The slots of a quota and its ancestors that are closed: no pod may start in them."""
         if not self._closed:
             return []
         return [slot for slot in self.lineage(name) if slot in self._closed]
@@ -133,7 +134,7 @@ class QuotaTree:
             quota = self.quotas[quota.parent] if quota.parent is not None else None
 
     def below(self, name: str) -> list[str]:
-        """All quotas under this one, at whatever distance."""
+        """All quotas below this one, at any depth."""
         found, level = [], {name}
         while level:
             level = {each.name for each in self.quotas.values() if each.parent in level}
@@ -153,7 +154,7 @@ class QuotaTree:
 
     @property
     def leaf_groups(self) -> NDArray[np.int64]:
-        """The accounts of their lending groups, or NO_GROUP, in the same order."""
+        """The slots of their lending groups, or NO_GROUP, in the order of `leaf_slots`."""
         groups: NDArray[np.int64] = self._leaf_columns()[1]
         return groups
 
@@ -191,12 +192,12 @@ class QuotaTree:
 
 
 def assignment(quota: Quota) -> tuple[object, ...]:
-    """What decides which pods belong to it, and in which accounts they count."""
+    """The fields of a quota that decide which pods belong to it and where they are charged."""
     return quota.namespaces, quota.parent, quota.group, quota.fallback
 
 
 def lowers_a_bound(quota: Quota, before: Quota) -> bool:
-    """Does any bound promise or allow less than before?"""
+    """Is any min or max lower than before?"""
     low, high = dict(quota.min), dict(quota.max)
     return any(low.get(name, 0) < amount for name, amount in before.min) or any(
         name not in dict(before.max) or amount < dict(before.max)[name]

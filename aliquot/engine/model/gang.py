@@ -18,12 +18,12 @@ from aliquot.engine.model.quantity import Amounts
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """Pods that start together: at least `min_member` of them, or nobody.
+    """Pods that start together: at least `min_member` of them, or none.
 
-    `min_tasks` are the fewest of each task that will do. Until its pods are there, a gang asks for
-    `min_resources`. `quota` is the quota of the whole, `priority` that of the whole, if it has one:
-    its pods come with at least that. `done` says how many of each task have ended well, which count
-    as if they ran; `failed` how many have not.
+    `min_tasks` is the least number of pods of each task. Until its pods exist, a gang requests
+    `min_resources`. `quota` is the gang's quota, `priority` its priority if it has one: its pods
+    have at least that. `done` is how many pods of each task have succeeded, which count as if they
+    ran; `failed` how many have failed.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Gang:
 
 
 class CoreSelection(NamedTuple):
-    """Who of a gang's waiting pods is needed, who is not, and how many are missing."""
+    """Of a gang's pending pods, those its core needs and the others; and how many are missing."""
 
     core: tuple[Pod, ...]
     others: tuple[Pod, ...]
@@ -46,9 +46,10 @@ class CoreSelection(NamedTuple):
 
 
 def select_core(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> CoreSelection:
-    """Who of these is needed beside those who are `there` by task: which run, or have ended well.
+    """The pending pods (`ranked`, the most important first) that complete the core of a gang.
 
-    They come the most important first. Nobody is needed, once the core is complete.
+    `present` is how many pods of each task run or have succeeded. Once they make up the core, no
+    pending pod is part of it.
     """
     core, missing = _pick(gang, ranked, present)
     chosen = {pod.uid for pod in core}
@@ -56,7 +57,7 @@ def select_core(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> Cor
 
 
 def _pick(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> tuple[tuple[Pod, ...], int]:
-    """The most important ones: of every task as many as it lacks, then of any."""
+    """The most important pods: of each task as many as it lacks, then of any; and how many lack."""
     picked: dict[str, None] = {}
     missing = 0
     for task, few in gang.min_tasks:
@@ -71,19 +72,19 @@ def _pick(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> tuple[tup
 
 
 def core_of(gang: Gang, pods: Sequence[Pod]) -> tuple[Pod, ...]:
-    """The core among pods that run, the most important first; all of them if they are too few."""
+    """The core among bound pods, the most important first; all of them if they are too few."""
     return _pick(gang, pods, Counter(dict(gang.done)))[0]
 
 
 class Surplus(NamedTuple):
-    """How many pods a gang can do without: of all, and of each task that it needs some of."""
+    """How many pods a gang has beyond its core: in all, and of each task in `min_tasks`."""
 
     total: int
     by_task: dict[str, int]
 
 
 def surplus_of(gang: Gang, pods: Iterable[Pod]) -> Surplus:
-    """What a gang has beyond its core, as these pods run."""
+    """The surplus of a gang of which these pods are bound."""
     present = Counter(dict(gang.done)) + Counter(pod.task for pod in pods)
     by_task = {task: max(present[task] - few, 0) for task, few in gang.min_tasks}
     lacks = any(present[task] < few for task, few in gang.min_tasks)
@@ -91,14 +92,14 @@ def surplus_of(gang: Gang, pods: Iterable[Pod]) -> Surplus:
 
 
 class Unit(NamedTuple):
-    """What counts as one in the order of importance: a pod, or the core of a gang."""
+    """What is in-quota or over-quota as a whole: one pod, or the core of a gang."""
 
     pods: list[Pod]
     is_core: bool = False
 
 
 def units(pods: Sequence[Pod], gang_of: Callable[[Pod], Gang | None]) -> list[Unit]:
-    """Pods in order of importance, with each core in one piece at the place of its first pod."""
+    """Pods in order of importance as units, each core at the place of its most important pod."""
     by_gang: dict[str, list[Pod]] = {}
     for pod in pods:
         if gang_of(pod) is not None:

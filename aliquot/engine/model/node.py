@@ -14,7 +14,7 @@ Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """What keeps pods off a node unless they tolerate it."""
+    """A taint: keeps pods off a node unless they tolerate it."""
 
     key: str
     value: str
@@ -23,7 +23,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """What lets a pod past a taint. An empty key with Exists tolerates everything."""
+    """A toleration. An empty key with Exists tolerates every taint."""
 
     key: str = ""
     operator: str = "Equal"
@@ -33,7 +33,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeConstraints:
-    """Where a pod may run, apart from what it asks for; and where it would rather."""
+    """The nodes that a pod may run on, and those it prefers, apart from its requests."""
 
     selector: tuple[tuple[str, str], ...] = ()
     required: tuple[Term, ...] | None = None
@@ -42,15 +42,15 @@ class NodeConstraints:
 
 
 ANY_NODE = NodeConstraints()
-"""No constraints: every node without taints."""
+"""No constraints: the pod may run on every node without taints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: what it has for pods, its labels and taints.
+    """A node: its allocatable resources, labels and taints.
 
-    A cordoned or not-ready node carries the taint that Kubernetes gives it. Nodes of one
-    `node_class` count a pod alike against quotas (the same GPU model).
+    A cordoned or not-ready node carries the taint that Kubernetes gives it. On all nodes of one
+    `node_class` (the same GPU model) a pod is charged the same to its quota.
     """
 
     name: str

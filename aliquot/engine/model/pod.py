@@ -12,16 +12,17 @@ from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.selector import Requirement
 
 GPU_MEMORY = "nos.nebuly.ai/gpu-memory"
-"""GB of GPUs: charged to quotas, but no room that a pod takes on a node."""
+"""GB of GPU memory: charged to quotas, but not part of what a pod takes on a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What many pods have in common: what they ask for, and where they may run.
+    """What the pods of one workload have in common: their requests and node constraints.
 
-    `requests` is the room that a node must have. Quotas are charged the same, unless `charges` says
-    otherwise: by node class, and under "" for every class that it does not name and for pods that
-    wait. `gpu` is what it asks for of single devices.
+    `requests` is what a node must have free. The quota is charged the same, unless `charges` says
+    otherwise: by node class, and under "" for pending pods and for every class that it does not
+    name. `gpu` is the request of single devices. The hash is computed once: shapes are dict keys on
+    the hot path.
     """
 
     requests: Amounts
@@ -41,12 +42,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod that waits (no node) or runs (a node). A finished pod is no longer there.
+    """A pod that is pending (no node) or bound (a node). A finished pod is removed by `PodGone`.
 
-    `created` orders by age; only its order counts. `started` is when it began to run. `quota` names
-    a quota by hand; without it the pod belongs to the quota of its namespace. `nominated` is a node
-    that is held for it. One that is not `preemptible` is nobody's victim, and lives within min.
-    `gang` is the gang (`namespace/name`) that it starts with, and `task` its part in that.
+    `created` is its age; only the order counts. `started` is when it began to run. `quota` is the
+    quota it names; a pod that names none belongs to the quota of its namespace. `nominated` is the
+    node held for it. A pod that is not `preemptible` is never a victim, and starts only within its
+    quota's min. `gang` (`namespace/name`) is the gang it starts with, `task` its task there.
     """
 
     uid: str
@@ -67,19 +68,19 @@ class Pod:
     gang: str | None = None
     task: str = ""
     devices: tuple[str, ...] = ()
-    """The devices that were chosen for it, once it is bound."""
+    """The GPU devices chosen for it, once it is bound."""
 
     @property
     def path(self) -> str:
-        """`namespace/name`, the way people read it."""
+        """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many pods of a kind may be evicted: a disruption budget.
+    """A disruption budget: how many more of the pods it selects may be evicted.
 
-    Pods in `disrupted` (by name) are on their way out already and cost nothing.
+    Evicting a pod in `disrupted` (by name) costs nothing: it is counted already.
     """
 
     namespace: str

@@ -1,4 +1,4 @@
-"""A quota: a node of the quota tree, the same whatever object of whatever dialect it came from."""
+"""A quota: one node of the quota tree, in the same form whatever dialect's object it came from."""
 
 from dataclasses import dataclass, field
 
@@ -17,20 +17,20 @@ class Quota:
     lend: bool = True
     namespaces: frozenset[str] = field(default_factory=frozenset)
     group: str = ""
-    """Its lending group: what is idle of min is lent inside it only. Without one, to everybody."""
+    """Its lending group: its idle min is lent to quotas of that group only; if empty, to all."""
     is_parent: bool = False
-    """Does it hold no pods of its own, but other quotas?"""
+    """Whether it holds other quotas, and no pods of its own."""
     unshared: bool = False
-    """Does it stand outside the shares? What it uses is not there for the others to share."""
+    """Whether it takes no part in sharing; what it uses is not shared among the others."""
     fallback: bool = False
-    """Does it take the pods that belong nowhere else?"""
+    """Whether it takes the pods that belong to no other quota."""
     default_weight: int = 0
-    """Its weight in every resource of which `weight` says nothing; 0 where it has none."""
+    """Its weight in every resource that `weight` does not name; 0 if it has none."""
     deserved: Amounts = ()
-    """Its share, where somebody fixed it instead of leaving it to weights."""
+    """Its share, where the object fixes it instead of leaving it to weights."""
     reclaimable: bool = True
-    """Can others take back what it uses beyond its share?"""
+    """Whether others may reclaim what it uses beyond its share."""
     closed: bool = False
-    """Does it let nobody start any more?"""
+    """Whether no more pods may start in it."""
     priority: int = 0
-    """Whose turn comes first, whatever the shares."""
+    """Queues of higher priority take their turns first, whatever the shares."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One line of a node selector term: a label (or field), an operator, values."""
+    """One requirement of a selector: a label (or field), an operator, values."""
 
     key: str
     operator: str
@@ -25,27 +25,27 @@ class Term:
     fields: tuple[Requirement, ...] = ()
 
 
-def requirement_matches(line: Requirement, labels: Mapping[str, str]) -> bool:
-    """Does one line of a selector hold for these labels?"""
-    value = labels.get(line.key)
-    match line.operator:
+def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Does a requirement hold for these labels?"""
+    value = labels.get(requirement.key)
+    match requirement.operator:
         case "In":
-            return value in line.values
+            return value in requirement.values
         case "NotIn":
-            return value not in line.values
+            return value not in requirement.values
         case "Exists":
             return value is not None
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(line, value)
+            return _compares(requirement, value)
         case _:
             return False
 
 
-def _compares(line: Requirement, value: str | None) -> bool:
+def _compares(requirement: Requirement, value: str | None) -> bool:
     try:
-        have, bound = int(value or ""), int(line.values[0])
+        have, bound = int(value or ""), int(requirement.values[0])
     except (ValueError, IndexError):
         return False
-    return have > bound if line.operator == "Gt" else have < bound
+    return have > bound if requirement.operator == "Gt" else have < bound

@@ -15,7 +15,7 @@ Figures = dict[str, int]
 class QuotaSummary:
     """One quota's figures. A resource without a bound is missing from `max`.
 
-    `runtime` and `guaranteed` are the policy's word; the latter under `fair` only.
+    `runtime` and `guaranteed` are filled in by the policy; the latter under `fair` only.
     """
 
     name: str
@@ -30,12 +30,12 @@ class QuotaSummary:
     idle: Figures
     guaranteed: Figures | None = None
     scaled_min: Figures | None = None
-    """The min in force, where it is less than promised because there is less than was promised."""
+    """The min in force, where it is scaled down because the cluster has less than all mins."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceFigures:
-    """A namespace in a queue: its weight, and its dominant share of the cluster by what it uses."""
+    """A namespace in a queue: its weight, and the dominant share of the cluster that it uses."""
 
     weight: int
     share: Fraction
@@ -44,7 +44,7 @@ class NamespaceFigures:
 
 @dataclass(frozen=True, slots=True)
 class QueueSummary:
-    """One queue's figures: what it deserves now, and who uses what of it."""
+    """One queue's figures: what it deserves now, and what each namespace uses of it."""
 
     name: str
     weight: int
@@ -55,7 +55,7 @@ class QueueSummary:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that is so, or not, and why."""
+    """A condition, as in the status of Kubernetes objects."""
 
     type: str
     status: bool
@@ -65,7 +65,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class GpuQuotaSummary:
-    """How a quota on GPUs stands.
+    """The figures of a GPU quota.
 
     `available_percent` by `requests.tflops`, `requests.vram`, `limits.tflops`, `limits.vram` and
     `workers`; None where there is no bound.
@@ -82,7 +82,7 @@ class GpuQuotaSummary:
 
 @dataclass(frozen=True, slots=True)
 class GangSummary:
-    """How a gang stands: its phase, how many of its pods run, and why it waits, if it does."""
+    """A gang: its phase, how many of its pods run, and why it is pending, if it is."""
 
     name: str
     phase: Literal["Pending", "Inqueue", "Running", "Unknown", "Completed"]

@@ -28,14 +28,14 @@ class Bookings:
     def booking(
         self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
     ) -> Booking:
-        """What a pod takes on a node, and is charged in its quota; of these devices, if any."""
+        """What a pod takes on a node and its quota is charged; on these devices, if given."""
         known, ask = self._nodes.known.get(node), self._placement.ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
         gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
         return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang, gpu)
 
     def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
-        """What a pod takes of a node's devices: of these, of those it has, else of the best."""
+        """What a pod takes of a node's devices: of these, else of its own, else of the best."""
         entry = self._ledger.entries.get(pod.uid)
         booked = entry.booking if entry is not None else None
         if ask.sliced:
@@ -46,7 +46,7 @@ class Bookings:
             return self._devices.taken(ask, booked.gpu.devices)
         return self._devices.taken(ask, self._devices.choose(ask, node) or ())
 
-    def asking(self, pod: Pod) -> Booking:
-        """What a pod asks for."""
+    def pending(self, pod: Pod) -> Booking:
+        """What a pending pod requests."""
         charge = self._placement.ask(pod.shape).charge(None)
         return Booking(self._tree.quota_of(pod), charge, namespace=pod.namespace, gang=pod.gang)

@@ -1,7 +1,8 @@
-"""The figures behind runtime, and the two ways to compute them: cell by cell, and level by level.
+"""The figures of runtime shares, and two ways to compute them: by cell, and by generation.
 
-Both follow `share`'s rules and give the same numbers. On a dozen siblings one numpy call costs as
-much as the whole sum in plain ints; on ten thousand, plain ints cost a hundred times more.
+Both follow the rules of `waterfill` and give the same numbers. For a dozen siblings one numpy call
+costs as much as the whole sum in plain ints; for ten thousand, plain ints cost a hundred times as
+much.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from aliquot.engine.sharing.waterfill import fill, floors
 
 
 class ShareFigures:
-    """Per quota and resource: what is asked, what is promised, and what comes of it."""
+    """Per quota and resource: request, min, max and weight in; scaled min and runtime out."""
 
     def __init__(self, resources: Resources, slots: Slots, shape: TreeShape) -> None:
         self._shape = shape
@@ -31,7 +32,7 @@ class ShareFigures:
         self.lend, self.scale = flags.row("lend"), flags.row("scale")
 
     def limit(self, row: int, slot: int) -> bool:
-        """Add up what a quota asks for; has the part that its parent sees changed?"""
+        """Add up the request of a quota; has its limited request (at most max) changed?"""
         base = row * self.runtime.width
         cell, limited = base + slot, self.limited.cells
         children = self._shape.children.get(slot, ())
@@ -42,7 +43,7 @@ class ShareFigures:
         return put(self.limited, row, slot, min(request, self.max.cells[cell]))
 
     def share_out(self, row: int, parent: int) -> list[int]:
-        """Share one parent's runtime among its children; returns those with a new one."""
+        """Share one parent's runtime among its children; returns those whose runtime changed."""
         base, children = row * self.runtime.width, self._shape.children[parent]
         cells = [base + child for child in children]
         runtime, scaled = self.runtime.cells, self.scaled_min.cells
@@ -66,7 +67,7 @@ class ShareFigures:
         return changed
 
     def limit_all(self, rows: Ints, slots: Ints, parents: Ints, below: Ints | None) -> Ints:
-        """`limit` for a generation in these rows, given the limited requests of the next one."""
+        """`limit` for a generation in these rows, given the limited requests of the one below."""
         cells = self._cells(rows, slots)
         request = _flat(self.own).take(cells)
         if below is not None:
@@ -110,7 +111,7 @@ class ShareFigures:
 
 
 def put(columns: Columns, row: int, slot: int, amount: int) -> bool:
-    """Write one amount, up to LIMIT; was it another one?"""
+    """Write one amount, up to LIMIT; has it changed?"""
     cell, amount = row * columns.width + slot, min(amount, LIMIT)
     if columns.cells[cell] == amount:
         return False
