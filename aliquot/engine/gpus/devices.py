@@ -178,12 +178,6 @@ class Devices:
         best = np.argsort(-points, kind="stable")[: ask.count]
         return tuple(str(self._slots.names[slot]) for slot in cards[0][best])
 
-    def fits(self, ask: GpuAsk, device: Device) -> bool:
-        """Would this device serve such a pod now?"""
-        if not device.ready or not matches(ask, device) or not self._has_room(ask, device):
-            return False
-        return not ask.whole or self._is_idle(device)
-
     def least(self, ask: GpuAsk) -> tuple[GpuAmount, GpuAmount]:
         """The least that such a pod counts with, request and limit, whichever device it gets."""
         if not any((*ask.request_part, *ask.limit_part)):
