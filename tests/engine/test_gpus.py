@@ -299,3 +299,49 @@ def test_computing_and_memory_make_a_pod_alike_hard_to_place() -> None:
         for each in (GpuAmount(3, 5), GpuAmount(5, 3))
     )
     assert one == other
+
+
+def evicted(made: Engine, now: int = 0) -> list[str]:
+    """Who is evicted in one cycle."""
+    return [each.pod.path for each in made.cycle(now) if isinstance(each, Evict)]
+
+
+def on(name: str, gpu: GpuAsk, *devices: str, namespace: str = "team", priority: int = 0) -> PodSet:
+    """A pod that runs on these devices of node n."""
+    running = replace(pod(name, gpu, node="n", devices=devices), uid=f"{namespace}-{name}")
+    return PodSet(replace(running, namespace=namespace, priority=priority))
+
+
+def test_what_a_gpu_quota_is_short_of_only_its_own_namespace_gives() -> None:
+    """The pod of another namespace is less important, and gives nothing of this quota back."""
+    made = engine(node(), device("d"), quota(workers=1))
+    made.apply(on("x", ask(10, 10), "d"))
+    made.apply(on("y", ask(70, 60), "d", namespace="other", priority=-1))
+    made.apply(PodSet(pod("p", ask(10, 10), priority=1)))
+    assert evicted(made) == ["team/x"]
+
+
+@pytest.mark.parametrize("big", [(80, 1), (1, 70)])
+def test_a_pod_goes_for_what_is_short_of_a_device_be_it_one_thing(big: tuple[int, int]) -> None:
+    made = engine(node(), device("d"))
+    made.apply(on("x", ask(*big), "d"))
+    made.apply(PodSet(pod("p", ask(50, 50), priority=1)))
+    assert evicted(made) == ["team/x"]
+
+
+def test_the_two_cards_that_would_do_are_found_among_many_that_never_will() -> None:
+    weak = [device(f"weak-{number}", tflops=10) for number in range(10)]
+    made = engine(node(), *weak, device("strong-0"), device("strong-1"))
+    made.apply(on("x", ask(100, 80, count=2), "strong-0", "strong-1"))
+    made.apply(PodSet(pod("p", ask(50, 1, count=2), priority=1)))
+    assert evicted(made) == ["team/x"]
+
+
+def test_the_two_cards_that_others_can_leave_are_found_among_many_that_they_will_not() -> None:
+    made = engine(node(), device("strong-0"), device("strong-1"))
+    for number in range(10):
+        made.apply(device(f"kept-{number}"))
+        made.apply(on(f"k-{number}", ask(60, 1), f"kept-{number}", priority=9))
+    made.apply(on("x", ask(100, 80, count=2), "strong-0", "strong-1"))
+    made.apply(PodSet(pod("p", ask(50, 1, count=2), priority=1)))
+    assert evicted(made) == ["team/x"]

@@ -2,6 +2,8 @@
 
 from aliquot.engine import Taint
 from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.knobs import EvictionKnobs
+from aliquot.engine.model.reasons import Reason
 from tests.engine.world import World, amounts
 
 
@@ -119,3 +121,25 @@ def test_more_disliked_than_can_be_counted_is_still_not_barred() -> None:
     world.quota("a", amounts(gpus=1))
     world.pod("a", "p", amounts(gpus=1), shape=charges)
     assert world.run() == {"a/p": "n"}
+
+
+def lowered(low: int, most: int) -> str:
+    """Team a uses four GPUs when its bounds become these; the words of whom it loses."""
+    world = World(eviction=EvictionKnobs(on_quota_lowered="evict"))
+    world.node("n", amounts(gpus=4))
+    world.quota("a", amounts(gpus=4), amounts(gpus=4))
+    for number in range(4):
+        world.pod("a", f"x-{number}", amounts(gpus=1), node="n", created=number)
+    world.run()
+    world.quota("a", amounts(gpus=low), amounts(gpus=most))
+    world.run()
+    (gone,) = world.evictions
+    assert gone.pod.name == "x-3"
+    assert gone.reason is Reason.QUOTA_LOWERED
+    return gone.message
+
+
+def test_a_lowered_bound_is_named() -> None:
+    assert lowered(3, 3) == "quota a: max 3 nvidia.com/gpu, used 4"
+    together = "all quotas together: sum of min 3 nvidia.com/gpu, used 4"
+    assert lowered(3, 4) == together

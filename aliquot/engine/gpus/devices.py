@@ -171,12 +171,6 @@ class Devices:
         best = np.argsort(-points, kind="stable")[: ask.count]
         return tuple(str(self._slots.names[slot]) for slot in cards[0][best])
 
-    def fits(self, ask: GpuAsk, device: Device) -> bool:
-        """Does such a pod fit on this device now?"""
-        if not device.ready or not matches(ask, device) or not self._has_room(ask, device):
-            return False
-        return not ask.whole or self._is_idle(device)
-
     def least_need(self, ask: GpuAsk) -> tuple[GpuAmount, GpuAmount]:
         """The least that such a pod counts, request and limit, on any device it may get."""
         if not any((*ask.request_part, *ask.limit_part)):
