@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from aliquot.bench.process import Child, child
 from aliquot.errors import ProcessError
-from aliquot.server import kubeconfig
+from aliquot.server.credentials import kubeconfig
 
 MISSING = (
     "no kube-apiserver and etcd in KUBEBUILDER_ASSETS or, without it, in /usr/local/kubebuilder/bin"
@@ -117,7 +118,7 @@ def real(folder: Path, store: Store, authorization: str = "AlwaysAllow") -> Iter
     url = f"https://127.0.0.1:{port}"
     file = folder / "kubeconfig"
     where = {"server": url, "certificate-authority": str(certificate)}
-    file.write_text(yaml.safe_dump(kubeconfig.body(where, _TOKEN)))
+    file.write_text(yaml.safe_dump(kubeconfig(where, _TOKEN)))
     command = [_binary("kube-apiserver"), "--etcd-servers", store.url, "--secure-port", str(port)]
     command += ["--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"]
     command += ["--cert-dir", str(certificate.parent), "--token-auth-file", str(tokens)]
@@ -143,7 +144,7 @@ def answers(url: str, token: str = "", authority: Path | None = None) -> bool:
     try:
         context = _trusting(authority) if url.startswith("https") else None
         with urllib.request.urlopen(request, timeout=2, context=context) as answer:
-            return bool(answer.status == 200)
+            return bool(answer.status == HTTPStatus.OK)
     except OSError:
         return False  # not listening yet, or not ready
 

@@ -5,6 +5,7 @@ is done, what is idle is borrowed again. It speaks to the API as any client does
 """
 
 import asyncio
+from http import HTTPStatus
 from itertools import count
 
 from aliquot.dialects.core.documents import Body
@@ -49,7 +50,7 @@ async def make(client: Client, resource: Resource, body: Body) -> None:
     try:
         await client.post(resource.path(body["metadata"].get("namespace")), body)
     except ApiError as error:
-        if error.code != 409:
+        if error.code != HTTPStatus.CONFLICT:
             raise
 
 

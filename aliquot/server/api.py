@@ -5,6 +5,7 @@ a change is made anew from what it is now, unless it says which version it is ab
 """
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
@@ -114,7 +115,9 @@ class Api:
                 await self.store.settled()
                 return present
             return await self._keep(kind, new, options)
-        raise RefusalError(409, "Conflict", f'{kind.resource} "{name}" keeps changing; try again')
+        raise RefusalError(
+            HTTPStatus.CONFLICT, "Conflict", f'{kind.resource} "{name}" keeps changing; try again'
+        )
 
     async def replace(
         self,

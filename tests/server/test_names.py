@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aliquot.server.kinds.group_kinds import own, word
+from aliquot.server.kinds.kind import own, word
 from aliquot.server.rules import names
 
 Rule = Callable[[str], list[str]]

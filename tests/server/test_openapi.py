@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aliquot.dialects.crds import DEFINITIONS
-from aliquot.server.kinds.group_kinds import OWN, word
+from aliquot.server.kinds.kind import OWN, word
 from aliquot.server.schema.core_schemas import schema as core_schema
 from aliquot.server.schema.openapi import document, index
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,7 @@ _DEFINITIONS = Resource(
 )
 _QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 _LEASES = "aliquot-system"
-_NOT_YET = (404, 429)
+_NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
 """A kind is not served, or what is kept of it is not there yet."""
 
 
@@ -117,7 +118,7 @@ async def _define(client: Client) -> None:
         try:
             await client.post(_DEFINITIONS.path(), body)
         except ApiError as error:
-            if error.code != 409:
+            if error.code != HTTPStatus.CONFLICT:
                 raise
     for resource in CUSTOM.values():
         while not await _served(client, resource):

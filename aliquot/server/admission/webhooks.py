@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -168,7 +169,7 @@ class Webhooks:
             allow_redirects=False,
         )
         async with post as answer:
-            if answer.status != 200:
+            if answer.status != HTTPStatus.OK:
                 raise ValueError(f"the server answered {answer.status}")
             content = await answer.content.read(_MOST_BYTES)
             body = _decoded(content)
@@ -233,6 +234,6 @@ def _denied(name: str, status: Body) -> RefusalError:
         message += f": {status['reason']}"
     else:
         message += " without explanation"
-    code = status.get("code") or 403
-    reason = status.get("reason") or ("Forbidden" if code == 403 else "")
+    code = status.get("code") or HTTPStatus.FORBIDDEN
+    reason = status.get("reason") or ("Forbidden" if code == HTTPStatus.FORBIDDEN else "")
     return RefusalError(code, reason, message, status.get("details"))

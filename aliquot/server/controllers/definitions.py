@@ -1,5 +1,7 @@
 """Definitions: a kind is served while its definition is there, and takes its objects along."""
 
+from http import HTTPStatus
+
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
@@ -44,7 +46,7 @@ class Definitions:
             kind = self._api.registry.kept_in(storage)
             await self._api.delete(kind, namespace, name, DeleteOptions())
         except RefusalError as refusal:
-            if refusal.code != 404:
+            if refusal.code != HTTPStatus.NOT_FOUND:
                 raise
 
     async def _release(self, name: str) -> None:

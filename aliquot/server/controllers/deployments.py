@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+from http import HTTPStatus
 
 import msgspec
 
@@ -150,7 +151,7 @@ class Deployments:
                     self._set, about["namespace"], about["name"], DeleteOptions()
                 )
             except RefusalError as refusal:
-                if refusal.code != 404:
+                if refusal.code != HTTPStatus.NOT_FOUND:
                     raise
 
     async def _tell(self, key: Key, body: Body, newest: Body | None, others: list[Body]) -> None:

@@ -1,5 +1,7 @@
 """Garbage collection: what is owned goes with its owners, before them, or is left behind."""
 
+from http import HTTPStatus
+
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api, Edit
@@ -84,7 +86,7 @@ class Garbage:
         try:
             await self._api.delete(self._kind(storage), entry.namespace, entry.name, options)
         except RefusalError as refusal:
-            if refusal.code not in (404, 409):
+            if refusal.code not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
                 raise
 
     async def _disown(self, storage: str, entry: Entry, uid: str) -> None:
@@ -110,7 +112,7 @@ class Garbage:
             kind = self._kind(storage)
             await self._api.change(kind, entry.namespace, entry.name, edit)
         except RefusalError as refusal:
-            if refusal.code != 404:
+            if refusal.code != HTTPStatus.NOT_FOUND:
                 raise
 
     def _kind(self, storage: str) -> Kind:

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from http import HTTPStatus
 
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.times import duration
@@ -49,7 +50,7 @@ class Kubelets:
                 try:
                     await self._renew(name, every)
                 except RefusalError as refusal:
-                    if refusal.code not in (404, 409):
+                    if refusal.code not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
                         raise
                 await asyncio.sleep(0)
             took = asyncio.get_running_loop().time() - begin
@@ -151,7 +152,7 @@ class Kubelets:
         try:
             await self._api.delete(self._pod, found.namespace, found.name, options)
         except RefusalError as refusal:
-            if refusal.code not in (404, 409):
+            if refusal.code not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
                 raise
 
     async def _tell(self, key: Key, pod: Body, status: Body) -> None:

@@ -1,5 +1,7 @@
 """Namespaces: a new one gets its service account; one that goes takes its objects along first."""
 
+from http import HTTPStatus
+
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import RefusalError
 from aliquot.server.api import Api
@@ -59,7 +61,7 @@ class Namespaces:
         try:
             await self._api.delete(self._api.kind(word), namespace, name, options)
         except RefusalError as refusal:
-            if refusal.code != 404:
+            if refusal.code != HTTPStatus.NOT_FOUND:
                 raise
 
     async def _finish(self, name: str) -> None:

@@ -5,6 +5,8 @@ its owner, and goes when it is asked for no more. One of that name that somebody
 as it is; one that was left by an owner of the same name is waited out.
 """
 
+from http import HTTPStatus
+
 from aliquot.dialects.core.documents import Body, Document
 from aliquot.dialects.core.manifest import VOLCANO_GROUP, VOLCANO_JOBS, Manifest, read
 from aliquot.dialects.core.objects import GangJobWire
@@ -62,7 +64,9 @@ class PodGroups:
             name = group_name(manifest)
             wanted = self._wanted(manifest) if name is not None else {}
         except InputError as error:
-            raise RefusalError(422, "Invalid", f"{error.field}: {error.problem}") from None
+            raise RefusalError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", f"{error.field}: {error.problem}"
+            ) from None
         if name is None:
             return ""
         kind = self._kind()
@@ -93,7 +97,7 @@ class PodGroups:
             return
         if self._leaves(present):
             message = f"PodGroup {namespace}/{name} is left from before, and about to go"
-            raise RefusalError(409, "Conflict", message)
+            raise RefusalError(HTTPStatus.CONFLICT, "Conflict", message)
         uid = owner["metadata"]["uid"]
 
         def edit(body: Body) -> Body:

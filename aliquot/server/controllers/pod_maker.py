@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.volcano.job_pods import in_group
@@ -56,5 +57,5 @@ class PodMaker:
                     self._pod, about["namespace"], about["name"], DeleteOptions()
                 )
             except RefusalError as refusal:
-                if refusal.code != 404:
+                if refusal.code != HTTPStatus.NOT_FOUND:
                     raise

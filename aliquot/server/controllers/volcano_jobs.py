@@ -7,6 +7,7 @@ their group to be let in: it is the scheduler that holds them back.
 """
 
 from collections import Counter
+from http import HTTPStatus
 
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
@@ -67,7 +68,9 @@ class VolcanoJobs:
             jobs.fewest(manifest)
             wanted = _wanted(manifest)
         except InputError as error:
-            problem = RefusalError(422, "Invalid", f"{error.field}: {error.problem}")
+            problem = RefusalError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", f"{error.field}: {error.problem}"
+            )
             await self._tell(kind, body, {}, "Pending", problem)
             return None
         refused = await self._balance(manifest, wanted)

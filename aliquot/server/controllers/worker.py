@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Awaitable, Callable, Hashable
+from http import HTTPStatus
 from typing import Generic, TypeVar
 
 from aliquot.errors import RefusalError
@@ -64,7 +65,7 @@ class Worker(Generic[K]):
         try:
             again = await self._look(key)
         except RefusalError as refusal:
-            if refusal.code != 404:
+            if refusal.code != HTTPStatus.NOT_FOUND:
                 self._again(key)
         except Exception:
             logger.exception("looking at %s", key)

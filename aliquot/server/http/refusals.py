@@ -4,6 +4,7 @@ Clients decide by `reason` and `code`, people read the message; both are as an A
 """
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
 
 from aliquot.errors import RefusalError
@@ -29,24 +30,26 @@ def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
 def not_found(kind: Kind, name: str) -> RefusalError:
     """There is no such object."""
     message = f'{kind.resource} "{name}" not found'
-    return RefusalError(404, "NotFound", message, _details(kind, name))
+    return RefusalError(HTTPStatus.NOT_FOUND, "NotFound", message, _details(kind, name))
 
 
 def no_such_path() -> RefusalError:
     """There is nothing at all there."""
-    return RefusalError(404, "NotFound", "the server could not find the requested resource", {})
+    return RefusalError(
+        HTTPStatus.NOT_FOUND, "NotFound", "the server could not find the requested resource", {}
+    )
 
 
 def already_exists(kind: Kind, name: str) -> RefusalError:
     """There is one already."""
     message = f'{kind.resource} "{name}" already exists'
-    return RefusalError(409, "AlreadyExists", message, _details(kind, name))
+    return RefusalError(HTTPStatus.CONFLICT, "AlreadyExists", message, _details(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str = _MODIFIED) -> RefusalError:
     """Somebody else was faster."""
     message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
-    return RefusalError(409, "Conflict", message, _details(kind, name))
+    return RefusalError(HTTPStatus.CONFLICT, "Conflict", message, _details(kind, name))
 
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
@@ -59,7 +62,9 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
     }
     full = f"{kind.name}.{kind.group}" if kind.group else kind.name
     message = f'{full} "{name}" is invalid: {together(causes)}'
-    return RefusalError(422, "Invalid", message, _without_empty(details))
+    return RefusalError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, _without_empty(details)
+    )
 
 
 def forbidden(
@@ -67,45 +72,51 @@ def forbidden(
 ) -> RefusalError:
     """Some rule of admission says no."""
     details = _details(kind, name) | ({"causes": causes} if causes else {})
-    return RefusalError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details)
+    return RefusalError(
+        HTTPStatus.FORBIDDEN, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details
+    )
 
 
 def bad_request(message: str) -> RefusalError:
     """The request cannot be understood."""
-    return RefusalError(400, "BadRequest", message)
+    return RefusalError(HTTPStatus.BAD_REQUEST, "BadRequest", message)
 
 
 def invalid_option(what: str, field: str, message: str) -> RefusalError:
     """Something that was asked for besides the object makes no sense."""
     cause = Cause(field, "FieldValueInvalid", message)
     details = {"kind": what, "causes": [cause.wire()]}
-    return RefusalError(422, "Invalid", f'{what} "" is invalid: {cause}', details)
+    return RefusalError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", f'{what} "" is invalid: {cause}', details
+    )
 
 
 def expired(message: str) -> RefusalError:
     """What is asked for is too long ago: list anew."""
-    return RefusalError(410, "Expired", message)
+    return RefusalError(HTTPStatus.GONE, "Expired", message)
 
 
 def method_not_allowed() -> RefusalError:
     """There is such a thing, but it cannot be done to it."""
     message = "the server does not allow this method on the requested resource"
-    return RefusalError(405, "MethodNotAllowed", message, {})
+    return RefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message, {})
 
 
 def unsupported(message: str) -> RefusalError:
     """A body in a form that is not understood here."""
-    return RefusalError(415, "UnsupportedMediaType", message, {})
+    return RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, {})
 
 
 def unauthorized() -> RefusalError:
     """No token, or the wrong one."""
-    return RefusalError(401, "Unauthorized", "Unauthorized")
+    return RefusalError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
 
 
 def internal(message: str) -> RefusalError:
     """A defect of ours, or of a webhook."""
-    return RefusalError(500, "InternalError", f"Internal error occurred: {message}")
+    return RefusalError(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", f"Internal error occurred: {message}"
+    )
 
 
 def _details(kind: Kind, name: str) -> dict[str, Any]:

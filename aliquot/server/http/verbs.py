@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from aiohttp import web
 
@@ -10,7 +11,7 @@ from aliquot.errors import RefusalError
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http import watch as watching
-from aliquot.server.http.answers import answer
+from aliquot.server.http.bodies import json_response
 from aliquot.server.http.options import WriteOptions, delete_options, write_options
 from aliquot.server.http.pages import Pages
 from aliquot.server.http.refusals import (
@@ -20,7 +21,7 @@ from aliquot.server.http.refusals import (
     method_not_allowed,
     success,
 )
-from aliquot.server.http.subresources import Parts
+from aliquot.server.http.subresource_verbs import SubresourceVerbs
 from aliquot.server.http.target import Target
 from aliquot.server.kinds import conversion
 from aliquot.server.kinds.kind import Kind
@@ -39,12 +40,12 @@ class Verbs:
     def __init__(self, api: Api) -> None:
         self.api = api
         self._pages = Pages()
-        self._parts = Parts(api)
+        self._subresources = SubresourceVerbs(api)
 
     async def answer(self, request: web.BaseRequest, at: Target) -> web.StreamResponse:
         """Do what a request asks for."""
         if at.subresource and at.subresource != "status":
-            return await self._parts.answer(request, at)
+            return await self._subresources.answer(request, at)
         match request.method, bool(at.name):
             case "GET" | "HEAD", True if not _watches(request.query):
                 return await self._get(request, at)
@@ -68,7 +69,7 @@ class Verbs:
         how = rendering.manner(request.headers.get("Accept", ""))
         found = await self.api.get(at.kind, at.namespace, at.name)
         include = request.query.get("includeObject", "Metadata")
-        return answer(rendering.one(at.kind, found, how, include))
+        return json_response(rendering.one(at.kind, found, how, include))
 
     async def _list(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = rendering.manner(request.headers.get("Accept", ""))
@@ -86,7 +87,7 @@ class Verbs:
         if not chosen.everything:
             metadata.pop("remainingItemCount", None)
         include = query.get("includeObject", "Metadata")
-        return answer(rendering.many(at.kind, entries, how, metadata, include))
+        return json_response(rendering.many(at.kind, entries, how, metadata, include))
 
     async def _watch(self, request: web.BaseRequest, at: Target) -> web.StreamResponse:
         query = request.query
@@ -119,7 +120,9 @@ class Verbs:
         made = await self.api.create(
             conversion.keeper(at.kind, self.api.registry), at.namespace, body, options
         )
-        return answer(rendering.one(at.kind, made, how), 201, _warned(options))
+        return json_response(
+            rendering.one(at.kind, made, how), HTTPStatus.CREATED, _warned(options)
+        )
 
     async def _replace(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = rendering.manner(request.headers.get("Accept", ""))
@@ -127,7 +130,7 @@ class Verbs:
         kind = conversion.keeper(at.kind, self.api.registry)
         options = write_options(request.query)
         kept = await self.api.replace(kind, at.namespace, at.name, body, at.subresource, options)
-        return answer(rendering.one(at.kind, kept, how), 200, _warned(options))
+        return json_response(rendering.one(at.kind, kept, how), HTTPStatus.OK, _warned(options))
 
     async def _patch(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = rendering.manner(request.headers.get("Accept", ""))
@@ -141,15 +144,15 @@ class Verbs:
 
         options = write_options(request.query)
         kept = await self.api.change(kind, at.namespace, at.name, edit, at.subresource, options)
-        return answer(rendering.one(at.kind, kept, how), 200, _warned(options))
+        return json_response(rendering.one(at.kind, kept, how), HTTPStatus.OK, _warned(options))
 
     async def _delete(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = rendering.manner(request.headers.get("Accept", ""))
         options = delete_options(request.query, await bodies.decoded(request))
         last, gone = await self.api.delete(at.kind, at.namespace, at.name, options)
         if gone and at.kind.word not in _SHOWN_WHEN_GONE:
-            return answer(success(at.kind, last.name, last.uid))
-        return answer(rendering.one(at.kind, last, how))
+            return json_response(success(at.kind, last.name, last.uid))
+        return json_response(rendering.one(at.kind, last, how))
 
     async def _delete_collection(self, request: web.BaseRequest, at: Target) -> web.Response:
         if at.kind.namespaced and at.namespace is None:
@@ -160,12 +163,12 @@ class Verbs:
             try:
                 last, _ = await self.api.delete(at.kind, at.namespace, each.name, options)
             except RefusalError as refusal:
-                if refusal.code != 404:
+                if refusal.code != HTTPStatus.NOT_FOUND:
                     raise
             else:
                 left.append(last)
         metadata = {"resourceVersion": str(self.api.store.version)}
-        return answer(rendering.many(at.kind, left, "whole", metadata))
+        return json_response(rendering.many(at.kind, left, "whole", metadata))
 
     def _found(self, at: Target, query: Mapping[str, str]) -> tuple[list[Entry], int]:
         """The objects of a list, and the version that they are of."""
@@ -207,7 +210,9 @@ def _version(query: Mapping[str, str]) -> int:
 def _too_large(wanted: int, now: int) -> RefusalError:
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {wanted}, current: {now}"
-    return RefusalError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
+    return RefusalError(
+        HTTPStatus.GATEWAY_TIMEOUT, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1}
+    )
 
 
 _SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})

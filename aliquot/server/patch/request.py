@@ -1,6 +1,7 @@
 """Patches: which of the three sorts a request has, and the change that it makes."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from aliquot.dialects.core.documents import Body
 from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
@@ -39,7 +40,7 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
             return strategic_merge_patch(body, read, kind.word)
         except PatchMisfitError as error:
             message = f"the server rejected our request due to an error in our request: {error}"
-            raise RefusalError(422, "Invalid", message, {}) from None
+            raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, {}) from None
         except PatchError as error:
             raise bad_request(str(error)) from None
         except UnsupportedPatchError as error:

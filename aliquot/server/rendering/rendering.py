@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Literal
 
 import msgspec
@@ -35,7 +36,7 @@ def manner(accept: str) -> Manner:
         if form in _FORMS and found is not None and known:
             return found
     message = "only the following media types are accepted: application/json"
-    raise RefusalError(406, "NotAcceptable", message)
+    raise RefusalError(HTTPStatus.NOT_ACCEPTABLE, "NotAcceptable", message)
 
 
 def one(kind: Kind, entry: Entry, how: Manner, include: str = "Metadata") -> bytes:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from aliquot.dialects.core.documents import Body
-from aliquot.server.kinds.group_kinds import own
+from aliquot.server.kinds.kind import own
 from aliquot.server.rendering import json_paths
 from aliquot.server.rendering.columns import COLUMNS, CREATED
 from aliquot.server.rendering.durations import since

@@ -7,6 +7,7 @@ import random
 import string
 import uuid
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -164,7 +165,9 @@ def _same_object(kind: Kind, was: Body, metadata: Body) -> None:
 
 def _check_version(written: str) -> None:
     if not set(written) <= set(string.digits):
-        raise RefusalError(400, "BadRequest", f"invalid resource version: {written[:50]!r}")
+        raise RefusalError(
+            HTTPStatus.BAD_REQUEST, "BadRequest", f"invalid resource version: {written[:50]!r}"
+        )
 
 
 def counted(kind: Kind, old: Body, new: Body) -> None:

@@ -1,6 +1,7 @@
 """Binding: a pod gets its node, once."""
 
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -63,7 +64,7 @@ async def bind(api: Api, kind: Kind, namespace: str, name: str, body: Any) -> Bo
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "code": 201,
+        "code": HTTPStatus.CREATED,
     }
 
 
@@ -95,7 +96,12 @@ def _check(binding: _Binding, name: str) -> None:
         reason = "FieldValueRequired" if "Required" in message else "FieldValueNotSupported"
         causes = [{"reason": reason, "message": message, "field": field}]
         details = {"name": name, "kind": "Binding", "causes": causes}
-        raise RefusalError(422, "Invalid", f'Binding "{name}" is invalid: {problem}', details)
+        raise RefusalError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "Invalid",
+            f'Binding "{name}" is invalid: {problem}',
+            details,
+        )
 
 
 def _check_pod(kind: Kind, pod: Body) -> None:

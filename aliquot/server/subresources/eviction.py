@@ -1,5 +1,6 @@
 """Eviction: a deletion that disruption budgets may put off."""
 
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -37,7 +38,7 @@ async def evict(
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "code": 201,
+        "code": HTTPStatus.CREATED,
     }
 
 
@@ -100,4 +101,4 @@ def _too_many(message: str, why: str, seconds: int) -> RefusalError:
     details: Body = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
     if seconds:
         details["retryAfterSeconds"] = seconds
-    return RefusalError(429, "TooManyRequests", message, details)
+    return RefusalError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", message, details)

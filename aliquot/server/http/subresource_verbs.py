@@ -1,5 +1,6 @@
 """Parts of objects that are asked for by themselves: binding, eviction, scale, finalize, log."""
 
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
@@ -7,7 +8,7 @@ from aiohttp import web
 from aliquot.dialects.core.documents import Body
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
-from aliquot.server.http.answers import answer
+from aliquot.server.http.bodies import json_response
 from aliquot.server.http.options import write_options
 from aliquot.server.http.refusals import bad_request, method_not_allowed
 from aliquot.server.http.target import Target
@@ -17,7 +18,7 @@ from aliquot.server.subresources.binding import bind, named
 from aliquot.server.subresources.eviction import evict
 
 
-class Parts:
+class SubresourceVerbs:
     """Requests about parts of objects."""
 
     def __init__(self, api: Api) -> None:
@@ -31,14 +32,14 @@ class Parts:
                 done = await bind(
                     self._api, at.kind, at.namespace or "", at.name or named(body), body
                 )
-                return answer(done, 201)
+                return json_response(done, HTTPStatus.CREATED)
             case "eviction", "POST":
                 body, dry = await bodies.decoded(request), write_options(request.query).dry_run
                 done = await evict(self._api, at.kind, at.namespace or "", at.name, body, dry)
-                return answer(done, 201)
+                return json_response(done, HTTPStatus.CREATED)
             case "scale", "GET":
                 found = await self._api.get(at.kind, at.namespace, at.name)
-                return answer(scale.scale(at.kind, found))
+                return json_response(scale.scale(at.kind, found))
             case "scale", "PUT" | "PATCH":
                 return await self._scale(request, at)
             case "finalize", "PUT":
@@ -65,7 +66,7 @@ class Parts:
         edit = scale.scaled(at.kind, at.name, wanted)
         options = write_options(request.query)
         kept = await self._api.change(at.kind, at.namespace, at.name, edit, "scale", options)
-        return answer(scale.scale(at.kind, kept))
+        return json_response(scale.scale(at.kind, kept))
 
     async def _finalize(self, request: web.BaseRequest, at: Target) -> web.Response:
         wanted = await bodies.decoded(request)
@@ -76,4 +77,4 @@ class Parts:
             return body
 
         kept = await self._api.change(at.kind, None, at.name, edit, "finalize")
-        return answer(kept.body)
+        return json_response(kept.body)

@@ -2,12 +2,13 @@
 
 import hmac
 import logging
+from http import HTTPStatus
 
 from aiohttp import web
 
 from aliquot.errors import AliquotError, RefusalError
 from aliquot.server.http import about
-from aliquot.server.http.answers import answer, as_yaml, wants_yaml
+from aliquot.server.http.bodies import as_yaml, json_response, wants_yaml
 from aliquot.server.http.refusals import internal, unauthorized
 from aliquot.server.http.target import target
 from aliquot.server.http.verbs import Verbs
@@ -16,7 +17,7 @@ logger = logging.getLogger(__name__)
 _MOST_PATH = 8192
 
 
-class Front:
+class Handler:
     """The door: who has the token may come in."""
 
     def __init__(self, verbs: Verbs, token: str) -> None:
@@ -33,7 +34,7 @@ class Front:
         except (ConnectionError, TimeoutError, web.HTTPException):
             raise
         except AliquotError as error:
-            return _said(RefusalError(400, "BadRequest", str(error)))
+            return _said(RefusalError(HTTPStatus.BAD_REQUEST, "BadRequest", str(error)))
         except Exception as error:
             logger.exception("%s %s", request.method, request.path[:200])
             return _said(internal(type(error).__name__))
@@ -45,7 +46,9 @@ class Front:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if len(request.path) > _MOST_PATH:
-            raise RefusalError(414, "RequestURITooLong", "the path is too long")
+            raise RefusalError(
+                HTTPStatus.REQUEST_URI_TOO_LONG, "RequestURITooLong", "the path is too long"
+            )
         found = about.answer_about(request, self._verbs.api.registry)
         if found is not None:
             return found
@@ -59,4 +62,4 @@ def _said(refusal: RefusalError) -> web.Response:
     headers = {}
     if seconds := (refusal.details or {}).get("retryAfterSeconds"):
         headers["Retry-After"] = str(seconds)
-    return answer(refusal.status(), refusal.code, headers)
+    return json_response(refusal.status(), refusal.code, headers)
