@@ -17,9 +17,9 @@ from aliquot.server.kinds.kind import Kind
 from aliquot.server.kinds.registry import Registry
 from aliquot.server.rules import metadata
 from aliquot.server.rules import object_rules as rules
-from aliquot.server.rules.initial_status import begin, strip
+from aliquot.server.rules.initial_status import drop_status, set_initial_status
 from aliquot.server.selectors.selection import Selection
-from aliquot.server.storage.entry import Entry, tried
+from aliquot.server.storage.entry import Entry, dry_run_entry
 from aliquot.server.storage.store import Store
 
 Edit = Callable[[Body], Body]
@@ -44,15 +44,15 @@ class Api:
 
     def __init__(self, store: Store, registry: Registry, admission: Admission) -> None:
         self.store, self.registry, self.admission = store, registry, admission
-        self._namespace = registry.known("Namespace")
+        self._namespace = registry.require("Namespace")
 
-    def kind(self, word: str) -> Kind:
-        """A kind of which one knows that it is there, by its word."""
-        return self.registry.known(word)
+    def kind(self, unique_name: str) -> Kind:
+        """A kind that must be served, by its unique name."""
+        return self.registry.require(unique_name)
 
     def find(self, kind: Kind, namespace: str | None, name: str) -> Entry:
         """An object as it is now, or a refusal."""
-        found = self.store.get(kind.kept_as, namespace or "", name)
+        found = self.store.get(kind.storage, namespace or "", name)
         if found is None:
             raise not_found(kind, name)
         return found
@@ -60,33 +60,33 @@ class Api:
     async def get(self, kind: Kind, namespace: str | None, name: str) -> Entry:
         """An object that is there, and here to stay."""
         found = self.find(kind, namespace, name)
-        await self.store.settled()
+        await self.store.wait_durable()
         return found
 
     def select(self, kind: Kind, chosen: Selection) -> list[Entry]:
         """The objects of a selection, in order."""
         if chosen.name is not None and (chosen.namespace is not None or not kind.namespaced):
-            one = self.store.get(kind.kept_as, chosen.namespace or "", chosen.name)
+            one = self.store.get(kind.storage, chosen.namespace or "", chosen.name)
             return [one] if one is not None and chosen.match(one) else []
-        found = self.store.all(kind.kept_as, chosen.namespace)
+        found = self.store.all(kind.storage, chosen.namespace)
         return found if chosen.everything else [each for each in found if chosen.match(each)]
 
     async def create(
         self, kind: Kind, namespace: str | None, body: Body, options: WriteOptions = _NO_OPTIONS
     ) -> Entry:
         """Make an object."""
-        metadata.well_formed(body, kind)
-        metadata.born(kind, namespace or "", body)
+        metadata.normalize(body, kind)
+        metadata.stamp_new(kind, namespace or "", body)
         self._check_namespace(kind, namespace, body)
-        strip(kind, body)
-        body = rules.filled(kind, rules.shaped(kind, body, options))
-        begin(kind, body)
+        drop_status(kind, body)
+        body = rules.fill_defaults(kind, rules.drop_unknown(kind, body, options))
+        set_initial_status(kind, body)
         body = await self.admission.create(kind, body, options)
         rules.check_new(kind, body)
         name = body["metadata"].get("name", "")
         if not name:
             raise bad_request("name or generateName is required")
-        if self.store.get(kind.kept_as, namespace or "", name) is not None:
+        if self.store.get(kind.storage, namespace or "", name) is not None:
             raise already_exists(kind, name)
         self._check_namespace(kind, namespace, body)
         self.admission.charge(kind, body)
@@ -108,11 +108,11 @@ class Api:
             new = self._changed(kind, old, edit(present.read()), subresource, options)
             new = await self.admission.update(kind, old, new, subresource, options)
             rules.check_change(kind, old, new)
-            metadata.counted(kind, old, new)
-            if self.store.get(kind.kept_as, namespace or "", name) is not present:
+            metadata.count_generation(kind, old, new)
+            if self.store.get(kind.storage, namespace or "", name) is not present:
                 continue
             if new == old:
-                await self.store.settled()
+                await self.store.wait_durable()
                 return present
             return await self._keep(kind, new, options)
         raise RefusalError(
@@ -129,12 +129,12 @@ class Api:
         options: WriteOptions = _NO_OPTIONS,
     ) -> Entry:
         """Put another object in its place."""
-        metadata.well_formed(body, kind)
-        metadata.place(kind, namespace or "", dict(body["metadata"]))
+        metadata.normalize(body, kind)
+        metadata.set_namespace(kind, namespace or "", dict(body["metadata"]))
         given = body["metadata"].get("resourceVersion") or None
-        if given is None and (kind.definition is not None or kind.word in _BY_VERSION_ONLY):
+        if given is None and (kind.definition is not None or kind.unique_name in _BY_VERSION_ONLY):
             self.find(kind, namespace, name)
-            raise rules.version_needed(kind, name)
+            raise rules.version_required(kind, name)
 
         def edit(_: Body) -> Body:
             return {**body, "metadata": dict(body["metadata"])}
@@ -146,7 +146,7 @@ class Api:
     ) -> tuple[Entry, bool]:
         """Delete an object: what it is like now, and whether it is gone."""
         found = self.find(kind, namespace, name)
-        if kind.word == "Namespace" and name in _THERE_TO_STAY:
+        if kind.unique_name == "Namespace" and name in _THERE_TO_STAY:
             raise forbidden(kind, name, "this namespace may not be deleted")
         deletion = Deletion(kind, found, options)
         await self.admission.delete(kind, found, deletion.dry)
@@ -155,35 +155,35 @@ class Api:
         if deletion.dry or outcome.unchanged:
             return found, False
         if outcome.gone:
-            last = self.store.remove(kind.kept_as, outcome.body)
+            last = self.store.remove(kind.storage, outcome.body)
         else:
-            last = self.store.put(kind.kept_as, outcome.body)
-        await self.store.settled()
+            last = self.store.put(kind.storage, outcome.body)
+        await self.store.wait_durable()
         return last, outcome.gone
 
     def _changed(
         self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
     ) -> Body:
         """The object as it is to be: what was asked for, within what may be asked for here."""
-        metadata.well_formed(new, kind)
-        new = rules.shaped(kind, new, options)
+        metadata.normalize(new, kind)
+        new = rules.drop_unknown(kind, new, options)
         if subresource == "status":
             new = _only_status(kind, old, new)
-        metadata.carried_over(kind, old, new)
+        metadata.carry_over(kind, old, new)
         if not subresource and kind.has_status:
             new.pop("status", None)
             if "status" in old:
                 new["status"] = old["status"]
-        return rules.filled(kind, new)
+        return rules.fill_defaults(kind, new)
 
     async def _keep(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
         if options.dry_run:
-            return tried(kind.kept_as, body)
+            return dry_run_entry(kind.storage, body)
         if "deletionTimestamp" in body["metadata"] and _nothing_holds(body):
-            kept = self.store.remove(kind.kept_as, body)
+            kept = self.store.remove(kind.storage, body)
         else:
-            kept = self.store.put(kind.kept_as, body)
-        await self.store.settled()
+            kept = self.store.put(kind.storage, body)
+        await self.store.wait_durable()
         return kept
 
     def _check_namespace(self, kind: Kind, namespace: str | None, body: Body) -> None:

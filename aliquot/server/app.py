@@ -118,5 +118,5 @@ async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
 
 async def _create_missing(api: Api, kind_name: str, body: Body) -> None:
     kind = api.kind(kind_name)
-    if api.store.get(kind.kept_as, "", body["metadata"]["name"]) is None:
+    if api.store.get(kind.storage, "", body["metadata"]["name"]) is None:
         await api.create(kind, None, body)

@@ -57,11 +57,11 @@ class Deletion:
         else:
             body["metadata"].pop("finalizers", None)
         grace = self._grace(body)
-        if self.kind.word == "Namespace":
+        if self.kind.unique_name == "Namespace":
             body.setdefault("status", {})["phase"] = "Terminating"
         waits = (
             bool(held or grace or (body.get("spec") or {}).get("finalizers"))
-            if (self.kind.word == "Namespace")
+            if (self.kind.unique_name == "Namespace")
             else bool(held or grace)
         )
         if not waits:
@@ -70,7 +70,7 @@ class Deletion:
             left = body["metadata"].get("deletionGracePeriodSeconds", 0)
             if held == before and grace >= left:
                 return Outcome(body, unchanged=True)
-        metadata.dying(body, grace)
+        metadata.mark_deletion(body, grace)
         return Outcome(body)
 
     def _finalizers(self, present: list[str]) -> list[str]:
@@ -88,7 +88,7 @@ class Deletion:
 
     def _grace(self, body: Body) -> int:
         """How many seconds a pod has left; other objects have none."""
-        if self.kind.word != "Pod":
+        if self.kind.unique_name != "Pod":
             return 0
         spec, status = body.get("spec") or {}, body.get("status") or {}
         if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
@@ -110,4 +110,4 @@ class Deletion:
 
 def _default(kind: Kind) -> str:
     """Jobs leave their pods behind unless told otherwise, as they always have."""
-    return "Orphan" if kind.word == "Job" else "Background"
+    return "Orphan" if kind.unique_name == "Job" else "Background"

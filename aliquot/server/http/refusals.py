@@ -9,7 +9,7 @@ from typing import Any
 
 from aliquot.errors import RefusalError
 from aliquot.server.kinds.kind import Kind
-from aliquot.server.rules.causes import Cause, together
+from aliquot.server.rules.causes import Cause, join_causes
 
 _MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -61,7 +61,7 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
         "causes": [cause.wire() for cause in causes],
     }
     full = f"{kind.name}.{kind.group}" if kind.group else kind.name
-    message = f'{full} "{name}" is invalid: {together(causes)}'
+    message = f'{full} "{name}" is invalid: {join_causes(causes)}'
     return RefusalError(
         HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, _without_empty(details)
     )

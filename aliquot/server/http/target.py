@@ -33,7 +33,7 @@ def target(path: str, registry: Registry) -> Target:
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _PARTS_OF_A_NAMESPACE:
         namespace, rest = rest[1], rest[2:]
     if (group, rest) == ("", ["bindings"]) and namespace:
-        return Target(registry.known("Pod"), namespace, "", "binding")
+        return Target(registry.require("Pod"), namespace, "", "binding")
     kind = registry.find(group, version, rest[0])
     if kind is None or len(rest) > 3 or "" in rest or namespace == "":
         raise no_such_path()

@@ -82,7 +82,7 @@ class Verbs:
             entries, metadata = self._pages.next(token, limit, about)
         else:
             found, version = self._found(at, query)
-            await self.api.store.settled()
+            await self.api.store.wait_durable()
             entries, metadata = self._pages.first(found, version, limit, about)
         if not chosen.everything:
             metadata.pop("remainingItemCount", None)
@@ -112,13 +112,13 @@ class Verbs:
 
     async def _create(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = rendering.manner(request.headers.get("Accept", ""))
-        body = conversion.kept(at.kind, _object(await bodies.decoded(request)))
+        body = conversion.to_storage(at.kind, _object(await bodies.decoded(request)))
         options = write_options(request.query)
         conversion.check_new(at.kind, body)
         if at.kind.namespaced and at.namespace is None:
             raise method_not_allowed()
         made = await self.api.create(
-            conversion.keeper(at.kind, self.api.registry), at.namespace, body, options
+            conversion.storage_kind(at.kind, self.api.registry), at.namespace, body, options
         )
         return json_response(
             rendering.one(at.kind, made, how), HTTPStatus.CREATED, _warned(options)
@@ -126,8 +126,8 @@ class Verbs:
 
     async def _replace(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = rendering.manner(request.headers.get("Accept", ""))
-        body = conversion.kept(at.kind, _object(await bodies.decoded(request)))
-        kind = conversion.keeper(at.kind, self.api.registry)
+        body = conversion.to_storage(at.kind, _object(await bodies.decoded(request)))
+        kind = conversion.storage_kind(at.kind, self.api.registry)
         options = write_options(request.query)
         kept = await self.api.replace(kind, at.namespace, at.name, body, at.subresource, options)
         return json_response(rendering.one(at.kind, kept, how), HTTPStatus.OK, _warned(options))
@@ -135,12 +135,12 @@ class Verbs:
     async def _patch(self, request: web.BaseRequest, at: Target) -> web.Response:
         how = rendering.manner(request.headers.get("Accept", ""))
         apply = patches.patch(at.kind, bodies.media_type(request), await bodies.read(request))
-        kind = conversion.keeper(at.kind, self.api.registry)
+        kind = conversion.storage_kind(at.kind, self.api.registry)
 
         def edit(body: Body) -> Body:
-            changed = apply(conversion.turned(at.kind, body))
-            rules.check_same(at.kind, body, changed)
-            return conversion.kept(at.kind, changed)
+            changed = apply(conversion.from_storage(at.kind, body))
+            rules.check_uid(at.kind, body, changed)
+            return conversion.to_storage(at.kind, changed)
 
         options = write_options(request.query)
         kept = await self.api.change(kind, at.namespace, at.name, edit, at.subresource, options)
@@ -150,7 +150,7 @@ class Verbs:
         how = rendering.manner(request.headers.get("Accept", ""))
         options = delete_options(request.query, await bodies.decoded(request))
         last, gone = await self.api.delete(at.kind, at.namespace, at.name, options)
-        if gone and at.kind.word not in _SHOWN_WHEN_GONE:
+        if gone and at.kind.unique_name not in _SHOWN_WHEN_GONE:
             return json_response(success(at.kind, last.name, last.uid))
         return json_response(rendering.one(at.kind, last, how))
 
@@ -178,7 +178,7 @@ class Verbs:
             raise _too_large(wanted, now)
         exact = query.get("resourceVersionMatch") == "Exact"
         if wanted and wanted != now and (exact or _older(query)):
-            past = self.api.store.as_of(at.kind.kept_as, wanted)
+            past = self.api.store.as_of(at.kind.storage, wanted)
             if past is None:
                 raise expired(f"The resourceVersion for the provided list is too old: {wanted}")
             return [each for each in past if chosen.match(each)], wanted

@@ -54,12 +54,12 @@ def patience(asked: str) -> float:
 
 async def lines(store: Store, watch: Watch) -> AsyncIterator[bytes]:
     """The lines of a watch; several may come at once."""
-    window = store.shelf(watch.kind.kept_as).window
+    window = store.bucket(watch.kind.storage).window
     version = watch.version or 0
     end = asyncio.get_running_loop().time() + watch.seconds
     if watch.from_scratch:
-        there, version = store.all(watch.kind.kept_as, watch.selection.namespace), store.version
-        await store.settled()
+        there, version = store.all(watch.kind.storage, watch.selection.namespace), store.version
+        await store.wait_durable()
         for start in range(0, len(there), _AT_ONCE):
             some = there[start : start + _AT_ONCE]
             yield b"".join(
@@ -84,7 +84,7 @@ async def lines(store: Store, watch: Watch) -> AsyncIterator[bytes]:
             yield _bookmark(watch, version, None)
         if now >= end:
             return
-        await _news(window.news(), min(end, marked + _BOOKMARK_SECONDS) - now)
+        await _news(window.next_change(), min(end, marked + _BOOKMARK_SECONDS) - now)
 
 
 async def _news(news: Coroutine[None, None, object], seconds: float) -> None:
@@ -97,7 +97,7 @@ async def _news(news: Coroutine[None, None, object], seconds: float) -> None:
 def _said(watch: Watch, change: Change) -> bytes | None:
     """A change as this watch sees it: what leaves a selection is deleted from it."""
     chosen = watch.selection
-    if chosen.everything and watch.manner == "whole" and not watch.kind.storage:
+    if chosen.everything and watch.manner == "whole" and not watch.kind.shared_storage:
         if chosen.namespace is not None and change.entry.namespace != chosen.namespace:
             return None
         return change.line
@@ -114,7 +114,7 @@ def _said(watch: Watch, change: Change) -> bytes | None:
 def _departed(watch: Watch, change: Change) -> Entry:
     """An object that leaves a selection, as it was in it, at the version at which it left."""
     assert change.old is not None
-    return entry_at(watch.kind.kept_as, change.old.read(), change.entry.version)
+    return entry_at(watch.kind.storage, change.old.read(), change.entry.version)
 
 
 def _line(watch: Watch, type_: str, entry: Entry) -> bytes:

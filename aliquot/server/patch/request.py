@@ -37,7 +37,7 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
                 return json_patch(body, read)
             if form == MERGE:
                 return merge_patch(body, read)
-            return strategic_merge_patch(body, read, kind.word)
+            return strategic_merge_patch(body, read, kind.unique_name)
         except PatchMisfitError as error:
             message = f"the server rejected our request due to an error in our request: {error}"
             raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, {}) from None

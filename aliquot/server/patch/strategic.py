@@ -11,7 +11,7 @@ from typing import Any
 from aliquot.dialects.core.documents import Body
 from aliquot.dialects.core.schema import Schema
 from aliquot.errors import PatchError, UnsupportedPatchError
-from aliquot.server.rules.causes import shown
+from aliquot.server.rules.causes import quoted
 from aliquot.server.schema.core_schemas import schema
 from aliquot.server.values import fresh, same
 
@@ -178,7 +178,7 @@ def _item(each: Any, key: str) -> Body:
 
 def _key_of(each: Body, key: str) -> Any:
     if each.get(key) is None:
-        raise PatchError(f"map: {shown(each)} does not contain declared merge key: {key}")
+        raise PatchError(f"map: {quoted(each)} does not contain declared merge key: {key}")
     return each[key]
 
 

@@ -42,7 +42,7 @@ def manner(accept: str) -> Manner:
 def one(kind: Kind, entry: Entry, how: Manner, include: str = "Metadata") -> bytes:
     """One object; of a table, with as much of it as was asked for."""
     if how == "whole":
-        return conversion.shown(kind, entry)
+        return conversion.encode(kind, entry)
     if how == "metadata":
         return _encode(_metadata(kind, entry))
     shown = _included(_table(kind, [entry]), kind, [entry], include)
@@ -61,9 +61,9 @@ def many(
         return _list("meta.k8s.io/v1", "PartialObjectMetadataList", metadata, items)
     if kind.definition is None:
         start = len(_encode({"apiVersion": kind.api_version, "kind": kind.name}))
-        items = b",".join([b"{" + conversion.shown(kind, each)[start:] for each in entries])
+        items = b",".join([b"{" + conversion.encode(kind, each)[start:] for each in entries])
     else:
-        items = b",".join([conversion.shown(kind, each) for each in entries])
+        items = b",".join([conversion.encode(kind, each) for each in entries])
     return _list(kind.api_version, kind.list_name, metadata, items)
 
 
@@ -79,7 +79,7 @@ def _metadata(kind: Kind, entry: Entry) -> Body:
 
 def _table(kind: Kind, entries: Sequence[Entry]) -> Body:
     objects = [conversion.read(kind, each) for each in entries]
-    return table(kind.word, objects, datetime.now(UTC), kind.columns)
+    return table(kind.unique_name, objects, datetime.now(UTC), kind.columns)
 
 
 def _included(body: Body, kind: Kind, entries: Sequence[Entry], include: str) -> Body:

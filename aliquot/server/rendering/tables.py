@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from aliquot.dialects.core.documents import Body
-from aliquot.server.kinds.kind import own
+from aliquot.server.kinds.kind import is_kubernetes_kind
 from aliquot.server.rendering import json_paths
 from aliquot.server.rendering.columns import COLUMNS, CREATED
 from aliquot.server.rendering.durations import since
@@ -23,7 +23,7 @@ def table(
     kind: str, objects: Iterable[Body], now: datetime, columns: list[Body] | None = None
 ) -> Body:
     """A meta.k8s.io/v1 Table; `columns` are a custom kind's additionalPrinterColumns."""
-    if columns is None and own(kind):
+    if columns is None and is_kubernetes_kind(kind):
         shown = COLUMNS.get(kind, CREATED)
         heads, cells = shown.wire(), shown.cells
     else:

@@ -32,7 +32,7 @@ class Selection:
             return False
         if self.everything:
             return True
-        return self.labels.match(entry.labels) and self.fields.match(entry.head)
+        return self.labels.match(entry.labels) and self.fields.match(entry.selectable)
 
 
 def selection(kind: Kind, namespace: str | None, labels: str, fields: str) -> Selection:
@@ -42,7 +42,7 @@ def selection(kind: Kind, namespace: str | None, labels: str, fields: str) -> Se
     except SelectorError as error:
         raise bad_request(f"unable to parse requirement: {error}") from None
     try:
-        wanted = Fields.parse(fields, kind.word)
+        wanted = Fields.parse(fields, kind.unique_name)
     except SelectorError as error:
         raise bad_request(str(error)) from None
     return Selection(namespace, read, wanted, wanted.only("metadata.name"))

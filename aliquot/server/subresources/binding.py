@@ -57,8 +57,8 @@ async def bind(api: Api, kind: Kind, namespace: str, name: str, body: Any) -> Bo
         if more := getattr(binding.metadata, key):
             pod["metadata"][key] = {**(pod["metadata"].get(key) or {}), **more}
     _scheduled(pod)
-    api.store.put(kind.kept_as, pod)
-    await api.store.settled()
+    api.store.put(kind.storage, pod)
+    await api.store.wait_durable()
     return {
         "kind": "Status",
         "apiVersion": "v1",
