@@ -1,7 +1,7 @@
-"""The verbs: what can be done to objects, by requests and by the server's own controllers alike.
+"""The verbs of the API, for requests and for the server's own controllers alike.
 
-Between the moment an object is read and the moment it is written, others may have written it: then
-a change is made anew from what it is now, unless it says which version it is about.
+Between reading an object and writing it, another write may come first: then an update is computed
+anew from the current object, unless it names a resourceVersion, which is refused as a conflict.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from aliquot.server.storage.entry import Entry, dry_run_entry
 from aliquot.server.storage.store import Store
 
 Edit = Callable[[Body], Body]
-"""What makes the changed object from a copy of the present one."""
+"""Makes the updated object from a copy of the current one."""
 
-_BY_VERSION_ONLY = frozenset(
+_VERSION_REQUIRED = frozenset(
     {
         "CustomResourceDefinition",
         "Lease",
@@ -34,13 +34,16 @@ _BY_VERSION_ONLY = frozenset(
         "ValidatingWebhookConfiguration",
     }
 )
-_THERE_TO_STAY = ("default", "kube-public", "kube-system")
+"""Built-in kinds that are replaced only with a resourceVersion, as in kube-apiserver."""
+_UNDELETABLE = ("default", "kube-public", "kube-system")
+"""The namespaces that kube-apiserver refuses to delete."""
 _TRIES = 20
+"""Attempts of an update; each failed one means that another write succeeded meanwhile."""
 _NO_OPTIONS = WriteOptions()
 
 
 class Api:
-    """Objects, and what can be done to them."""
+    """Get, list, create, update and delete objects."""
 
     def __init__(self, store: Store, registry: Registry, admission: Admission) -> None:
         self.store, self.registry, self.admission = store, registry, admission
@@ -51,14 +54,14 @@ class Api:
         return self.registry.require(unique_name)
 
     def find(self, kind: Kind, namespace: str | None, name: str) -> Entry:
-        """An object as it is now, or a refusal."""
+        """An object as it is now; not found is refused."""
         found = self.store.get(kind.storage, namespace or "", name)
         if found is None:
             raise not_found(kind, name)
         return found
 
     async def get(self, kind: Kind, namespace: str | None, name: str) -> Entry:
-        """An object that is there, and here to stay."""
+        """An object, once it is in the log."""
         found = self.find(kind, namespace, name)
         await self.store.wait_durable()
         return found
@@ -74,7 +77,7 @@ class Api:
     async def create(
         self, kind: Kind, namespace: str | None, body: Body, options: WriteOptions = _NO_OPTIONS
     ) -> Entry:
-        """Make an object."""
+        """Create an object."""
         metadata.normalize(body, kind)
         metadata.stamp_new(kind, namespace or "", body)
         self._check_namespace(kind, namespace, body)
@@ -90,7 +93,7 @@ class Api:
             raise already_exists(kind, name)
         self._check_namespace(kind, namespace, body)
         self.admission.charge(kind, body)
-        return await self._keep(kind, body, options)
+        return await self._write(kind, body, options)
 
     async def change(
         self,
@@ -101,11 +104,11 @@ class Api:
         subresource: str = "",
         options: WriteOptions = _NO_OPTIONS,
     ) -> Entry:
-        """Change an object, or its status."""
+        """Update an object, or a subresource of it."""
         for _ in range(_TRIES):
             present = self.find(kind, namespace, name)
             old = present.read()
-            new = self._changed(kind, old, edit(present.read()), subresource, options)
+            new = self._updated(kind, old, edit(present.read()), subresource, options)
             new = await self.admission.update(kind, old, new, subresource, options)
             rules.check_change(kind, old, new)
             metadata.count_generation(kind, old, new)
@@ -114,7 +117,7 @@ class Api:
             if new == old:
                 await self.store.wait_durable()
                 return present
-            return await self._keep(kind, new, options)
+            return await self._write(kind, new, options)
         raise RefusalError(
             HTTPStatus.CONFLICT, "Conflict", f'{kind.resource} "{name}" keeps changing; try again'
         )
@@ -128,11 +131,11 @@ class Api:
         subresource: str = "",
         options: WriteOptions = _NO_OPTIONS,
     ) -> Entry:
-        """Put another object in its place."""
+        """Replace an object, or its status."""
         metadata.normalize(body, kind)
         metadata.set_namespace(kind, namespace or "", dict(body["metadata"]))
         given = body["metadata"].get("resourceVersion") or None
-        if given is None and (kind.definition is not None or kind.unique_name in _BY_VERSION_ONLY):
+        if given is None and (kind.definition is not None or kind.unique_name in _VERSION_REQUIRED):
             self.find(kind, namespace, name)
             raise rules.version_required(kind, name)
 
@@ -144,9 +147,9 @@ class Api:
     async def delete(
         self, kind: Kind, namespace: str | None, name: str, options: DeleteOptions
     ) -> tuple[Entry, bool]:
-        """Delete an object: what it is like now, and whether it is gone."""
+        """Delete an object; its last state, and whether it is gone already."""
         found = self.find(kind, namespace, name)
-        if kind.unique_name == "Namespace" and name in _THERE_TO_STAY:
+        if kind.unique_name == "Namespace" and name in _UNDELETABLE:
             raise forbidden(kind, name, "this namespace may not be deleted")
         deletion = Deletion(kind, found, options)
         await self.admission.delete(kind, found, deletion.dry)
@@ -161,10 +164,10 @@ class Api:
         await self.store.wait_durable()
         return last, outcome.gone
 
-    def _changed(
+    def _updated(
         self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
     ) -> Body:
-        """The object as it is to be: what was asked for, within what may be asked for here."""
+        """The updated object: a write of the status changes only the status, and the reverse."""
         metadata.normalize(new, kind)
         new = rules.drop_unknown(kind, new, options)
         if subresource == "status":
@@ -176,10 +179,10 @@ class Api:
                 new["status"] = old["status"]
         return rules.fill_defaults(kind, new)
 
-    async def _keep(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
+    async def _write(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
         if options.dry_run:
             return dry_run_entry(kind.storage, body)
-        if "deletionTimestamp" in body["metadata"] and _nothing_holds(body):
+        if "deletionTimestamp" in body["metadata"] and _can_be_removed(body):
             kept = self.store.remove(kind.storage, body)
         else:
             kept = self.store.put(kind.storage, body)
@@ -204,25 +207,25 @@ class Api:
 
 
 def _only_status(kind: Kind, old: Body, new: Body) -> Body:
-    """The old object with the new status; of Kubernetes' own kinds, labels may change along."""
+    """The old object with the new status; of built-in kinds, labels and annotations, too."""
     kept = {**old, "metadata": dict(old["metadata"])}
     kept.pop("status", None)
     if "status" in new:
         kept["status"] = new["status"]
-    said = new["metadata"]
-    if said.get("resourceVersion"):
-        kept["metadata"]["resourceVersion"] = said["resourceVersion"]
-    if said.get("uid"):
-        kept["metadata"]["uid"] = said["uid"]
+    given = new["metadata"]
+    if given.get("resourceVersion"):
+        kept["metadata"]["resourceVersion"] = given["resourceVersion"]
+    if given.get("uid"):
+        kept["metadata"]["uid"] = given["uid"]
     for key in ("labels", "annotations") if kind.definition is None else ():
         kept["metadata"].pop(key, None)
-        if key in said:
-            kept["metadata"][key] = said[key]
+        if key in given:
+            kept["metadata"][key] = given[key]
     return kept
 
 
-def _nothing_holds(body: Body) -> bool:
-    """Is nothing left that an object in deletion waits for?"""
+def _can_be_removed(body: Body) -> bool:
+    """Has an object in deletion neither finalizers nor a grace period left?"""
     meta = body["metadata"]
     if meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
         return False

@@ -1,4 +1,4 @@
-"""What the server says about itself: health, version, discovery, schemas."""
+"""Requests about the server itself: health, version, discovery, OpenAPI."""
 
 from aiohttp import web
 
@@ -11,6 +11,7 @@ from aliquot.server.schema import openapi
 
 _HEALTH = ("healthz", "livez", "readyz")
 _MINOR = "32"
+"""The minor version of Kubernetes whose API the embedded server follows."""
 _VERSION = {
     "major": "1",
     "minor": _MINOR,
@@ -24,8 +25,8 @@ _VERSION = {
 }
 
 
-def answer_about(request: web.BaseRequest, registry: Registry) -> web.Response | None:
-    """The answer to a question about the server, or None if it is about objects."""
+def respond(request: web.BaseRequest, registry: Registry) -> web.Response | None:
+    """The response to a request about the server; None if it is about objects."""
     parts = request.path.strip("/").split("/")
     first, count = parts[0], len(parts)
     objects = (first == "api" and count > 2) or (first == "apis" and count > 3)
@@ -78,7 +79,7 @@ def _discovery(request: web.BaseRequest, registry: Registry, parts: list[str]) -
 
 
 def _aggregated_version(accept: str) -> str:
-    """The version of aggregated discovery that is asked for first, if any is."""
+    """The version of aggregated discovery that is accepted first; empty if none is."""
     for part in accept.split(","):
         if "as=APIGroupDiscoveryList" in part:
             for version in ("v2beta1", "v2"):

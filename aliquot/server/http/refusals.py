@@ -1,6 +1,6 @@
-"""Refusals: what the server says no with, in the words and codes of Kubernetes.
+"""Refusals: code, reason and message of every Status, as kube-apiserver has them.
 
-Clients decide by `reason` and `code`, people read the message; both are as an API server has them.
+Clients act on `reason` and `code`, people read the message: it is Kubernetes' where it has one.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MODIFIED = (
 
 
 def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
-    """The Status of something that was done and has left nothing to show."""
+    """The Status of a deletion that left no object to show."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -28,32 +28,32 @@ def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
 
 
 def not_found(kind: Kind, name: str) -> RefusalError:
-    """There is no such object."""
+    """The object does not exist."""
     message = f'{kind.resource} "{name}" not found'
     return RefusalError(HTTPStatus.NOT_FOUND, "NotFound", message, _details(kind, name))
 
 
 def no_such_path() -> RefusalError:
-    """There is nothing at all there."""
+    """The path does not exist."""
     return RefusalError(
         HTTPStatus.NOT_FOUND, "NotFound", "the server could not find the requested resource", {}
     )
 
 
 def already_exists(kind: Kind, name: str) -> RefusalError:
-    """There is one already."""
+    """The object exists already."""
     message = f'{kind.resource} "{name}" already exists'
     return RefusalError(HTTPStatus.CONFLICT, "AlreadyExists", message, _details(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str = _MODIFIED) -> RefusalError:
-    """Somebody else was faster."""
+    """The object was changed by another write, or is not the one that was meant."""
     message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
     return RefusalError(HTTPStatus.CONFLICT, "Conflict", message, _details(kind, name))
 
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
-    """The object is not as it must be; every field that is wrong is named."""
+    """The object is invalid; every cause is listed."""
     details = {
         "name": name,
         "group": kind.group,
@@ -70,7 +70,7 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
 def forbidden(
     kind: Kind, name: str, why: str, causes: list[dict[str, str]] | None = None
 ) -> RefusalError:
-    """Some rule of admission says no."""
+    """Admission refuses the request."""
     details = _details(kind, name) | ({"causes": causes} if causes else {})
     return RefusalError(
         HTTPStatus.FORBIDDEN, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details
@@ -78,12 +78,12 @@ def forbidden(
 
 
 def bad_request(message: str) -> RefusalError:
-    """The request cannot be understood."""
+    """The request cannot be decoded, or contradicts itself."""
     return RefusalError(HTTPStatus.BAD_REQUEST, "BadRequest", message)
 
 
 def invalid_option(what: str, field: str, message: str) -> RefusalError:
-    """Something that was asked for besides the object makes no sense."""
+    """An option of the request is invalid."""
     cause = Cause(field, "FieldValueInvalid", message)
     details = {"kind": what, "causes": [cause.wire()]}
     return RefusalError(
@@ -92,28 +92,28 @@ def invalid_option(what: str, field: str, message: str) -> RefusalError:
 
 
 def expired(message: str) -> RefusalError:
-    """What is asked for is too long ago: list anew."""
+    """The version or continue token is too old: the client lists anew."""
     return RefusalError(HTTPStatus.GONE, "Expired", message)
 
 
 def method_not_allowed() -> RefusalError:
-    """There is such a thing, but it cannot be done to it."""
+    """The path exists, but not with this method."""
     message = "the server does not allow this method on the requested resource"
     return RefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message, {})
 
 
 def unsupported(message: str) -> RefusalError:
-    """A body in a form that is not understood here."""
+    """The media type of the body is not supported."""
     return RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, {})
 
 
 def unauthorized() -> RefusalError:
-    """No token, or the wrong one."""
+    """The token is missing or wrong."""
     return RefusalError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
 
 
 def internal(message: str) -> RefusalError:
-    """A defect of ours, or of a webhook."""
+    """An error of the server, or of a webhook."""
     return RefusalError(
         HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", f"Internal error occurred: {message}"
     )

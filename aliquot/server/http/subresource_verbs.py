@@ -1,4 +1,7 @@
-"""Parts of objects that are asked for by themselves: binding, eviction, scale, finalize, log."""
+"""Requests about subresources: binding, eviction, scale, finalize and log.
+
+The status subresource is handled with the object itself, in `verbs`.
+"""
 
 from http import HTTPStatus
 from typing import Any
@@ -14,61 +17,69 @@ from aliquot.server.http.refusals import bad_request, method_not_allowed
 from aliquot.server.http.target import Target
 from aliquot.server.patch import request as patches
 from aliquot.server.subresources import scale
-from aliquot.server.subresources.binding import bind, named
+from aliquot.server.subresources.binding import bind, pod_name
 from aliquot.server.subresources.eviction import evict
 
 
 class SubresourceVerbs:
-    """Requests about parts of objects."""
+    """Answers requests about subresources."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def answer(self, request: web.BaseRequest, at: Target) -> web.Response:
-        """Do what a request asks for."""
-        match at.subresource, request.method:
+    async def answer(self, request: web.BaseRequest, target: Target) -> web.Response:
+        """Answer a request about a subresource."""
+        match target.subresource, request.method:
             case "binding", "POST":
                 body = await bodies.decoded(request)
                 done = await bind(
-                    self._api, at.kind, at.namespace or "", at.name or named(body), body
+                    self._api,
+                    target.kind,
+                    target.namespace or "",
+                    target.name or pod_name(body),
+                    body,
                 )
                 return json_response(done, HTTPStatus.CREATED)
             case "eviction", "POST":
                 body, dry = await bodies.decoded(request), write_options(request.query).dry_run
-                done = await evict(self._api, at.kind, at.namespace or "", at.name, body, dry)
+                done = await evict(
+                    self._api, target.kind, target.namespace or "", target.name, body, dry
+                )
                 return json_response(done, HTTPStatus.CREATED)
             case "scale", "GET":
-                found = await self._api.get(at.kind, at.namespace, at.name)
-                return json_response(scale.scale(at.kind, found))
+                found = await self._api.get(target.kind, target.namespace, target.name)
+                return json_response(scale.scale(target.kind, found))
             case "scale", "PUT" | "PATCH":
-                return await self._scale(request, at)
+                return await self._scale(request, target)
             case "finalize", "PUT":
-                return await self._finalize(request, at)
+                return await self._finalize(request, target)
             case "log", "GET":
-                await self._api.get(at.kind, at.namespace, at.name)
+                await self._api.get(target.kind, target.namespace, target.name)
                 return web.Response(text="")
         raise method_not_allowed()
 
-    async def _scale(self, request: web.BaseRequest, at: Target) -> web.Response:
+    async def _scale(self, request: web.BaseRequest, target: Target) -> web.Response:
         wanted: Any
         if request.method == "PUT":
             wanted = await bodies.decoded(request)
         else:
             content, form = await bodies.read(request), bodies.media_type(request)
-            present = await self._api.get(at.kind, at.namespace, at.name)
-            shown = scale.scale(at.kind, present)
+            present = await self._api.get(target.kind, target.namespace, target.name)
+            shown = scale.scale(target.kind, present)
             del shown["metadata"]["resourceVersion"]
-            wanted = patches.patch(at.kind, form, content)(shown)
+            wanted = patches.patch(target.kind, form, content)(shown)
         if not isinstance(wanted, dict) or not isinstance(wanted.get("spec") or {}, dict):
             raise bad_request("a Scale is expected")
         if not isinstance(wanted.get("metadata") or {}, dict):
             raise bad_request("a Scale is expected, with metadata")
-        edit = scale.scaled(at.kind, at.name, wanted)
+        edit = scale.apply_scale(target.kind, target.name, wanted)
         options = write_options(request.query)
-        kept = await self._api.change(at.kind, at.namespace, at.name, edit, "scale", options)
-        return json_response(scale.scale(at.kind, kept))
+        kept = await self._api.change(
+            target.kind, target.namespace, target.name, edit, "scale", options
+        )
+        return json_response(scale.scale(target.kind, kept))
 
-    async def _finalize(self, request: web.BaseRequest, at: Target) -> web.Response:
+    async def _finalize(self, request: web.BaseRequest, target: Target) -> web.Response:
         wanted = await bodies.decoded(request)
         left = ((wanted or {}).get("spec") or {}).get("finalizers") or []
 
@@ -76,5 +87,5 @@ class SubresourceVerbs:
             body["spec"] = {"finalizers": left} if left else {}
             return body
 
-        kept = await self._api.change(at.kind, None, at.name, edit, "finalize")
+        kept = await self._api.change(target.kind, None, target.name, edit, "finalize")
         return json_response(kept.body)

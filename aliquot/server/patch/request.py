@@ -1,4 +1,4 @@
-"""Patches: which of the three sorts a request has, and the change that it makes."""
+"""The patch of a request: which type its media type names, and the update that it makes."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -18,7 +18,7 @@ APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 
 
 def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
-    """What a patch does to an object."""
+    """The update that a patch makes."""
     if form in APPLY:
         raise unsupported(
             "server-side apply is not supported here; use kubectl apply without --server-side"

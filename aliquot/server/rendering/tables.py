@@ -1,7 +1,7 @@
-"""Tables: what kubectl asks for, so that the server decides what users see of a kind.
+"""Tables (meta.k8s.io/v1): the representation that `kubectl get` asks for.
 
-Kubernetes' own kinds have the columns that their users know, custom kinds those of their
-definition. Every row carries the metadata of its object.
+Kubernetes' own kinds have the columns of kubectl, custom kinds those of their definition. Every row
+carries the metadata of its object.
 """
 
 from collections.abc import Callable, Iterable
@@ -74,7 +74,7 @@ def _cells(columns: list[Body]) -> Callable[[Body, datetime], list[Any]]:
 
 
 def _cell(column: Body, body: Body, now: datetime) -> Any:
-    """What a path finds, if it has the type that the column says."""
+    """The value of a cell; None if it has not the type of its column."""
     found = json_paths.find(column["jsonPath"], body)
     if not found or found[0] is None:
         return None
