@@ -1,1 +1,1 @@
-"""Everything that measures: the engine, the API server, a whole cluster beside kube-scheduler."""
+"""The benchmarks: of the engine, the API server, and a whole cluster beside kube-scheduler."""

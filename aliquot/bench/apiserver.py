@@ -1,6 +1,6 @@
-"""What the server can take, measured: creates, binds, watch events, and a list of 50,000 pods.
+"""The embedded API server, measured: creates, binds, watch events, and a list of 50,000 pods.
 
-The server is a process of its own, started as a user would; its clients share another.
+The server is a process of its own, started as a user starts it; all clients share another.
 """
 
 import asyncio
@@ -22,9 +22,12 @@ from aliquot.bench.figure import Figure
 from aliquot.json import Body
 
 _PODS = 50_000
+"""As many as the largest cluster of the budgets has."""
 _BINDS = 5_000
+"""A tenth of the pods: enough for a steady rate."""
 _WATCHERS = 10
 _AT_ONCE = 64
+"""Concurrent requests: enough to keep the server busy from one client process."""
 _PATH = "/api/v1/namespaces/default/pods"
 
 
@@ -69,7 +72,7 @@ async def _measure(server: "_Server", progress: Callable[[str], None]) -> list[F
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """Where a server is, and what it takes to be let in."""
+    """The URL of a server, its certificate authority and a token."""
 
     url: str
     authority: str
@@ -97,7 +100,7 @@ def _session(server: _Server) -> aiohttp.ClientSession:
 
 
 async def _timed(work: Iterator[Awaitable[None]]) -> float:
-    """Do it all, so many at a time."""
+    """The seconds that all of it takes, `_AT_ONCE` at a time."""
 
     async def worker() -> None:
         for each in work:
@@ -109,23 +112,23 @@ async def _timed(work: Iterator[Awaitable[None]]) -> float:
 
 
 async def _create(server: _Server, session: aiohttp.ClientSession, number: int) -> None:
-    async with session.post(server.url + _PATH, json=_pod(number)) as answer:
-        await answer.read()
-        answer.raise_for_status()
+    async with session.post(server.url + _PATH, json=_pod(number)) as response:
+        await response.read()
+        response.raise_for_status()
 
 
 async def _bind(server: _Server, session: aiohttp.ClientSession, number: int) -> None:
     body = {"target": {"kind": "Node", "name": f"node-{number % 1000}"}}
     url = f"{server.url}{_PATH}/pod-{number}/binding"
-    async with session.post(url, json=body) as answer:
-        await answer.read()
-        answer.raise_for_status()
+    async with session.post(url, json=body) as response:
+        await response.read()
+        response.raise_for_status()
 
 
 async def _list(server: _Server, session: aiohttp.ClientSession) -> float:
     begin = time.perf_counter()
-    async with session.get(server.url + _PATH) as answer:
-        content = await answer.read()
+    async with session.get(server.url + _PATH) as response:
+        content = await response.read()
     took = time.perf_counter() - begin
     assert len(json.loads(content)["items"]) == _PODS
     return took
@@ -134,10 +137,10 @@ async def _list(server: _Server, session: aiohttp.ClientSession) -> float:
 async def _watch(
     server: _Server, session: aiohttp.ClientSession, seen: list[int], place: int
 ) -> float:
-    """Count the events that come; when the last of them did."""
+    """Count the events of a watch; the time of the last one."""
     url = f"{server.url}{_PATH}?watch=1&timeoutSeconds=600"
-    async with session.get(url) as answer:
-        async for chunk in answer.content.iter_any():
+    async with session.get(url) as response:
+        async for chunk in response.content.iter_any():
             seen[place] += chunk.count(b"\n")
             if seen[place] >= _PODS + _BINDS:
                 break
@@ -145,7 +148,7 @@ async def _watch(
 
 
 async def _caught_up(seen: list[int]) -> None:
-    """Wait for the watchers, so that what they still have to hear slows nothing else down."""
+    """Wait until all watches have every event, so that they do not slow the next measurement."""
     while min(seen) < _PODS:
         await asyncio.sleep(0.05)
 

@@ -1,7 +1,7 @@
-"""The budgets, measured: what `aliquot bench` runs.
+"""The engine, measured: decisions, preemption and reclaim in clusters of 5,000 nodes.
 
-Machines differ and are shared, so each absolute figure stands beside a yardstick taken in the same
-run, and growth is a ratio within it. The garbage collector is told off as in every command.
+Machines differ and are shared, so each absolute figure has a yardstick from the same run, and
+growth is a ratio within one run. The garbage collector is frozen as in every command (`collector`).
 """
 
 import gc
@@ -36,7 +36,9 @@ from aliquot.engine import (
 GPU = "nvidia.com/gpu"
 _GIB = 2**30
 _ROUNDS = 3
+"""Runs of each measurement; the best counts, as the others were disturbed."""
 _CLAIMS = 200
+"""Reclaim decisions measured: enough for a p99."""
 
 
 def decisions(progress: Callable[[str], None]) -> list[Figure]:
@@ -74,13 +76,13 @@ def preempt(progress: Callable[[str], None]) -> list[Figure]:
     engine, teams = _lent_out(nodes=5_000, quotas=200, cpu_pods=10_000)
     times = []
     for number in range(_CLAIMS):
-        claim = _owner_pod(number, teams[number % len(teams)], gpus=(1, 2, 4)[number % 3])
+        claim = _reclaiming_pod(number, teams[number % len(teams)], gpus=(1, 2, 4)[number % 3])
         engine.apply(PodSet(claim))
         begin = time.perf_counter()
         decided = engine.cycle()
         times.append((time.perf_counter() - begin) * 1e3)
-        _carry_out(engine, decided)
-        _carry_out(engine, engine.cycle())
+        _apply(engine, decided)
+        _apply(engine, engine.cycle())
     times.sort()
     return [
         Figure("a reclaim decision, median", times[len(times) // 2], "ms"),
@@ -91,17 +93,17 @@ def preempt(progress: Callable[[str], None]) -> list[Figure]:
 
 
 def reclaim(progress: Callable[[str], None]) -> list[Figure]:
-    """4,000 pods of owners take back what 4,000 pods of borrowers hold on 500 nodes."""
+    """4,000 pods of quotas within their min reclaim from 4,000 borrowing pods on 500 nodes."""
     progress("reclaim: 500 nodes, 4,000 owners' pods against 4,000 borrowers'")
     engine, teams = _lent_out(nodes=500, quotas=20, cpu_pods=0)
     for number in range(4_000):
-        engine.apply(PodSet(_owner_pod(number, teams[number % len(teams)], gpus=1)))
+        engine.apply(PodSet(_reclaiming_pod(number, teams[number % len(teams)], gpus=1)))
     begin = time.perf_counter()
     started = evicted = 0
     while decided := [d for d in engine.cycle() if isinstance(d, Bind | Evict)]:
         started += sum(isinstance(decision, Bind) for decision in decided)
         evicted += sum(isinstance(decision, Evict) for decision in decided)
-        _carry_out(engine, decided)
+        _apply(engine, decided)
     took = time.perf_counter() - begin
     return [
         Figure("all decisions", took, "s", "<= 5"),
@@ -146,7 +148,7 @@ def flat_cluster(nodes: int, pods: int, quotas: int = 100, shapes: int = 50) -> 
 
 
 def tree_cluster(nodes: int, pods: int, fan_out: int) -> list[Event]:
-    """The same with quotas on three levels: each has as many children as there are at the top."""
+    """The same with quotas on three levels, each quota with `fan_out` children."""
     leaves = fan_out**3
     events = flat_cluster(nodes, pods, leaves)
     above: list[Event] = []
@@ -166,7 +168,7 @@ def tree_cluster(nodes: int, pods: int, fan_out: int) -> list[Event]:
 
 
 def _lent_out(nodes: int, quotas: int, cpu_pods: int) -> tuple[Engine, list[str]]:
-    """A full cluster: half of the quotas use all GPUs, the other half (the owners) none."""
+    """A full cluster: half of the quotas use all GPUs, the other half, the lenders, none."""
     has = (("cpu", 96_000), ("memory", 1024 * _GIB), (GPU, 8), ("pods", 110))
     engine = Engine("capacity")
     rng = random.Random(nodes)
@@ -194,12 +196,12 @@ def _lent_out(nodes: int, quotas: int, cpu_pods: int) -> tuple[Engine, list[str]
     return engine, teams[quotas // 2 :]
 
 
-def _owner_pod(number: int, team: str, gpus: int) -> Pod:
+def _reclaiming_pod(number: int, team: str, gpus: int) -> Pod:
     shape = Shape((("cpu", 1_000), ("memory", _GIB), (GPU, gpus), ("pods", 1)))
     return Pod(f"own-{number}", team, f"own-{number}", shape, created=10**6 + number)
 
 
-def _carry_out(engine: Engine, decided: Sequence[Decision]) -> None:
+def _apply(engine: Engine, decided: Sequence[Decision]) -> None:
     for decision in decided:
         if isinstance(decision, Bind):
             engine.apply(PodSet(replace(decision.pod, node=decision.node)))
@@ -214,7 +216,7 @@ def _shape(rng: random.Random) -> Shape:
 
 
 def _decide(events: list[Event], policy: str = "capacity") -> tuple[float, float, int]:
-    """Microseconds to decide on a pod, and to take in its event; and how many started."""
+    """Microseconds of a decision and of the intake of an event; pods started."""
     engine = Engine(policy)
     arriving = [event for event in events if isinstance(event, PodSet)]
     for event in events[: len(events) - len(arriving)]:
@@ -233,7 +235,7 @@ def _decide(events: list[Event], policy: str = "capacity") -> tuple[float, float
 
 
 def _bare_fit(nodes: int) -> float:
-    """Microseconds of the least that any scheduler must do: compare, and pick the fullest node."""
+    """Microseconds of the least that a scheduler must do: compare, and pick the fullest node."""
     free = np.random.default_rng(0).integers(0, 100, (4, nodes))
     ask = np.array([[1], [2], [3], [1]])
 

@@ -1,9 +1,9 @@
-"""API servers to try things on: the embedded one, and kube-apiserver over etcd where they are.
+"""API servers for benchmarks and tests: the embedded one, and kube-apiserver over etcd.
 
-The real one is looked for where envtest looks: in `KUBEBUILDER_ASSETS`, or in
-`/usr/local/kubebuilder/bin`. All run as processes of their own, answer on the loopback interface
-only, keep their state in a folder that is given, and end with the block. None of this is for
-clusters that anybody depends on: etcd does not wait for the disk.
+The binaries of the real one are looked for where envtest looks: in `KUBEBUILDER_ASSETS`, or in
+`/usr/local/kubebuilder/bin`. All servers are processes of their own, listen on the loopback
+interface only, keep their state in a given folder, and end with their block. Never for production:
+etcd runs without fsync.
 """
 
 import os
@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,17 +25,18 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from aliquot.bench.process import Child, child
 from aliquot.errors import ProcessError
-from aliquot.server import kubeconfig
+from aliquot.server.credentials import kubeconfig
 
 MISSING = (
     "no kube-apiserver and etcd in KUBEBUILDER_ASSETS or, without it, in /usr/local/kubebuilder/bin"
 )
 _TOKEN = "a-token-of-the-loopback"
+"""No secret: kube-apiserver listens on the loopback interface for the length of a test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """etcd, where its clients reach it."""
+    """A running etcd and the URL of its clients."""
 
     url: str
     child: Child
@@ -42,7 +44,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs, and the file that says how to reach it."""
+    """A running API server and its kubeconfig."""
 
     kubeconfig: Path
     child: Child
@@ -55,26 +57,26 @@ class Server:
 
 
 def assets() -> Path | None:
-    """The folder of kube-apiserver and etcd, if they are there."""
+    """The folder of kube-apiserver and etcd; None if one is missing."""
     folder = Path(os.environ.get("KUBEBUILDER_ASSETS") or "/usr/local/kubebuilder/bin")
     return folder if all((folder / name).exists() for name in ("kube-apiserver", "etcd")) else None
 
 
 def version() -> str | None:
-    """The real server by name and version, if it is there."""
+    """Name and version of kube-apiserver; None without its binary."""
     if assets() is None:
         return None
-    said = subprocess.run(
+    printed = subprocess.run(
         [_binary("kube-apiserver"), "--version"], capture_output=True, text=True, check=True
     )
-    return f"kube-apiserver {said.stdout.split()[-1]}"
+    return f"kube-apiserver {printed.stdout.split()[-1]}"
 
 
 @contextmanager
 def embedded(folder: Path, keep: bool = True) -> Iterator[Server]:
-    """`aliquot up` with neither nodes nor a scheduler: the API server alone.
+    """`aliquot up` without nodes and scheduler: the API server alone.
 
-    With `keep`, another one over the same folder goes on where this one ended, at the same address.
+    With `keep`, a later one over the same folder has the same objects and the same address.
     """
     file, log = folder / "kubeconfig", folder / "log"
     log.unlink(missing_ok=True)
@@ -100,12 +102,12 @@ def etcd(folder: Path) -> Iterator[Store]:
 
 @contextmanager
 def real(folder: Path, store: Store, authorization: str = "AlwaysAllow") -> Iterator[Server]:
-    """kube-apiserver over this etcd: no controllers, and everything allowed to who has the token.
+    """kube-apiserver over this etcd, without controllers; the token is of system:masters.
 
-    What others may do is a matter of `authorization`: with `RBAC`, what roles say.
-    Two plugins of admission are off because they count on controllers: one makes pods wait for
-    service accounts, the other taints new nodes until the node controller has seen them. Another
-    one over the same folder is at the same address, and knows the same accounts.
+    What other users may do follows from `authorization`: with `RBAC`, from their roles.
+    Two admission plugins are off because they rely on controllers: ServiceAccount makes pods wait
+    for service accounts, TaintNodesByCondition taints new nodes until the node controller has seen
+    them. A later one over the same folder has the same address and the same signing key.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port = _port_before(folder / "kubeconfig") or free_ports(1)[0]
@@ -117,7 +119,7 @@ def real(folder: Path, store: Store, authorization: str = "AlwaysAllow") -> Iter
     url = f"https://127.0.0.1:{port}"
     file = folder / "kubeconfig"
     where = {"server": url, "certificate-authority": str(certificate)}
-    file.write_text(yaml.safe_dump(kubeconfig.body(where, _TOKEN)))
+    file.write_text(yaml.safe_dump(kubeconfig(where, _TOKEN)))
     command = [_binary("kube-apiserver"), "--etcd-servers", store.url, "--secure-port", str(port)]
     command += ["--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"]
     command += ["--cert-dir", str(certificate.parent), "--token-auth-file", str(tokens)]
@@ -133,9 +135,9 @@ def real(folder: Path, store: Store, authorization: str = "AlwaysAllow") -> Iter
 
 
 def answers(url: str, token: str = "", authority: Path | None = None) -> bool:
-    """Does a server say yes to this?
+    """Does a GET of this URL answer 200?
 
-    Without an authority any certificate will do: for servers of ours that sign their own.
+    Without an authority any certificate is accepted: for probes of servers that sign their own.
     """
     request = urllib.request.Request(url)
     if token:
@@ -143,13 +145,13 @@ def answers(url: str, token: str = "", authority: Path | None = None) -> bool:
     try:
         context = _trusting(authority) if url.startswith("https") else None
         with urllib.request.urlopen(request, timeout=2, context=context) as answer:
-            return bool(answer.status == 200)
+            return bool(answer.status == HTTPStatus.OK)
     except OSError:
         return False  # not listening yet, or not ready
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
+    """Free ports of the loopback interface."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
@@ -161,11 +163,11 @@ def free_ports(count: int) -> list[int]:
 
 
 def _port_before(file: Path) -> int | None:
-    """The port of the server that wrote this kubeconfig, if one did."""
+    """The port of the server in this kubeconfig; None without the file."""
     if not file.exists():
         return None
-    said = yaml.safe_load(file.read_text())
-    return urlsplit(str(said["clusters"][0]["cluster"]["server"])).port
+    read = yaml.safe_load(file.read_text())
+    return urlsplit(str(read["clusters"][0]["cluster"]["server"])).port
 
 
 def _binary(name: str) -> str:

@@ -1,4 +1,7 @@
-"""What a benchmark says: figures, each beside its budget where there is one."""
+"""The figures of a benchmark, each with its budget if it has one.
+
+A module of its own, since all benchmarks and the command line share it.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,19 +9,19 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured figure, and the budget it is held against, if there is one."""
+    """One measured figure and, if there is one, its budget."""
 
     what: str
     value: float
     unit: str
     budget: str = ""
-    """A bound, such as `>= 20,000`; empty if there is none."""
+    """A bound, such as `>= 20,000`; empty without one."""
     on: str = ""
-    """What it was measured on, where one run has several such things."""
+    """What it was measured on, where one run measures several."""
 
     @property
     def met(self) -> bool | None:
-        """Is it within the budget? None if there is none."""
+        """Is it within the budget? None without one."""
         if not self.budget:
             return None
         sign, bound = self.budget.split()

@@ -1,4 +1,4 @@
-"""Devices, measured: fractional pods on very many cards."""
+"""GPU devices, measured: pods that ask for fractions of GPUs, on up to 8,000 cards."""
 
 import gc
 import random
@@ -27,11 +27,12 @@ from aliquot.engine import (
 
 _GIB = 2**30
 _CARDS = 8
+"""GPUs of a node, as in an HGX or DGX server."""
 _TEAMS = 50
 
 
 def gpu(progress: Callable[[str], None]) -> list[Figure]:
-    """20,000 pods that ask for parts of cards, on 1,000 nodes with eight cards each."""
+    """20,000 pods that ask for fractions of GPUs, on 1,000 nodes with eight GPUs each."""
     taken: dict[int, tuple[float, int, float]] = {}
     for nodes in (100, 1_000):
         progress(f"devices of {nodes} nodes, {20 * nodes} pods")
@@ -48,7 +49,7 @@ def gpu(progress: Callable[[str], None]) -> list[Figure]:
 
 
 def _run(nodes: int, pods: int) -> tuple[float, int, float]:
-    """Microseconds an allocation; how many pods started; microseconds to take one in."""
+    """Microseconds of an allocation; pods started; microseconds of the intake of a pod."""
     engine = Engine("capacity")
     for event in _cluster(nodes):
         engine.apply(event)

@@ -18,8 +18,11 @@ from aliquot.bench import interruption
 from aliquot.errors import ProcessError
 
 _PATIENCE = 60.0
+"""Seconds to become ready: generous, for busy machines; a process that ends fails at once."""
 _GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL."""
 _LAST_WORDS = 3000
+"""Characters of the log that an error quotes."""
 _MIB = 2**20
 _TIE = """
 import ctypes, os, signal, sys
@@ -88,7 +91,7 @@ class Child:
 
 
 def machine_cpu() -> float:
-    """Seconds of processor time that everybody on this machine has used since it began."""
+    """Seconds of processor time that all processes have used since the machine started."""
     words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     waiting = {3, 4}  # idle, and idle for a disk
     ticks = sum(int(word) for place, word in enumerate(words[:8]) if place not in waiting)

@@ -1,4 +1,4 @@
-"""Turns, measured: very many queues, namespaces and jobs that want more than there is."""
+"""The policy `queues`, measured: turns of 100 queues whose jobs ask for more than the cluster."""
 
 import gc
 import time
@@ -25,11 +25,12 @@ from aliquot.engine import (
 _GIB = 2**30
 _NODES = 2_000
 _PODS, _CORE = 10, 4
+"""Pods of a job, and its minMember."""
 _HAS = (("cpu", 64_000), ("memory", 512 * _GIB), ("nvidia.com/gpu", 8), ("pods", 110))
 
 
 def queues(progress: Callable[[str], None]) -> list[Figure]:
-    """Jobs of ten pods, four of which start together; there is room for less than half of them."""
+    """Jobs of ten pods with minMember 4; fewer than half of them fit."""
     progress("100 queues x 100 namespaces x 5 jobs of 10 pods on 2,000 nodes")
     many = _run(queues=100, namespaces=100, jobs=5)
     progress("the same pods in one queue and one namespace")

@@ -1,7 +1,7 @@
-"""How fast runtime is: all of it computed anew, and one request changed.
+"""Water-filling, measured: the runtime of all quotas computed anew, and after one changed request.
 
-Trees are contended, with mins, weights and memory in bytes, so that products go beyond 64 bits.
-Beside the absolute figures: the same siblings in plain ints, and a bare pass over as many cells.
+Quotas ask for more than the cluster has, with mins, weights and memory in bytes, so that products
+exceed 64 bits. Yardsticks: the same siblings in plain ints, and a bare pass over as many cells.
 """
 
 import random
@@ -16,17 +16,19 @@ from aliquot.engine import Resources, RuntimeTree, Slots, fill
 
 _GIB = 2**30
 _ROUNDS = 15
+"""Runs of each measurement; the best counts, as the others were disturbed."""
 _CHANGES = 2_000
+"""Changed requests measured: enough for a p99."""
 
 
 def share(progress: Callable[[str], None]) -> list[Figure]:
     """Runtime of 2,000 siblings, and of a tree of 10,000 quotas."""
     progress("runtime of 2,000 siblings, 2 resources")
-    siblings = _Contest(levels=1, fanout=2_000, resources=2)
+    siblings = _ContendedTree(levels=1, fanout=2_000, resources=2)
     tune_collector()
     flat, ints = siblings.compute_all(), siblings.in_plain_ints()
     progress("runtime of 10,000 quotas, 8 resources, 4 levels")
-    tree = _Contest(levels=4, fanout=10, resources=8)
+    tree = _ContendedTree(levels=4, fanout=10, resources=8)
     tune_collector()
     whole, bare = tree.compute_all(), _bare_pass(8 * len(tree.slots))
     changes = tree.change_one()
@@ -44,8 +46,8 @@ def share(progress: Callable[[str], None]) -> list[Figure]:
     ]
 
 
-class _Contest:
-    """A full tree of quotas which ask for more than there is."""
+class _ContendedTree:
+    """A full tree of quotas that ask for more than the cluster has."""
 
     def __init__(self, levels: int, fanout: int, resources: int) -> None:
         self._rng = random.Random(fanout)
@@ -66,7 +68,7 @@ class _Contest:
         self.tree.refresh()
 
     def compute_all(self) -> float:
-        """The best of some times, in milliseconds, that it takes after every request changed."""
+        """Milliseconds of a refresh after every request changed; the best of `_ROUNDS`."""
         times = []
         for _ in range(_ROUNDS):
             self._ask_all()
@@ -76,7 +78,7 @@ class _Contest:
         return min(times) * 1e3
 
     def change_one(self) -> list[float]:
-        """Microseconds after one request changed by a unit or two, the slowest last."""
+        """Microseconds of a refresh after one request changed by a unit or two, sorted."""
         times = []
         for _ in range(_CHANGES):
             slot, row = self._rng.choice(self.leaves), self._rng.randrange(len(self._units))
@@ -89,12 +91,19 @@ class _Contest:
         return sorted(times)
 
     def in_plain_ints(self) -> float:
-        """Milliseconds for the siblings' water-filling alone, one sum after the other."""
+        """Milliseconds of the siblings' water-filling in plain ints."""
         sums = []
         for row, unit in enumerate(self._units):
             wants = self.tree.limited.data[row, self.leaves]
-            sure = np.minimum(wants, 5 * unit).tolist()
-            sums.append((15 * unit * len(sure), wants.tolist(), sure, [40 * unit] * len(sure)))
+            guaranteed = np.minimum(wants, 5 * unit).tolist()
+            sums.append(
+                (
+                    15 * unit * len(guaranteed),
+                    wants.tolist(),
+                    guaranteed,
+                    [40 * unit] * len(guaranteed),
+                )
+            )
         begin = time.perf_counter()
         for each in sums:
             fill(*each)
@@ -119,7 +128,7 @@ class _Contest:
 
 
 def _bare_pass(cells: int) -> float:
-    """Milliseconds of the least that sharing must do: multiply, divide, compare, for every cell."""
+    """Milliseconds of the least that water-filling must do: multiply, divide, compare each cell."""
     values = np.random.default_rng(0).integers(1, 2**30, cells)
     times = []
     for _ in range(_ROUNDS):

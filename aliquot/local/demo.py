@@ -1,10 +1,11 @@
-"""A lively cluster: three teams that borrow from each other, and somebody who wants theirs back.
+"""The demo of `aliquot up --demo`: three teams that borrow from each other, and reclaim.
 
-Each minute one team starts what its guarantee is for, and whoever borrowed it makes way; when that
-is done, what is idle is borrowed again. It speaks to the API as any client does.
+Each minute one team starts a Job within its min, and pods that borrowed the GPUs are preempted;
+when the Job is done, the idle GPUs are borrowed again. It uses the API as any client does.
 """
 
 import asyncio
+from http import HTTPStatus
 from itertools import count
 
 from aliquot.errors import ApiError
@@ -14,23 +15,24 @@ from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.server.controllers.simulated_nodes import DURATION
 
 NODES = "8x8"
-"""The nodes that it is made for."""
+"""The nodes that it is made for: 64 GPUs, as many as the mins of the teams."""
 
 _QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 _DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 _JOBS = Resource("batch", "v1", "jobs", "Job")
 _GPU = "nvidia.com/gpu"
 _TEAMS = {"research": (24, 64), "product": (24, 48), "batch": (16, 64)}
-"""The GPUs that each is sure of, and the most it may use."""
+"""By team, min and max in GPUs."""
 _RUNNING = (("research", "notebooks", 2), ("product", "serving", 3), ("batch", "sweep", 11))
-"""What runs all the time, four GPUs a pod: the last borrows whatever the others leave."""
+"""Team, Deployment and replicas of four GPUs each: the last borrows what the others leave."""
 _ROUNDS = (("research", "train", 4), ("product", "evaluate", 3))
-"""What comes and goes."""
+"""Team, Job and pods of four GPUs each, in turn."""
 _BEGIN, _ROUND, _LASTS = 20.0, 60.0, "30s"
+"""Until the first Job, between Jobs, of a Job: time to see the cluster full, and full again."""
 
 
 async def play(client: Client) -> None:
-    """Make the teams, and let one after the other ask for what is theirs, until cancelled."""
+    """Create the teams, and start one Job after the other, until cancelled."""
     for team in _TEAMS:
         await make(client, NAMESPACES, namespace(team))
     for team, (low, high) in _TEAMS.items():
@@ -45,11 +47,11 @@ async def play(client: Client) -> None:
 
 
 async def make(client: Client, resource: Resource, body: Body) -> None:
-    """Make an object, unless it is there from another time."""
+    """Create an object; one that exists stays as it is."""
     try:
         await client.post(resource.path(body["metadata"].get("namespace")), body)
     except ApiError as error:
-        if error.code != 409:
+        if error.code != HTTPStatus.CONFLICT:
             raise
 
 

@@ -1,48 +1,53 @@
-"""A running server: everything put together, started, and stopped cleanly.
+"""The embedded API server as one object: built, bootstrapped, started, and stopped cleanly.
 
 `async with running(Settings(...)) as server:` is all that a test or a command needs.
 """
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
+from aliquot.dialects.crds import definitions
 from aliquot.json import Body
-from aliquot.server import kubeconfig
 from aliquot.server.admission.admission import Admission
+from aliquot.server.admission.priorities import SYSTEM
 from aliquot.server.api import Api
-from aliquot.server.bootstrap import bootstrap
+from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers
-from aliquot.server.credentials import Credentials, credentials
-from aliquot.server.http.front import Front
+from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
+from aliquot.server.http.handler import Handler
 from aliquot.server.http.verbs import Verbs
 from aliquot.server.kinds.definitions import follow
 from aliquot.server.kinds.registry import Registry
+from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.log import Log
 from aliquot.server.storage.store import Store
 
 _GRACE = 2.0
+"""Seconds that open requests get when the server stops; a watch would never end by itself."""
+_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+"""The namespaces that every cluster has from its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a server is to run."""
+    """Where a server keeps its data, where it listens, and what it simulates."""
 
     data: Path | None = None
-    """Where objects are kept; a temporary folder without it."""
+    """The data folder; without it, a temporary one."""
     kubeconfig: Path | None = None
-    """Where to write the kubeconfig; into the data folder without it."""
+    """Where to write the kubeconfig; without it, into the data folder."""
     host: str = "127.0.0.1"
     port: int = 0
-    """0: any that is free."""
+    """0: any free port."""
     controllers: bool = True
-    """Do workloads make pods, do owners take theirs along, do nodes run them?"""
+    """Run the workload controllers, garbage collection and the kubelets of simulated nodes?"""
     nodes: tuple[Body, ...] = ()
-    """Nodes to simulate."""
+    """Nodes to create and to run the kubelets of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +76,13 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         follow(store, registry)
         api = Api(store, registry, Admission(store))
         try:
-            await bootstrap(api, settings.nodes)
-            moved = controllers(api) if settings.controllers else nullcontext()
-            async with moved, _listening(api, known, settings) as port:
+            await _bootstrap(api, settings.nodes)
+            running_controllers = controllers(api) if settings.controllers else nullcontext()
+            async with running_controllers, _listen(api, known, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host
                 url = f"https://{host}:{port}"
                 file = settings.kubeconfig or folder / "kubeconfig"
-                kubeconfig.write(file, url, known)
+                write_kubeconfig(file, url, known)
                 yield Server(url, file, known, api)
         finally:
             await api.admission.close()
@@ -85,9 +90,9 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
 
 
 @asynccontextmanager
-async def _listening(api: Api, known: Credentials, settings: Settings) -> AsyncIterator[int]:
-    door = web.Server(Front(Verbs(api), known.token).handle, access_log=None)
-    runner = web.ServerRunner(door, shutdown_timeout=_GRACE)
+async def _listen(api: Api, known: Credentials, settings: Settings) -> AsyncIterator[int]:
+    http_server = web.Server(Handler(Verbs(api), known.token).handle, access_log=None)
+    runner = web.ServerRunner(http_server, shutdown_timeout=_GRACE)
     await runner.setup()
     try:
         site = web.TCPSite(
@@ -97,3 +102,21 @@ async def _listening(api: Api, known: Credentials, settings: Settings) -> AsyncI
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()
+
+
+async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
+    """Create the objects that every cluster has, and the nodes; what exists stays as it is."""
+    for name in _NAMESPACES:
+        await _create_missing(api, "Namespace", {"metadata": {"name": name}})
+    for name, value in SYSTEM.items():
+        await _create_missing(api, "PriorityClass", {"metadata": {"name": name}, "value": value})
+    for definition in definitions():
+        await _create_missing(api, "CustomResourceDefinition", definition)
+    for node in nodes:
+        await _create_missing(api, "Node", simulated_nodes.alive(node, timestamp()))
+
+
+async def _create_missing(api: Api, kind_name: str, body: Body) -> None:
+    kind = api.kind(kind_name)
+    if api.store.get(kind.storage, "", body["metadata"]["name"]) is None:
+        await api.create(kind, None, body)

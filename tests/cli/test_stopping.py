@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from aliquot.bench.envtest import answers, free_ports
-from aliquot.server import kubeconfig
+from aliquot.server.credentials import kubeconfig
 from tests.cluster.api.polling import eventually
 from tests.signals import sigint
 
@@ -36,7 +36,7 @@ def test_the_control_plane_is_stopped_also_if_it_reaches_no_server(
     nowhere, port, health = free_ports(3)
     file = tmp_path / "kubeconfig"
     cluster = {"server": f"http://127.0.0.1:{nowhere}"}
-    file.write_text(yaml.safe_dump(kubeconfig.body(cluster, "token")))
+    file.write_text(yaml.safe_dump(kubeconfig(cluster, "token")))
     words = [command, "--kubeconfig", str(file), "--host", "127.0.0.1"]
     words += [
         "--health-port",

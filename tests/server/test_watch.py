@@ -127,8 +127,8 @@ def _tell(story: Any) -> None:
 def test_a_change_that_comes_before_anybody_waits_is_not_slept_through() -> None:
     async def look() -> None:
         window = Window(0)
-        news = window.news()
-        window.wake()
+        news = window.next_change()
+        window.notify()
         async with asyncio.timeout(60):
             await news
 

@@ -1,1 +1,1 @@
-"""A whole cluster, measured: schedulers as processes, on an API server of their own."""
+"""A whole cluster, measured: schedulers as processes, each on a fresh API server."""

@@ -1,7 +1,7 @@
-"""A witness: watches pods, and notes on one clock when each was first seen bound.
+"""The bind observer: watches pods, and records on one clock when each was first seen bound.
 
-It reads nothing of a pod but its name and its node, so that it takes little from those whom it
-watches: they share the machine.
+It decodes nothing of a pod but its name and node, so that it uses little CPU: it shares the machine
+with the scheduler that is measured.
 """
 
 import asyncio
@@ -26,41 +26,41 @@ class _Seen(Wire):
 
 
 class BindObserver:
-    """Knows who was bound when, by name."""
+    """By name, when each pod was first seen bound."""
 
     def __init__(self) -> None:
         self.bound: dict[str, float] = {}
         self.ready = asyncio.Event()
-        """Set when it sees whatever happens from now on."""
-        self._news = asyncio.Event()
+        """Set once the watch has begun."""
+        self._changed = asyncio.Event()
 
     def put(self, found: _Seen) -> None:
-        """A pod is there, like this."""
+        """A pod was added or changed."""
         name = found.metadata.name
         if found.spec.node_name and name not in self.bound:
             self.bound[name] = time.perf_counter()
-            self._news.set()
+            self._changed.set()
 
     def gone(self, name: Name) -> None:
-        """A pod is gone: what was seen of it stays."""
+        """A pod was deleted: its bind time stays."""
 
     def synced(self, resource: Resource) -> None:
-        """All pods that were there have been seen."""
+        """All existing pods have been listed."""
         self.ready.set()
 
     async def until(self, count: int, seconds: float) -> bool:
-        """Wait until so many have been bound, or for so long; were they?"""
+        """Wait until so many pods are bound, or the time is over; are they?"""
         end = time.perf_counter() + seconds
         while len(self.bound) < count and (left := end - time.perf_counter()) > 0:
-            self._news.clear()
+            self._changed.clear()
             try:
-                await asyncio.wait_for(self._news.wait(), left)
+                await asyncio.wait_for(self._changed.wait(), left)
             except TimeoutError:
                 break
         return len(self.bound) >= count
 
     async def until_any(self, names: set[str], seconds: float) -> float | None:
-        """Wait until one of these is bound, or for so long; when it was. Names may be added."""
+        """When the first of these pods was bound; None if none was in time. The set may grow."""
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             if found := [self.bound[name] for name in names if name in self.bound]:
@@ -70,12 +70,12 @@ class BindObserver:
 
 
 @asynccontextmanager
-async def witness(client: Client) -> AsyncIterator[BindObserver]:
-    """Somebody who watches for as long as the block lasts, and has begun to."""
-    made = BindObserver()
-    watching = asyncio.create_task(Reflector(client, PODS, _Seen, made).run())
+async def observe_binds(client: Client) -> AsyncIterator[BindObserver]:
+    """A bind observer for as long as the block lasts; its watch has begun."""
+    observer = BindObserver()
+    watching = asyncio.create_task(Reflector(client, PODS, _Seen, observer).run())
     try:
-        await made.ready.wait()
-        yield made
+        await observer.ready.wait()
+        yield observer
     finally:
         watching.cancel()

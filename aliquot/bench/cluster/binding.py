@@ -1,8 +1,8 @@
-"""How fast pods are bound: as they come, and when all have come before the scheduler does.
+"""How fast pods are bound: while they are created, and when all exist before the scheduler starts.
 
-Times are those of one clock, that of the witness: from when the server has acknowledged a pod to
-when the watch shows it bound. What a scheduler uses is counted until it has nothing left to write,
-events included.
+All times are of one clock, that of the bind observer: from the response to a pod's creation to the
+watch event that shows it bound. What a scheduler uses is counted until it is idle again, so that
+events it writes later are included.
 """
 
 import asyncio
@@ -12,28 +12,31 @@ from dataclasses import dataclass
 from statistics import quantiles
 
 from aliquot.bench.cluster import load
-from aliquot.bench.cluster.bind_observer import BindObserver, witness
+from aliquot.bench.cluster.bind_observer import BindObserver, observe_binds
 from aliquot.bench.cluster.cluster import Cluster
-from aliquot.bench.cluster.scheduler_process import SchedulerProcess, started
+from aliquot.bench.cluster.scheduler_process import SchedulerProcess, run_scheduler
 from aliquot.bench.figure import Figure
 from aliquot.bench.process import Child
 from aliquot.errors import ProcessError
 
 _PATIENCE = 600.0
+"""Seconds for all pods to be bound: 10,000 of them at 17 pods/s."""
 _SLOW_SECONDS = 60.0
-"""How long to watch one that is held back on purpose."""
-_PAUSE, _CALM = 1.0, 0.03
-_MOST_CALMING = 120.0
+"""How long to watch a scheduler whose client is rate-limited on purpose."""
+_PAUSE, _IDLE = 1.0, 0.03
+"""Idle: less than 3% of a core for a second, since watches and probes always use some."""
+_MOST_IDLING = 120.0
+"""Seconds to wait for that; then it is measured as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What was seen while pods were created and bound at the same time."""
+    """The figures of pods that are created and bound at the same time."""
 
     created: float
     """Pods a second."""
     bound: float
-    """Pods a second, from the first that was sent to the last that was seen bound."""
+    """Pods a second, from the first creation to the last pod seen bound."""
     median: float
     """Seconds from created to bound."""
     p99: float
@@ -45,7 +48,7 @@ class Stream:
     """MiB, of the scheduler."""
 
     def figures(self, on: str) -> Iterator[Figure]:
-        """As they are shown."""
+        """The figures to print."""
         yield Figure("created meanwhile", self.created, "pods/s", on=on)
         yield Figure("bound as they come", self.bound, "pods/s", on=on)
         yield Figure("from created to bound, median", self.median * 1e3, "ms", on=on)
@@ -57,43 +60,43 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What was seen when all pods were there before the scheduler."""
+    """The figures of pods that existed before the scheduler started."""
 
     bound: float
-    """Pods a second, from the first that was seen bound to the last."""
+    """Pods a second, from the first pod seen bound to the last."""
     cores: float
-    """Cores that the scheduler kept busy meanwhile."""
+    """Cores that the scheduler used meanwhile."""
     server_cores: float
     """The same of the API server and its store."""
     other_cores: float
-    """The same of everybody else on the machine: what they took away from the measurement."""
+    """The same of all other processes on the machine, which disturb the measurement."""
 
     def figures(self, on: str) -> Iterator[Figure]:
-        """As they are shown."""
+        """The figures to print."""
         yield Figure("bound, created before", self.bound, "pods/s", on=on)
         yield Figure("cores busy with the scheduler", self.cores, "", on=on)
         yield Figure("cores busy with API server and store", self.server_cores, "", on=on)
         yield Figure("cores busy with anything else", self.other_cores, "", on=on)
 
 
-async def stream(cluster: Cluster, contender: SchedulerProcess, count: int) -> Stream:
-    """Create pods for a scheduler that is ready, and see them bound."""
-    async with witness(cluster.client) as seen, started(contender, cluster) as scheduler:
+async def stream(cluster: Cluster, process: SchedulerProcess, count: int) -> Stream:
+    """Create pods for a scheduler that is ready, and measure how they are bound."""
+    async with observe_binds(cluster.client) as seen, run_scheduler(process, cluster) as scheduler:
         await scheduler.until_ready()
-        await cluster.create(load.pods(1, contender.scheduler_name, first=count))
+        await cluster.create(load.pods(1, process.scheduler_name, first=count))
         await _all_bound(seen, 1, scheduler.child)
-        await _calm(scheduler.child)
+        await _until_idle(scheduler.child)
         before, server_before = scheduler.child.usage(), cluster.cpu()
         acknowledged: dict[str, float] = {}
         creating = asyncio.create_task(
-            cluster.create(load.pods(count, contender.scheduler_name), acknowledged)
+            cluster.create(load.pods(count, process.scheduler_name), acknowledged)
         )
         began = time.perf_counter()
         await _all_bound(seen, count + 1, scheduler.child)
         took = await creating
         waits = [max(seen.bound[name] - at, 0.0) for name, at in acknowledged.items()]
         last = max(seen.bound.values())
-        await _calm(scheduler.child)
+        await _until_idle(scheduler.child)
         after = scheduler.child.usage()
         cuts = quantiles(waits, n=100, method="inclusive")
         return Stream(
@@ -107,14 +110,14 @@ async def stream(cluster: Cluster, contender: SchedulerProcess, count: int) -> S
         )
 
 
-async def backlog(cluster: Cluster, contender: SchedulerProcess, count: int) -> Backlog:
-    """Create pods, then start a scheduler, and see how fast it works them off."""
-    await cluster.create(load.pods(count, contender.scheduler_name))
-    async with witness(cluster.client) as seen, started(contender, cluster) as scheduler:
+async def backlog(cluster: Cluster, process: SchedulerProcess, count: int) -> Backlog:
+    """Create pods, then start a scheduler, and measure how fast it binds them."""
+    await cluster.create(load.pods(count, process.scheduler_name))
+    async with observe_binds(cluster.client) as seen, run_scheduler(process, cluster) as scheduler:
         await _all_bound(seen, 1, scheduler.child)
         before, server_before = scheduler.child.usage(), cluster.cpu()
         others_before = cluster.cpu_of_others(scheduler.child)
-        if contender.slow:
+        if process.slow:
             await seen.until(count, _SLOW_SECONDS)
         else:
             await _all_bound(seen, count, scheduler.child)
@@ -129,7 +132,7 @@ async def backlog(cluster: Cluster, contender: SchedulerProcess, count: int) -> 
 
 
 async def _all_bound(seen: BindObserver, count: int, scheduler: Child) -> None:
-    """Wait for the last pod; fail if the scheduler does, or does not get there."""
+    """Wait until so many pods are bound; fail if the scheduler ends or takes too long."""
     for _ in range(int(_PATIENCE)):
         if await seen.until(count, 1.0):
             return
@@ -138,10 +141,10 @@ async def _all_bound(seen: BindObserver, count: int, scheduler: Child) -> None:
     raise ProcessError(f"the scheduler {words}")
 
 
-async def _calm(scheduler: Child) -> None:
-    """Wait until a scheduler has nothing to do any more."""
-    for _ in range(int(_MOST_CALMING / _PAUSE)):
+async def _until_idle(scheduler: Child) -> None:
+    """Wait until a scheduler is idle."""
+    for _ in range(int(_MOST_IDLING / _PAUSE)):
         before = scheduler.usage().cpu
         await asyncio.sleep(_PAUSE)
-        if scheduler.usage().cpu - before < _CALM * _PAUSE:
+        if scheduler.usage().cpu - before < _IDLE * _PAUSE:
             return

@@ -1,6 +1,6 @@
-"""A fresh cluster to measure on: a server of its own, and its objects made over many connections.
+"""A fresh cluster to measure on: an API server, nodes, quotas, and pods created concurrently.
 
-Every measurement has one to itself, so that none finds what another left behind.
+Every measurement has one of its own, so that none finds the objects of another.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 import msgspec
@@ -25,19 +26,21 @@ from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, NODES, PODS, Resource
 
 _AT_ONCE = 32
+"""Concurrent requests: enough to keep an API server busy from one client."""
 _SOON = 0.05
+"""Seconds between two looks whether a new kind is served."""
 _DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
 )
 _QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 _LEASES = "aliquot-system"
-_NOT_YET = (404, 429)
-"""A kind is not served, or what is kept of it is not there yet."""
+_NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
+"""A kind is not served yet, or its storage is not ready."""
 
 
 @contextmanager
 def fresh_server() -> Iterator[tuple[Server, Path]]:
-    """A server that knows nothing yet, the real one if it is here; and a folder to work in."""
+    """An empty API server, kube-apiserver if its binaries are found; and a working folder."""
     with ExitStack() as stack:
         made = tempfile.TemporaryDirectory(prefix="aliquot-", ignore_cleanup_errors=True)
         folder = Path(stack.enter_context(made))
@@ -51,7 +54,7 @@ def fresh_server() -> Iterator[tuple[Server, Path]]:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A server with nodes and quotas, and a client of it."""
+    """An API server with nodes and quotas, and a client of it."""
 
     server: Server
     folder: Path
@@ -64,22 +67,22 @@ class Cluster:
         return self.server.child.usage().cpu + (store.child.usage().cpu if store else 0.0)
 
     def cpu_of_others(self, scheduler: Child) -> float:
-        """The same of everybody who has no part in the measurement."""
+        """The same of all processes that are not measured; this one and the scheduler excluded."""
         return machine_cpu() - self.cpu() - scheduler.usage().cpu - time.process_time()
 
     async def create(
         self, pods: Iterable[Body], acknowledged: dict[str, float] | None = None
     ) -> float:
-        """Create pods as fast as they are taken; how long that took.
+        """Create pods as fast as the server accepts them; the seconds it took.
 
-        `acknowledged` learns when the server said yes to each.
+        The time of each response is written into `acknowledged`.
         """
         began = time.perf_counter()
         await _create(self.client, PODS, pods, acknowledged)
         return time.perf_counter() - began
 
     async def run(self, pods: Iterable[Body]) -> None:
-        """Have pods running from the start, spread over the nodes."""
+        """Create pods that run already, spread over the nodes."""
         work = ((number, each) for number, each in enumerate(pods))
 
         async def worker() -> None:
@@ -90,12 +93,12 @@ class Cluster:
                 where = PODS.path(about["namespace"], about["name"], "status")
                 await self.client.patch(where, status)
 
-        await _all(worker)
+        await _run_workers(worker)
 
 
 @asynccontextmanager
 async def cluster(server: Server, folder: Path, nodes: int) -> AsyncIterator[Cluster]:
-    """The server with so many nodes, and quotas for a few teams."""
+    """The server with so many nodes, and quotas of a few teams."""
     async with Client(access.find(server.kubeconfig), connections=_AT_ONCE) as client:
         await _define(client)
         await _create(client, NODES, load.nodes(nodes))
@@ -106,18 +109,18 @@ async def cluster(server: Server, folder: Path, nodes: int) -> AsyncIterator[Clu
 
 
 async def version(client: Client) -> str:
-    """What the server calls its version."""
-    said: str = (await client.get("/version"))["gitVersion"]
-    return said
+    """The gitVersion of the server."""
+    found: str = (await client.get("/version"))["gitVersion"]
+    return found
 
 
 async def _define(client: Client) -> None:
-    """Bring in the kinds that Kubernetes does not have; the embedded server has them already."""
+    """Create the CustomResourceDefinitions; the embedded server has them already."""
     for body in definitions():
         try:
             await client.post(_DEFINITIONS.path(), body)
         except ApiError as error:
-            if error.code != 409:
+            if error.code != HTTPStatus.CONFLICT:
                 raise
     for resource in CUSTOM.values():
         while not await _served(client, resource):
@@ -148,16 +151,16 @@ async def _create(
             if acknowledged is not None:
                 acknowledged[body["metadata"]["name"]] = time.perf_counter()
 
-    await _all(worker)
+    await _run_workers(worker)
 
 
-async def _all(worker: Callable[[], Coroutine[None, None, None]]) -> None:
+async def _run_workers(worker: Callable[[], Coroutine[None, None, None]]) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(_AT_ONCE):
             group.create_task(worker())
 
 
 async def _post(client: Client, resource: Resource, body: Body) -> None:
-    """What the server says to it is not decoded: all that counts is that it says yes."""
+    """Create an object; the response is not decoded, to save CPU."""
     where = resource.path(body["metadata"].get("namespace"))
     await client.call("POST", where, msgspec.json.encode(body))

@@ -1,4 +1,4 @@
-"""All that is measured of a whole cluster, one after the other, each on a fresh server.
+"""All measurements of a whole cluster, one after the other, each on a fresh API server.
 
 The real server is used where it is found, else the embedded one; every figure says which. Figures
 of schedulers are only ever compared with each other within one run, on one machine.
@@ -15,7 +15,11 @@ from aliquot.bench import envtest, interruption
 from aliquot.bench.cluster import load
 from aliquot.bench.cluster.binding import Backlog, Stream, backlog, stream
 from aliquot.bench.cluster.cluster import Cluster, cluster, fresh_server
-from aliquot.bench.cluster.scheduler_process import SchedulerProcess, alone, kube_schedulers
+from aliquot.bench.cluster.scheduler_process import (
+    SchedulerProcess,
+    kube_schedulers,
+    without_election,
+)
 from aliquot.bench.cluster.start import start
 from aliquot.bench.cluster.takeover import take_over
 from aliquot.bench.figure import Figure
@@ -69,8 +73,10 @@ def _parts(settings: Settings, say: Progress) -> Iterator[Figure]:
 
 
 def _bind(settings: Settings, nodes: int, say: Progress) -> Iterator[Figure]:
-    """All contenders on so many nodes, and how we do beside the others."""
-    ours, *others = [_contest(each, settings.pods, nodes, say) for each in _contenders(settings)]
+    """All schedulers on so many nodes, and Aliquot beside the others."""
+    ours, *others = [
+        _measure_binding(each, settings.pods, nodes, say) for each in _schedulers(settings)
+    ]
     yield from ours.figures()
     for each in others:
         yield from each.figures()
@@ -78,8 +84,8 @@ def _bind(settings: Settings, nodes: int, say: Progress) -> Iterator[Figure]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Contest:
-    """How one contender did."""
+class _BindingResult:
+    """The figures of one scheduler."""
 
     on: str
     title: str
@@ -91,8 +97,8 @@ class _Contest:
             yield from self.stream.figures(self.on)
         yield from self.backlog.figures(self.on)
 
-    def beside(self, ours: "_Contest") -> Iterator[Figure]:
-        """What we bind in the time in which this one binds one."""
+    def beside(self, ours: "_BindingResult") -> Iterator[Figure]:
+        """The figures of Aliquot as a multiple of those of this scheduler."""
         on = f"aliquot beside it, {self.on}"
         ratio = ours.backlog.bound / self.backlog.bound
         yield Figure("bound, created before", ratio, "x", ">= 1", on)
@@ -103,24 +109,26 @@ class _Contest:
             yield Figure("CPU for a pod, API server included", spent, "x", on=on)
 
 
-def _contest(contender: SchedulerProcess, pods: int, nodes: int, say: Progress) -> _Contest:
-    on = f"{nodes:,} nodes, {contender.title}"
-    flowing = None
-    if not contender.slow:
+def _measure_binding(
+    process: SchedulerProcess, pods: int, nodes: int, say: Progress
+) -> _BindingResult:
+    on = f"{nodes:,} nodes, {process.title}"
+    as_they_come = None
+    if not process.slow:
         say(f"{on}: {pods:,} pods as they come")
-        flowing = _run(nodes, lambda made: stream(made, contender, pods))
+        as_they_come = _run(nodes, lambda made: stream(made, process, pods))
     say(f"{on}: {pods:,} pods that are there before")
-    standing = _run(nodes, lambda made: backlog(made, contender, pods))
-    return _Contest(on, contender.title, standing, flowing)
+    created_before = _run(nodes, lambda made: backlog(made, process, pods))
+    return _BindingResult(on, process.title, created_before, as_they_come)
 
 
-def _contenders(settings: Settings) -> list[SchedulerProcess]:
-    """We come first. kube-scheduler needs kinds that the embedded server does not serve."""
+def _schedulers(settings: Settings) -> list[SchedulerProcess]:
+    """Aliquot comes first. kube-scheduler needs kinds that the embedded server does not serve."""
     folder = envtest.assets()
     if folder is None:
-        return [alone()]
+        return [without_election()]
     binary = settings.kube_scheduler or folder / "kube-scheduler"
-    return [alone(), *(kube_schedulers(binary) if binary.exists() else [])]
+    return [without_election(), *(kube_schedulers(binary) if binary.exists() else [])]
 
 
 def _check(settings: Settings) -> None:

@@ -1,7 +1,7 @@
-"""What a cluster under measurement holds: nodes, quotas of a few teams, and pods of mixed sizes.
+"""The objects of a measured cluster: nodes, quotas of a few teams, and pods of mixed sizes.
 
-Sizes are chosen so that twenty pods for each node always fit, however they are spread: a scheduler
-is measured by how fast it binds, and must not be helped or hindered by pods that cannot start.
+Twenty pods for each node always fit, however they are spread: pods that cannot start would make
+schedulers do different work.
 """
 
 from collections.abc import Iterator
@@ -11,18 +11,18 @@ from aliquot.json import Body
 from aliquot.server.controllers import simulated_nodes
 
 MOST_FOR_A_NODE = 20
-"""Pods that fit for each node."""
+"""Pods that fit for each node: the ten sizes twice are 55 of 96 cpu and 6 of 8 GPUs."""
 TEAMS = 4
 _GPU = "nvidia.com/gpu"
 _SIZES = (
     *(("2", "8Gi", 0), ("1", "2Gi", 0), ("4", "16Gi", 1), ("2", "4Gi", 0), ("500m", "1Gi", 0)),
     *(("8", "32Gi", 2), ("1", "4Gi", 0), ("4", "8Gi", 0), ("2", "2Gi", 0), ("3", "6Gi", 0)),
 )
-"""cpu, memory and GPUs; each as often as the others."""
+"""cpu, memory and GPUs, in equal numbers."""
 
 
 def nodes(count: int) -> list[Body]:
-    """Nodes of 96 cpu and 8 GPUs; of no kind that the embedded server plays the kubelet of."""
+    """Nodes of 96 cpu and 8 GPUs; without the annotation that simulates their kubelets."""
     return simulated_nodes.nodes(f"{count}x8", simulated_nodes.MODEL)
 
 
@@ -37,7 +37,7 @@ def namespace(name: str) -> Body:
 
 
 def quota(team: str, count: int) -> Body:
-    """A team's quota on so many nodes: its part of them for sure, at most all of them."""
+    """The quota of a team: min is its part of the nodes, max all of them."""
     low = {"cpu": str(96 * count // TEAMS), _GPU: str(8 * count // TEAMS)}
     high = {"cpu": str(96 * count), _GPU: str(8 * count)}
     return {
@@ -49,13 +49,13 @@ def quota(team: str, count: int) -> Body:
 
 
 def pods(count: int, scheduler_name: str, first: int = 0) -> Iterator[Body]:
-    """So many pods, for this scheduler, numbered from the first on."""
+    """So many pods of this scheduler, numbered from `first`."""
     for number in range(first, first + count):
         yield _pod(number, scheduler_name)
 
 
 def running(pod: Body, node: str) -> tuple[Body, Body]:
-    """The same pod as one that is bound, and what its kubelet writes of it."""
+    """The pod as a bound one, and the status that its kubelet writes."""
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}

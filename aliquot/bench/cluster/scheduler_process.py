@@ -1,8 +1,8 @@
-"""Whoever is measured: a scheduler, as the process that a user would start.
+"""The schedulers that are measured, as processes that a user would start.
 
-Nobody has an election to win, unless it is the election that is measured. kube-scheduler is started
-as it comes, and once more with its limit on requests raised, because by default that limit, not the
-scheduler, is what is measured.
+They run without leader election, unless the election is measured. kube-scheduler is measured with
+its defaults, and once more with the rate limit of its client raised: by default that limit decides
+how fast it binds, not the scheduler.
 """
 
 import asyncio
@@ -21,37 +21,40 @@ from aliquot.bench.process import Child, child
 from aliquot.errors import ProcessError
 
 _PATIENCE = 120.0
+"""Seconds to become ready: far above the budget of 5, for slow machines."""
 _LOOK = 0.02
+"""Seconds between two probes: the precision of the time to ready."""
 _QPS, _BURST = 5000, 10000
+"""Requests a second: a hundred times the defaults of kube-scheduler, 50 and 100."""
 
 Command = Callable[[Path, Path, int], list[str]]
-"""Of a kubeconfig, a folder to write into, and the port of its probes."""
+"""The command line, from a kubeconfig, a folder to write into, and the port of the probes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerProcess:
-    """A scheduler: what it is called, which pods are its own, how it is started and asked."""
+    """A scheduler: its title, its schedulerName, its command line and its probes."""
 
     title: str
     scheduler_name: str
     command: Command
     scheme: str
-    """Of its probes."""
+    """The URL scheme of its probes."""
     slow: bool = False
-    """Is it held back on purpose, so that waiting for the last pod would take minutes?"""
+    """Is its client rate-limited, so that binding all pods would take minutes?"""
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningScheduler:
     """A scheduler that has been started."""
 
     child: Child
     began: float
-    """When, on the clock of `time.perf_counter`."""
+    """When it was started, on the clock of `time.perf_counter`."""
     ready: str
 
     async def until_ready(self) -> float:
-        """Wait until it says that it is ready; how many seconds that took from its start."""
+        """Wait until its readiness probe succeeds; the seconds since its start."""
         end = self.began + _PATIENCE
         while not await asyncio.to_thread(envtest.answers, self.ready):
             self.child.check()
@@ -72,51 +75,51 @@ def aliquot(*options: str) -> SchedulerProcess:
     return SchedulerProcess("aliquot", "aliquot", command, "http")
 
 
-def alone() -> SchedulerProcess:
-    """Aliquot that leads, whoever else there is."""
+def without_election() -> SchedulerProcess:
+    """Aliquot without leader election."""
     return aliquot("--no-leader-election")
 
 
 def kube_schedulers(binary: Path) -> list[SchedulerProcess]:
-    """kube-scheduler as it comes, and with its limits raised."""
+    """kube-scheduler with its defaults, and with its rate limit raised."""
 
     def limited(file: Path, folder: Path, port: int) -> list[str]:
         return _kube_scheduler(binary, file, folder, port, {})
 
-    def raised(file: Path, folder: Path, port: int) -> list[str]:
+    def unlimited(file: Path, folder: Path, port: int) -> list[str]:
         return _kube_scheduler(binary, file, folder, port, {"qps": _QPS, "burst": _BURST})
 
     name = "default-scheduler"
     return [
         SchedulerProcess("kube-scheduler", name, limited, "https", slow=True),
-        SchedulerProcess(f"kube-scheduler, qps {_QPS:,}", name, raised, "https"),
+        SchedulerProcess(f"kube-scheduler, qps {_QPS:,}", name, unlimited, "https"),
     ]
 
 
 @asynccontextmanager
-async def started(
-    contender: SchedulerProcess, cluster: Cluster, folder: str = "scheduler"
-) -> AsyncIterator[Running]:
+async def run_scheduler(
+    process: SchedulerProcess, cluster: Cluster, folder: str = "scheduler"
+) -> AsyncIterator[RunningScheduler]:
     """The scheduler's process, for as long as the block lasts."""
     where = cluster.folder / folder
     where.mkdir(parents=True, exist_ok=True)
     (port,) = envtest.free_ports(1)
-    command = contender.command(cluster.server.kubeconfig, where, port)
+    command = process.command(cluster.server.kubeconfig, where, port)
     began = time.perf_counter()
     with child(command, where) as made:
-        yield Running(made, began, f"{contender.scheme}://127.0.0.1:{port}/readyz")
+        yield RunningScheduler(made, began, f"{process.scheme}://127.0.0.1:{port}/readyz")
 
 
 def _kube_scheduler(
     binary: Path, file: Path, folder: Path, port: int, limits: dict[str, int]
 ) -> list[str]:
-    said = {
+    configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(file), **limits},
         "leaderElection": {"leaderElect": False},
     }
     config = folder / "config.yaml"
-    config.write_text(yaml.safe_dump(said))
+    config.write_text(yaml.safe_dump(configuration))
     command = [str(binary), "--config", str(config), "--bind-address", "127.0.0.1"]
     return [*command, "--secure-port", str(port)]

@@ -1,7 +1,7 @@
-"""How long nobody schedules when the leader goes: killed at once, or asked to end.
+"""How long no scheduler leads after the leader is killed, or asked to end.
 
-Pods keep coming meanwhile. What counts is the first one that was created after the leader went and
-is seen bound: only the other scheduler can have done that.
+Pods are created all the time. Measured is the first pod that was created after the signal and is
+seen bound: only the follower can have bound it.
 """
 
 import asyncio
@@ -10,47 +10,52 @@ import time
 from itertools import count
 
 from aliquot.bench.cluster import load
-from aliquot.bench.cluster.bind_observer import witness
+from aliquot.bench.cluster.bind_observer import observe_binds
 from aliquot.bench.cluster.cluster import Cluster
-from aliquot.bench.cluster.scheduler_process import aliquot, started
+from aliquot.bench.cluster.scheduler_process import aliquot, run_scheduler
 from aliquot.bench.figure import Figure
 from aliquot.errors import ProcessError
 
 _PATIENCE = 120.0
+"""Seconds: several times the duration of a lease."""
 _PODS_A_SECOND = 20
+"""The precision is 50 ms; all pods of a takeover fit on the nodes."""
 _WAYS = {signal.SIGKILL: "killed", signal.SIGTERM: "asked to end"}
 
 
 async def take_over(cluster: Cluster, how: signal.Signals) -> Figure:
-    """Have two schedulers run, end the one that leads, and wait for the other to bind a pod."""
-    contender, after = aliquot(), set[str]()
-    gone = False
-    async with witness(cluster.client) as seen, started(contender, cluster, "leader") as leader:
+    """Run two schedulers, end the leader, and wait for the other to bind a pod."""
+    process, after = aliquot(), set[str]()
+    ended = False
+    async with (
+        observe_binds(cluster.client) as seen,
+        run_scheduler(process, cluster, "leader") as leader,
+    ):
         await leader.until_ready()
 
-        async def come() -> None:
-            """Pods, one after the other; so few that they fit whatever happens."""
+        async def create_pods() -> None:
+            """Create pods, one after the other."""
             for number in count():
-                (pod,) = load.pods(1, contender.scheduler_name, first=number)
-                sent_after = gone
+                (pod,) = load.pods(1, process.scheduler_name, first=number)
+                after_end = ended
                 await cluster.create([pod])
-                if sent_after:
+                if after_end:
                     after.add(pod["metadata"]["name"])
                 await asyncio.sleep(1 / _PODS_A_SECOND)
 
-        coming = asyncio.create_task(come())
+        creating = asyncio.create_task(create_pods())
         try:
             if not await seen.until(1, _PATIENCE):
                 raise ProcessError(f"nothing was bound in {_PATIENCE:.0f} s: {leader.child.said()}")
-            async with started(contender, cluster, "follower") as follower:
+            async with run_scheduler(process, cluster, "follower") as follower:
                 await follower.until_ready()
-                gone, went = True, time.perf_counter()
+                ended, ended_at = True, time.perf_counter()
                 leader.child.process.send_signal(how)
                 found = await seen.until_any(after, _PATIENCE)
                 said = follower.child.said()
         finally:
-            coming.cancel()
+            creating.cancel()
     if found is None:
         raise ProcessError(f"nobody took over in {_PATIENCE:.0f} s: {said}")
     on = f"{cluster.nodes:,} nodes, two schedulers"
-    return Figure(f"until a pod is bound, leader {_WAYS[how]}", found - went, "s", on=on)
+    return Figure(f"until a pod is bound, leader {_WAYS[how]}", found - ended_at, "s", on=on)

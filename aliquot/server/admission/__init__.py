@@ -1,1 +1,1 @@
-"""What an object passes before it is kept: priorities, resource quotas, webhooks."""
+"""Admission: priorities, webhooks and ResourceQuotas, before an object is stored."""

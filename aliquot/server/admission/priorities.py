@@ -1,4 +1,4 @@
-"""Priorities: a pod gets the number its class stands for, as it comes in."""
+"""Priorities: a new pod gets the value and preemption policy of its PriorityClass."""
 
 from aliquot.json import Body
 from aliquot.server.http.refusals import forbidden
@@ -7,7 +7,7 @@ from aliquot.server.storage.store import Store
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
 SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The classes that every cluster has."""
+"""The PriorityClasses that every cluster has, and their values."""
 
 
 def resolve(store: Store, kind: Kind, pod: Body) -> None:
@@ -37,7 +37,7 @@ def resolve(store: Store, kind: Kind, pod: Body) -> None:
 
 
 def only_default(store: Store, kind: Kind, body: Body) -> None:
-    """There is one default at most."""
+    """Refuse a second PriorityClass with globalDefault."""
     if not body.get("globalDefault"):
         return
     for each in store.all(CLASSES):
@@ -47,6 +47,6 @@ def only_default(store: Store, kind: Kind, body: Body) -> None:
 
 
 def _default(store: Store) -> Body | None:
-    """The class of those who name none: of several, the lowest."""
+    """The PriorityClass of pods that name none; of several, the lowest, as in Kubernetes."""
     marked = [body for each in store.all(CLASSES) if (body := each.read()).get("globalDefault")]
     return min(marked, key=lambda body: body.get("value", 0), default=None)

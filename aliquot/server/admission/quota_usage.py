@@ -1,4 +1,4 @@
-"""What objects take of a ResourceQuota: exactly, in nanos, by the words of quotas. Pure."""
+"""What objects use of a ResourceQuota: exact, in nanos, by the keys of `spec.hard`. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ COUNTED = {
     "secrets": "secrets",
     "serviceaccounts": "count/serviceaccounts",
 }
-"""Storages that have a word of their own for how many there are."""
+"""By storage, the key under which a ResourceQuota counts its objects."""
 
 
 def of_pod(pod: Body) -> Usage:
-    """What a pod takes."""
+    """What a pod uses."""
     spec = pod.get("spec") or {}
     found: Usage = Counter({"pods": _ONE, "count/pods": _ONE})
     for resource, amount in _peak(spec, "requests").items():
@@ -36,12 +36,12 @@ def of_pod(pod: Body) -> Usage:
 
 
 def ended(pod: Body) -> bool:
-    """Has a pod given back what it took?"""
+    """Has a pod ended, and so uses nothing?"""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
-def unsaid(pod: Body, hard: Iterable[str]) -> dict[str, list[str]]:
-    """By word of a quota, the containers that do not say what they take of it, but must."""
+def unspecified(pod: Body, hard: Iterable[str]) -> dict[str, list[str]]:
+    """By key of a quota, the containers without the request or limit that it demands."""
     spec, found = pod.get("spec") or {}, {}
     for word in hard:
         side, _, resource = word.partition(".")
@@ -49,34 +49,34 @@ def unsaid(pod: Body, hard: Iterable[str]) -> dict[str, list[str]]:
             side, resource = "requests", word
         if side not in ("requests", "limits") or resource not in _PLAIN[:2]:
             continue
-        silent = [
+        missing = [
             str(each.get("name"))
             for each in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
             if resource not in ((each.get("resources") or {}).get(side) or {})
         ]
-        if silent and resource not in ((spec.get("resources") or {}).get(side) or {}):
-            found[word] = silent
+        if missing and resource not in ((spec.get("resources") or {}).get(side) or {}):
+            found[word] = missing
     return found
 
 
 def _peak(spec: Body, side: str) -> Usage:
-    """The most that a pod takes at a time: its containers together, or an init container."""
+    """The most that a pod uses at a time: its containers together, or an init container."""
     running: Usage = Counter()
     for each in spec.get("containers") or ():
-        running += _said(each, side)
+        running += _container_amounts(each, side)
     peak, beside = running, Counter[str]()
     for each in spec.get("initContainers") or ():
         if each.get("restartPolicy") == "Always":
-            beside += _said(each, side)
-            peak = peak + _said(each, side)
+            beside += _container_amounts(each, side)
+            peak = peak + _container_amounts(each, side)
         else:
-            peak |= beside + _said(each, side)
+            peak |= beside + _container_amounts(each, side)
     whole = _amounts((spec.get("resources") or {}).get(side))
     peak = Counter({**peak, **whole})
     return peak + _amounts(spec.get("overhead"))
 
 
-def _said(container: Body, side: str) -> Usage:
+def _container_amounts(container: Body, side: str) -> Usage:
     return _amounts((container.get("resources") or {}).get(side))
 
 
@@ -85,7 +85,7 @@ def _amounts(written: Body | None) -> Usage:
 
 
 def nanos(value: object) -> int:
-    """A quantity, exactly; 0 if it is none, which others have to complain of."""
+    """A quantity in nanos; 0 if it is invalid, which the rules of its object refuse."""
     try:
         return quantity.parse(str(value)).nanos
     except QuantityError:
@@ -93,7 +93,7 @@ def nanos(value: object) -> int:
 
 
 def text(amount: int, like: object) -> str:
-    """An amount as a quantity, in the notation of another one."""
+    """An amount as a quantity, in the form (decimal or binary) of another one."""
     try:
         form = quantity.parse(str(like)).form
     except QuantityError:

@@ -1,13 +1,20 @@
-"""ResourceQuotas: a namespace's books, and a no to what they have no room for.
+"""ResourceQuotas: the usage of every namespace, and the refusal of what exceeds it.
 
-The books are the fold over the objects that are there, kept up to date with every change in the
-same breath, so that two pods that come at once cannot both take the last place.
+Usage is summed over the stored objects and updated with every change before the write returns, so
+that two pods created at the same time cannot both use the last of a quota.
 """
 
 from collections import Counter
 
 from aliquot.json import Body
-from aliquot.server.admission.quota_usage import Usage, ended, nanos, of_pod, text, unsaid
+from aliquot.server.admission.quota_usage import (
+    Usage,
+    ended,
+    nanos,
+    of_pod,
+    text,
+    unspecified,
+)
 from aliquot.server.http.refusals import forbidden
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.storage.entry import Entry
@@ -18,38 +25,38 @@ QUOTAS = "resourcequotas"
 _ONE = 10**9
 
 
-class Books:
-    """What the pods of every namespace take; kept from when it is first asked for."""
+class UsageIndex:
+    """What the pods of a namespace use; counted when first asked for, then kept up to date."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._spaces: dict[str, dict[str, Usage]] = {}
-        """By namespace and uid, what every pod takes."""
+        self._by_pod: dict[str, dict[str, Usage]] = {}
+        """By namespace and uid, what each pod uses."""
         self._totals: dict[str, Usage] = {}
-        store.listeners.append(self._note)
+        store.listeners.append(self._on_change)
 
     def used(self, namespace: str, word: str) -> int:
-        """What is taken of this in a namespace."""
+        """What a namespace uses of a key of `spec.hard`, in nanos."""
         if word in ("configmaps", "secrets", QUOTAS, "serviceaccounts"):
             return _ONE * len(self._store.all(word, namespace))
         if word.startswith("count/") and word != "count/pods":
             return _ONE * len(self._store.all(word.removeprefix("count/"), namespace))
         if namespace not in self._totals:
-            self._open(namespace)
+            self._count_namespace(namespace)
         return self._totals[namespace][word]
 
     def charge(self, kind: Kind, body: Body) -> None:
-        """Refuse a new object that a quota of its namespace has no room for."""
+        """Refuse a new object that would exceed a quota of its namespace."""
         namespace = body["metadata"].get("namespace", "")
         quotas = self._store.all(QUOTAS, namespace)
         if not quotas:
             return
-        asked = of_pod(body) if kind.word == "Pod" else _counted(kind)
+        asked = of_pod(body) if kind.unique_name == "Pod" else _counted(kind)
         for entry in quotas:
             quota = entry.read()
             hard = (quota.get("spec") or {}).get("hard") or {}
-            if kind.word == "Pod" and (silent := unsaid(body, hard)):
-                raise forbidden(kind, body["metadata"]["name"], _must_say(entry.name, silent))
+            if kind.unique_name == "Pod" and (missing := unspecified(body, hard)):
+                raise forbidden(kind, body["metadata"]["name"], _must_specify(entry.name, missing))
             over = [
                 word
                 for word in hard
@@ -63,7 +70,7 @@ class Books:
                 )
 
     def status(self, namespace: str, hard: Body) -> Body:
-        """How a quota stands."""
+        """The status of a ResourceQuota with these bounds."""
         used = {word: text(self.used(namespace, word), hard[word]) for word in hard if known(word)}
         return {"hard": hard, "used": used}
 
@@ -75,28 +82,28 @@ class Books:
         limited = ",".join(f"{word}={hard[word]}" for word in over)
         return f"exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}"
 
-    def _open(self, namespace: str) -> None:
-        self._totals[namespace], self._spaces[namespace] = Counter(), {}
+    def _count_namespace(self, namespace: str) -> None:
+        self._totals[namespace], self._by_pod[namespace] = Counter(), {}
         for entry in self._store.all("pods", namespace):
-            self._book(entry)
+            self._add(entry)
 
-    def _note(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.storage != "pods" or change.entry.namespace not in self._totals:
             return
         namespace, uid = change.entry.namespace, change.entry.uid
-        self._totals[namespace] -= self._spaces[namespace].pop(uid, Counter())
+        self._totals[namespace] -= self._by_pod[namespace].pop(uid, Counter())
         if change.type != "DELETED":
-            self._book(change.entry)
+            self._add(change.entry)
 
-    def _book(self, entry: Entry) -> None:
+    def _add(self, entry: Entry) -> None:
         pod = entry.read()
         if not ended(pod):
-            self._spaces[entry.namespace][entry.uid] = usage = of_pod(pod)
+            self._by_pod[entry.namespace][entry.uid] = usage = of_pod(pod)
             self._totals[entry.namespace].update(usage)
 
 
 def known(word: str) -> bool:
-    """Is this something that is counted here? Quotas carry other words, too."""
+    """Is this key of `spec.hard` counted here? Others are kept, but not enforced."""
     return (
         word in ("pods", "cpu", "memory", "ephemeral-storage", "configmaps", "secrets", QUOTAS)
         or word.startswith(("requests.", "limits.", "count/", "hugepages-"))
@@ -108,6 +115,6 @@ def _counted(kind: Kind) -> Usage:
     return Counter({f"count/{kind.resource}": _ONE, kind.plural: 0 if kind.group else _ONE})
 
 
-def _must_say(name: str, silent: dict[str, list[str]]) -> str:
-    said = [f"{word} for: {','.join(sorted(names))}" for word, names in sorted(silent.items())]
+def _must_specify(name: str, missing: dict[str, list[str]]) -> str:
+    said = [f"{word} for: {','.join(sorted(names))}" for word, names in sorted(missing.items())]
     return f"failed quota: {name}: must specify {'; '.join(said)}"

@@ -1,4 +1,7 @@
-"""Admission webhooks: asked over HTTPS, within their time; silence counts as their policy says."""
+"""Admission webhooks: called over HTTPS within their timeout; `failurePolicy` decides on failure.
+
+Webhook configurations themselves are never sent to webhooks, so that a broken one can be mended.
+"""
 
 import asyncio
 import base64
@@ -8,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -23,12 +27,13 @@ from aliquot.server.storage.store import Store
 MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
 _MOST_BYTES = 3 * 2**20
+"""The largest answer read: as large as the largest request (`http.bodies`)."""
 _OWN_GROUP = "admissionregistration.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What a webhook is asked about."""
+class AdmissionRequest:
+    """The request that an AdmissionReview is about."""
 
     operation: str
     kind: Kind
@@ -41,11 +46,11 @@ class Question:
     dry_run: bool
 
     def review(self) -> Body:
-        """The question as an AdmissionReview."""
+        """The AdmissionReview to send."""
         kind = {"group": self.kind.group, "version": self.kind.version, "kind": self.kind.name}
         resource = {**kind, "resource": self.kind.plural}
         del resource["kind"]
-        request: Body = {
+        content: Body = {
             "uid": str(uuid.uuid4()),
             "kind": kind,
             "resource": resource,
@@ -60,13 +65,13 @@ class Question:
             "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
         }
         if self.namespace:
-            request["namespace"] = self.namespace
+            content["namespace"] = self.namespace
         if self.subresource:
-            request["subResource"] = request["requestSubResource"] = self.subresource
+            content["subResource"] = content["requestSubResource"] = self.subresource
         return {
             "kind": "AdmissionReview",
             "apiVersion": "admission.k8s.io/v1",
-            "request": request,
+            "request": content,
         }
 
 
@@ -78,15 +83,15 @@ class Webhooks:
         self._session: aiohttp.ClientSession | None = None
 
     def any(self) -> bool:
-        """Are there any at all?"""
-        return bool(self._store.shelf(MUTATING).entries or self._store.shelf(VALIDATING).entries)
+        """Is any webhook configured?"""
+        return bool(self._store.bucket(MUTATING).entries or self._store.bucket(VALIDATING).entries)
 
-    async def mutate(self, question: Question) -> Body | None:
-        """Let webhooks change an object, one after the other."""
-        changed = question.new
-        for hook in self._asked(MUTATING, question):
-            asked = replace(question, new=changed)
-            response = await self._ask(hook, asked)
+    async def mutate(self, request: AdmissionRequest) -> Body | None:
+        """Call the mutating webhooks, one after the other; the object as they changed it."""
+        changed = request.new
+        for hook in self._matching(MUTATING, request):
+            asked = replace(request, new=changed)
+            response = await self._review(hook, asked)
             if response is None or not response.get("patch") or changed is None:
                 continue
             try:
@@ -97,53 +102,53 @@ class Webhooks:
                 ) from None
         return changed
 
-    async def validate(self, question: Question) -> None:
-        """Let webhooks object, all at once; the first objection counts."""
-        asked = [self._ask(hook, question) for hook in self._asked(VALIDATING, question)]
+    async def validate(self, request: AdmissionRequest) -> None:
+        """Call the validating webhooks at once; the first denial is raised."""
+        asked = [self._review(hook, request) for hook in self._matching(VALIDATING, request)]
         for result in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
-    def _asked(self, storage: str, question: Question) -> Iterator[Body]:
-        """The webhooks that this is to be put to."""
-        if question.kind.group == _OWN_GROUP:
+    def _matching(self, storage: str, request: AdmissionRequest) -> Iterator[Body]:
+        """The webhooks whose rules and selectors match the request."""
+        if request.kind.group == _OWN_GROUP:
             return
         for entry in self._store.all(storage):
             for hook in entry.read().get("webhooks") or ():
-                if self._concerns(hook, question):
+                if self._matches(hook, request):
                     yield hook
 
-    def _concerns(self, hook: Body, question: Question) -> bool:
-        if not any(_covers(rule, question) for rule in hook.get("rules") or ()):
+    def _matches(self, hook: Body, request: AdmissionRequest) -> bool:
+        if not any(_rule_matches(rule, request) for rule in hook.get("rules") or ()):
             return False
         of_objects = Labels.of(hook.get("objectSelector") or {})
-        versions = [each for each in (question.new, question.old) if each is not None]
+        versions = [each for each in (request.new, request.old) if each is not None]
         if of_objects is None or not any(
             of_objects.match(each["metadata"].get("labels")) for each in versions
         ):
             return False
         of_spaces = Labels.of(hook.get("namespaceSelector") or {})
-        return of_spaces is None or of_spaces.match(self._labels(question))
+        return of_spaces is None or of_spaces.match(self._labels(request))
 
-    def _labels(self, question: Question) -> dict[str, str]:
-        """The labels that a selector of namespaces looks at."""
-        if question.kind.word == "Namespace":
-            shown = question.new or question.old or {}
+    def _labels(self, request: AdmissionRequest) -> dict[str, str]:
+        """The labels that a namespaceSelector is compared with."""
+        if request.kind.unique_name == "Namespace":
+            shown = request.new or request.old or {}
             return dict(shown["metadata"].get("labels") or {})
-        found = self._store.get("namespaces", "", question.namespace)
+        found = self._store.get("namespaces", "", request.namespace)
         return {} if found is None else found.labels
 
-    async def _ask(self, hook: Body, question: Question) -> Body | None:
-        """What a webhook answers; None if it does not, and need not."""
-        if question.dry_run and hook.get("sideEffects") not in ("None", "NoneOnDryRun"):
+    async def _review(self, hook: Body, request: AdmissionRequest) -> Body | None:
+        """The response of a webhook; None if it failed and its policy is Ignore."""
+        if request.dry_run and hook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f"admission webhook {hook['name']!r} does not support dry run")
         try:
-            response = await self._call(hook, question.review())
+            response = await self._call(hook, request.review())
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
             if hook.get("failurePolicy", "Fail") == "Ignore":
                 return None
@@ -168,7 +173,7 @@ class Webhooks:
             allow_redirects=False,
         )
         async with post as answer:
-            if answer.status != 200:
+            if answer.status != HTTPStatus.OK:
                 raise ValueError(f"the server answered {answer.status}")
             content = await answer.content.read(_MOST_BYTES)
             body = _decoded(content)
@@ -185,16 +190,16 @@ def _decoded(content: bytes) -> Body:
     return body
 
 
-def _covers(rule: Body, question: Question) -> bool:
-    kind, resource = question.kind, question.kind.plural
-    if question.subresource:
-        names = {f"{resource}/{question.subresource}", f"{resource}/*", f"*/{question.subresource}"}
+def _rule_matches(rule: Body, request: AdmissionRequest) -> bool:
+    kind, resource = request.kind, request.kind.plural
+    if request.subresource:
+        names = {f"{resource}/{request.subresource}", f"{resource}/*", f"*/{request.subresource}"}
         names.add("*/*")
     else:
         names = {resource, "*", "*/*"}
     scope = rule.get("scope", "*")
     return (
-        bool({question.operation, "*"} & set(rule.get("operations") or ()))
+        bool({request.operation, "*"} & set(rule.get("operations") or ()))
         and bool({kind.group, "*"} & set(rule.get("apiGroups") or ()))
         and bool({kind.version, "*"} & set(rule.get("apiVersions") or ()))
         and bool(names & set(rule.get("resources") or ()))
@@ -233,6 +238,6 @@ def _denied(name: str, status: Body) -> RefusalError:
         message += f": {status['reason']}"
     else:
         message += " without explanation"
-    code = status.get("code") or 403
-    reason = status.get("reason") or ("Forbidden" if code == 403 else "")
+    code = status.get("code") or HTTPStatus.FORBIDDEN
+    reason = status.get("reason") or ("Forbidden" if code == HTTPStatus.FORBIDDEN else "")
     return RefusalError(code, reason, message, status.get("details"))

@@ -17,27 +17,27 @@ from aliquot.server.controllers.pod_maker import PodMaker
 from aliquot.server.controllers.quotas import Quotas
 from aliquot.server.controllers.replica_sets import ReplicaSets
 from aliquot.server.controllers.volcano_jobs import VolcanoJobs
-from aliquot.server.storage.owners import Owned
+from aliquot.server.storage.owners import OwnerIndex
 
 
 @asynccontextmanager
 async def controllers(api: Api) -> AsyncIterator[None]:
-    """Let all of them work for as long as the block lasts."""
-    owned = Owned(api.store)
+    """Run all controllers for as long as the block lasts."""
+    owners = OwnerIndex(api.store)
     kubelets = Kubelets(api)
-    groups = PodGroups(api, owned)
-    flock = PodMaker(api, groups)
+    groups = PodGroups(api, owners)
+    pod_maker = PodMaker(api, groups)
     workers = [
-        Garbage(api, owned).worker.run(),
+        Garbage(api, owners).worker.run(),
         Definitions(api).worker.run(),
         Namespaces(api).worker.run(),
         groups.worker.run(),
-        ReplicaSets(api, owned, flock).worker.run(),
-        Deployments(api, owned).worker.run(),
-        Jobs(api, owned, flock).worker.run(),
-        VolcanoJobs(api, owned, flock).worker.run(),
-        Budgets(api, owned).worker.run(),
-        Quotas(api, api.admission.books).worker.run(),
+        ReplicaSets(api, owners, pod_maker).worker.run(),
+        Deployments(api, owners).worker.run(),
+        Jobs(api, owners, pod_maker).worker.run(),
+        VolcanoJobs(api, owners, pod_maker).worker.run(),
+        Budgets(api, owners).worker.run(),
+        Quotas(api, api.admission.usage).worker.run(),
         kubelets.worker.run(),
         kubelets.heartbeats(),
     ]

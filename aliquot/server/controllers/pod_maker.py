@@ -1,60 +1,61 @@
-"""The pods of an owner, made and deleted through the API, as far as it lets them."""
+"""The pods of workloads, created and deleted through the API with its admission and quotas."""
 
 import asyncio
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from aliquot.dialects.volcano.job_pods import in_group
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pod_groups import PodGroups
-from aliquot.server.controllers.pods import worth
+from aliquot.server.controllers.pods import deletion_order
 from aliquot.server.http.options import DeleteOptions
 
-AT_ONCE = 100
-"""How many pods are made in one go."""
-AFTER_REFUSAL = 2.0
-"""After how many seconds somebody whose pods were refused tries again."""
+CREATED_AT_ONCE = 100
+"""The most pods created in one reconciliation, so that other owners get their turn."""
+RETRY_SECONDS = 2.0
+"""After how many seconds pods that were refused, such as by a ResourceQuota, are tried again."""
 
 
 class PodMaker:
-    """Makes and deletes pods."""
+    """Creates and deletes the pods of an owner."""
 
     def __init__(self, api: Api, groups: PodGroups) -> None:
         self._api, self._groups = api, groups
         self._pod = api.kind("Pod")
 
-    async def make(self, owner: Body, pods: Iterable[Body]) -> RefusalError | None:
-        """Make pods of an owner, all at once; what the first refusal says, if there is any.
+    async def create(self, owner: Body, pods: Iterable[Body]) -> RefusalError | None:
+        """Create pods of an owner, all at once; the first refusal, if there is one.
 
-        If the owner asks for a group, they are in it, and it is there before them.
+        If the owner asks for a PodGroup, it is created before the pods, and they are its members.
         """
         pods = list(pods)
         if not pods:
             return None
         try:
-            group = await self._groups.of(owner)
+            group = await self._groups.ensure(owner)
         except RefusalError as refusal:
             return refusal
         if group:
             pods = [in_group(pod, group) for pod in pods]
         namespace = owner["metadata"]["namespace"]
-        made = [self._api.create(self._pod, namespace, pod) for pod in pods]
-        for each in await asyncio.gather(*made, return_exceptions=True):
+        creations = [self._api.create(self._pod, namespace, pod) for pod in pods]
+        for each in await asyncio.gather(*creations, return_exceptions=True):
             if isinstance(each, RefusalError):
                 return each
             if isinstance(each, BaseException):
                 raise each
         return None
 
-    async def drop(self, there: list[Body], count: int) -> None:
-        """Delete so many of these, those that are worth least."""
-        for pod in sorted(there, key=worth)[: max(count, 0)]:
+    async def delete(self, pods: list[Body], count: int) -> None:
+        """Delete so many of these pods, in the order in which a ReplicaSet would."""
+        for pod in sorted(pods, key=deletion_order)[: max(count, 0)]:
             about = pod["metadata"]
             try:
                 await self._api.delete(
                     self._pod, about["namespace"], about["name"], DeleteOptions()
                 )
             except RefusalError as refusal:
-                if refusal.code != 404:
+                if refusal.code != HTTPStatus.NOT_FOUND:
                     raise

@@ -1,4 +1,4 @@
-"""What simulated nodes are like, and what their pods look like at every stage. Pure."""
+"""Simulated nodes: their manifests, and the status of their pods at each stage. Pure."""
 
 import re
 from typing import Any
@@ -8,15 +8,17 @@ from aliquot.errors import InputError
 from aliquot.json import Body
 
 SIMULATED = "sim.aliquot.dev/simulated"
-"""The annotation of nodes that the server plays the kubelet of."""
+"""The annotation of nodes whose kubelet is simulated."""
 DURATION = "sim.aliquot.dev/duration"
+"""The annotation of pods that complete after this time."""
 MODEL = "NVIDIA-A100-SXM4-80GB"
+"""The GPU model of simulated nodes unless another is chosen."""
 _COUNTS = re.compile(r"([0-9]{1,5})(?:x([0-9]{1,3}))?")
 _MEMORY = re.compile(r"([0-9]+)GB")
 
 
 def nodes(counts: str, model: str) -> list[Body]:
-    """Nodes alike: `8x4` is eight with four GPUs each; `8` is eight without any."""
+    """Equal nodes: `8x4` is eight nodes of four GPUs each; `8` is eight without any."""
     match = _COUNTS.fullmatch(counts)
     if match is None:
         raise InputError("--nodes", "", f"{counts!r} is not like 8x4: eight nodes of four GPUs")
@@ -41,12 +43,12 @@ def _node(name: str, gpus: int, model: str) -> Body:
 
 
 def known_model(model: str) -> bool:
-    """Is this a GPU that Aliquot knows the power of?"""
+    """Is this a GPU model whose TFLOPS are known?"""
     return bool(tflops(model))
 
 
 def alive(node: Body, now: str) -> Body:
-    """The node as its kubelet reports it first."""
+    """The node as its kubelet first reports it."""
     status = node.setdefault("status", {})
     about = node["metadata"]
     about["annotations"] = {**(about.get("annotations") or {}), SIMULATED: "true"}
@@ -91,7 +93,7 @@ _INFO = (
 
 
 def is_simulated(node: Body) -> bool:
-    """Does the server play the kubelet of this node?"""
+    """Is the kubelet of this node simulated?"""
     return (node["metadata"].get("annotations") or {}).get(SIMULATED) == "true"
 
 
@@ -115,7 +117,7 @@ def started(pod: Body, now: str, address: str) -> Body:
 
 
 def ended(pod: Body, now: str) -> Body:
-    """The status of a pod that has done its work."""
+    """The status of a pod that has completed."""
     status = dict(pod.get("status") or {})
     began = status.get("startTime", now)
     over = {"exitCode": 0, "reason": "Completed", "startedAt": began, "finishedAt": now}

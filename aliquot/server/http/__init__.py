@@ -1,1 +1,1 @@
-"""Requests in, answers out."""
+"""HTTP: authentication, paths, verbs, bodies, watches, pages and refusals."""

@@ -1,16 +1,17 @@
-"""What the server says about itself: health, version, discovery, schemas."""
+"""Requests about the server itself: health, version, discovery, OpenAPI."""
 
 from aiohttp import web
 
 from aliquot import __version__
 from aliquot.server import discovery
-from aliquot.server.http.answers import answer
+from aliquot.server.http.bodies import json_response
 from aliquot.server.http.refusals import method_not_allowed, no_such_path
 from aliquot.server.kinds.registry import Registry
 from aliquot.server.schema import openapi
 
 _HEALTH = ("healthz", "livez", "readyz")
 _MINOR = "32"
+"""The minor version of Kubernetes whose API the embedded server follows."""
 _VERSION = {
     "major": "1",
     "minor": _MINOR,
@@ -24,8 +25,8 @@ _VERSION = {
 }
 
 
-def answer_about(request: web.BaseRequest, registry: Registry) -> web.Response | None:
-    """The answer to a question about the server, or None if it is about objects."""
+def respond(request: web.BaseRequest, registry: Registry) -> web.Response | None:
+    """The response to a request about the server; None if it is about objects."""
     parts = request.path.strip("/").split("/")
     first, count = parts[0], len(parts)
     objects = (first == "api" and count > 2) or (first == "apis" and count > 3)
@@ -36,11 +37,11 @@ def answer_about(request: web.BaseRequest, registry: Registry) -> web.Response |
     if first in _HEALTH:
         return web.Response(text="ok")
     if first == "":
-        return answer(
+        return json_response(
             {"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]}
         )
     if first == "version":
-        return answer(_VERSION)
+        return json_response(_VERSION)
     if first == "openapi":
         return _schemas(registry, parts[1:])
     return _discovery(request, registry, parts)
@@ -50,12 +51,12 @@ def _schemas(registry: Registry, parts: list[str]) -> web.Response:
     """The OpenAPI documents, version 3 only."""
     if parts == ["v3"]:
         versions = dict.fromkeys(kind.api_version for kind in registry)
-        return answer(openapi.index(versions, str(registry.edition)))
+        return json_response(openapi.index(versions, str(registry.edition)))
     if parts[:1] == ["v3"] and len(parts) > 2:
         asked = "/".join(parts[2:])
         kinds = [kind for kind in registry if kind.api_version == asked]
         if kinds and openapi.path_of(asked) == "/".join(parts[1:]):
-            return answer(openapi.document(asked, kinds))
+            return json_response(openapi.document(asked, kinds))
     raise no_such_path()
 
 
@@ -64,21 +65,21 @@ def _discovery(request: web.BaseRequest, registry: Registry, parts: list[str]) -
         if version := _aggregated_version(request.headers.get("Accept", "")):
             body = discovery.aggregated(registry, parts[0] == "api", version)
             form = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-            found = answer(body)
+            found = json_response(body)
             found.headers["Content-Type"] = form
             return found
         if parts[0] == "api":
-            return answer(discovery.core_versions(request.host))
-        return answer(discovery.group_list(registry))
+            return json_response(discovery.core_versions(request.host))
+        return json_response(discovery.group_list(registry))
     if parts[0] == "api":
-        return answer(discovery.resources(registry, "", parts[1]))
+        return json_response(discovery.resources(registry, "", parts[1]))
     if len(parts) == 2:
-        return answer(discovery.one_group(registry, parts[1]))
-    return answer(discovery.resources(registry, parts[1], parts[2]))
+        return json_response(discovery.one_group(registry, parts[1]))
+    return json_response(discovery.resources(registry, parts[1], parts[2]))
 
 
 def _aggregated_version(accept: str) -> str:
-    """The version of aggregated discovery that is asked for first, if any is."""
+    """The version of aggregated discovery that is accepted first; empty if none is."""
     for part in accept.split(","):
         if "as=APIGroupDiscoveryList" in part:
             for version in ("v2beta1", "v2"):

@@ -1,6 +1,11 @@
-"""The bodies of requests: read within limits of size, depth and time, in a form that is known."""
+"""The bodies of HTTP: requests are read within limits, responses are written as JSON or YAML.
+
+A request body is JSON, YAML or protobuf. Its size, depth and time are limited, so that one client
+cannot exhaust the memory of the server or hold a connection open for ever.
+"""
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -12,17 +17,21 @@ from aliquot.server.http.refusals import bad_request, unsupported
 from aliquot.server.schema.protobuf import from_protobuf
 
 MOST_BYTES = 3 * 2**20
-"""As an API server has it."""
+"""The largest request body; kube-apiserver has the same limit."""
 _DEEPEST = 100
+"""The most levels of nesting: more than any pod has, far below Python's recursion limit."""
 _SECONDS = 30
+"""Seconds for a client to send a body: 3 MiB at 100 KiB/s, which any local client exceeds."""
 _JSON = ("application/json", "application/octet-stream", "")
-_YAML = ("application/yaml", "text/yaml", "application/x-yaml")
+_YAML = "application/yaml"
+_YAMLS = (_YAML, "text/yaml", "application/x-yaml")
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
 async def read(request: web.BaseRequest) -> bytes:
-    """The bytes of a body, unless there are too many, or they take too long."""
+    """The bytes of a body; refused if it is too large or takes too long."""
     if (request.content_length or 0) > MOST_BYTES:
         raise _too_large()
     if not request.body_exists:
@@ -35,24 +44,26 @@ async def read(request: web.BaseRequest) -> bytes:
                 if len(content) > MOST_BYTES:
                     raise _too_large()
     except TimeoutError:
-        raise RefusalError(408, "Timeout", f"the body took longer than {_SECONDS} s") from None
+        raise RefusalError(
+            HTTPStatus.REQUEST_TIMEOUT, "Timeout", f"the body took longer than {_SECONDS} s"
+        ) from None
     return bytes(content)
 
 
 def media_type(request: web.BaseRequest) -> str:
-    """The form of a body, without its parameters."""
+    """The media type of a body, without its parameters."""
     return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 async def decoded(request: web.BaseRequest) -> Any:
-    """The body of a request, as plain data; None if there is none."""
+    """The body of a request as plain data; None if there is none."""
     content = await read(request)
     if not content:
         return None
     form = media_type(request)
     if form in _JSON:
         return from_json(content)
-    if form in _YAML:
+    if form in _YAMLS:
         return from_yaml(content)
     if form == _PROTOBUF:
         return from_protobuf(content)
@@ -76,7 +87,7 @@ def from_json(content: bytes) -> Any:
 
 
 def from_yaml(content: bytes) -> Any:
-    """Plain data from YAML: one document, without aliases, which could unfold into anything."""
+    """Plain data from YAML: one document, no aliases, since they could expand without bound."""
     try:
         if any(
             isinstance(token, yaml.AliasToken) for token in yaml.scan(content, yaml.CSafeLoader)
@@ -89,6 +100,27 @@ def from_yaml(content: bytes) -> Any:
         raise bad_request(f"the object provided is unrecognized: {problem}") from None
     except RecursionError:
         raise _too_deep() from None
+
+
+def json_response(
+    body: Any, code: int = HTTPStatus.OK, headers: dict[str, str] | None = None
+) -> web.Response:
+    """A response in JSON; bytes are JSON already."""
+    content = body if isinstance(body, bytes) else _encode(body)
+    return web.Response(body=content, status=code, content_type="application/json", headers=headers)
+
+
+def wants_yaml(accept: str) -> bool:
+    """Is YAML the first media type of an Accept header?"""
+    return accept.partition(",")[0].partition(";")[0].strip() == _YAML
+
+
+def as_yaml(response: web.Response) -> web.Response:
+    """The same response in YAML."""
+    assert isinstance(response.body, bytes)
+    content = msgspec.json.decode(response.body)
+    text = yaml.dump(content, Dumper=yaml.CSafeDumper, sort_keys=False)
+    return web.Response(text=text, status=response.status, content_type=_YAML)
 
 
 def _check_depth(value: Any) -> None:
@@ -111,4 +143,4 @@ def _too_deep() -> RefusalError:
 
 def _too_large() -> RefusalError:
     message = f"Request entity too large: limit is {MOST_BYTES}"
-    return RefusalError(413, "RequestEntityTooLarge", message)
+    return RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)

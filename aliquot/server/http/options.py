@@ -1,4 +1,4 @@
-"""What a request asks for besides its object: how to delete, whether to only try."""
+"""The options of a request: of a deletion, of a write."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ POLICIES = ("Background", "Foreground", "Orphan")
 
 
 class Preconditions(msgspec.Struct, rename="camel", frozen=True):
-    """What an object must be for it to be deleted."""
+    """The uid and version that an object must have to be deleted."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
 class DeleteOptions(msgspec.Struct, rename="camel", frozen=True):
-    """How to delete."""
+    """The options of a deletion."""
 
     grace_period_seconds: int | None = None
     propagation_policy: str | None = None
@@ -30,7 +30,7 @@ class DeleteOptions(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def policy(self) -> str | None:
-        """What becomes of the objects that this one owns; None leaves it to the kind."""
+        """The propagation policy; None: the default of the kind."""
         if self.propagation_policy is None and self.orphan_dependents is not None:
             return "Orphan" if self.orphan_dependents else "Background"
         return self.propagation_policy
@@ -38,18 +38,18 @@ class DeleteOptions(msgspec.Struct, rename="camel", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to write."""
+    """The options of a create or update."""
 
     dry_run: bool = False
     strict: bool = False
-    """Are fields that nobody knows an error?"""
+    """Are unknown fields an error?"""
     warnings: list[str] | None = None
-    """What there is to say about what was done, if anybody listens."""
+    """Warnings to answer with; None if the client wants none."""
     user: str = "kubernetes-admin"
 
 
 def write_options(query: Mapping[str, str]) -> WriteOptions:
-    """Read them from a query."""
+    """The options of a query."""
     strict = query.get("fieldValidation", "Warn")
     if strict not in ("Ignore", "Warn", "Strict"):
         detail = f"Unsupported value: {strict[:50]!r}: supported values: Ignore, Strict, Warn"
@@ -58,7 +58,7 @@ def write_options(query: Mapping[str, str]) -> WriteOptions:
 
 
 def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:
-    """Read them from a body or, without one, from a query."""
+    """The options of a body or, without one, of a query."""
     given = dict(body) if isinstance(body, dict) else {}
     if not given:
         given = _from_query(query)
@@ -80,10 +80,10 @@ def _checked(options: DeleteOptions) -> DeleteOptions:
             raise invalid_option("DeleteOptions", "propagationPolicy", detail)
         if options.propagation_policy not in POLICIES:
             known = ", ".join(POLICIES)
-            said = (
+            detail = (
                 f"Unsupported value: {options.propagation_policy[:50]!r}: supported values: {known}"
             )
-            raise invalid_option("DeleteOptions", "propagationPolicy", said)
+            raise invalid_option("DeleteOptions", "propagationPolicy", detail)
     if options.grace_period_seconds is not None and options.grace_period_seconds > 2**31:
         raise bad_request("gracePeriodSeconds is beyond any patience")
     return options
@@ -104,8 +104,8 @@ def _from_query(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _dry(query: Mapping[str, str]) -> bool:
-    said = query.get("dryRun", "")
-    if said not in ("", "All"):
-        detail = f"Unsupported value: {said[:50]!r}: supported values: All"
+    given = query.get("dryRun", "")
+    if given not in ("", "All"):
+        detail = f"Unsupported value: {given[:50]!r}: supported values: All"
         raise invalid_option("CreateOptions", "dryRun", detail)
-    return said == "All"
+    return given == "All"

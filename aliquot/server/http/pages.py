@@ -1,6 +1,6 @@
-"""Listing in pages: every page is of the same moment, because entries never change.
+"""Lists in pages: all pages show the same resource version, since entries never change.
 
-The rest of a list is kept for a while under a token; a token that nobody knows any more is expired,
+The rest of a list is kept for a while under its continue token; after that the token is expired,
 and the client lists anew.
 """
 
@@ -13,9 +13,12 @@ from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, expired
 from aliquot.server.storage.entry import Entry
 
-_MARK = "page-"
+_PREFIX = "page-"
+"""Of every token: tells a foreign token from an expired one."""
 _MOST = 200
+"""Unfinished lists kept; entries are shared, so that each costs one reference an object."""
 _SECONDS = 300.0
+"""How long a token is valid: 5 minutes, as etcd's compaction gives it in Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class _Rest:
 
 
 class Pages:
-    """Lists that clients have not read to the end."""
+    """The lists that clients have not read to the end."""
 
     def __init__(self) -> None:
         self._rests: OrderedDict[str, _Rest] = OrderedDict()
@@ -40,9 +43,9 @@ class Pages:
         return self._page(_Rest(entries, 0, version, about, time.monotonic()), limit)
 
     def next(self, token: str, limit: int, about: object) -> tuple[list[Entry], Body]:
-        """The page that a token stands for."""
+        """The page of a continue token."""
         rest = self._rests.get(token)
-        if not token.startswith(_MARK):
+        if not token.startswith(_PREFIX):
             raise bad_request("continue key is not valid: it is none of this server's")
         if rest is None or time.monotonic() - rest.since > _SECONDS:
             raise expired(
@@ -57,7 +60,7 @@ class Pages:
         end = rest.start + limit if limit else len(rest.entries)
         metadata: Body = {"resourceVersion": str(rest.version)}
         if end < len(rest.entries):
-            metadata["continue"] = token = _MARK + secrets.token_urlsafe(24)
+            metadata["continue"] = token = _PREFIX + secrets.token_urlsafe(24)
             metadata["remainingItemCount"] = len(rest.entries) - end
             self._rests[token] = _Rest(rest.entries, end, rest.version, rest.about, rest.since)
             while len(self._rests) > _MOST:

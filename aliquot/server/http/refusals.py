@@ -1,14 +1,15 @@
-"""Refusals: what the server says no with, in the words and codes of Kubernetes.
+"""Refusals: code, reason and message of every Status, as kube-apiserver has them.
 
-Clients decide by `reason` and `code`, people read the message; both are as an API server has them.
+Clients act on `reason` and `code`, people read the message: it is Kubernetes' where it has one.
 """
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
 
 from aliquot.errors import RefusalError
 from aliquot.server.kinds.kind import Kind
-from aliquot.server.rules.causes import Cause, together
+from aliquot.server.rules.causes import Cause, join_causes
 
 _MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -16,7 +17,7 @@ _MODIFIED = (
 
 
 def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
-    """The Status of something that was done and has left nothing to show."""
+    """The Status of a deletion that left no object to show."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -27,30 +28,32 @@ def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
 
 
 def not_found(kind: Kind, name: str) -> RefusalError:
-    """There is no such object."""
+    """The object does not exist."""
     message = f'{kind.resource} "{name}" not found'
-    return RefusalError(404, "NotFound", message, _details(kind, name))
+    return RefusalError(HTTPStatus.NOT_FOUND, "NotFound", message, _details(kind, name))
 
 
 def no_such_path() -> RefusalError:
-    """There is nothing at all there."""
-    return RefusalError(404, "NotFound", "the server could not find the requested resource", {})
+    """The path does not exist."""
+    return RefusalError(
+        HTTPStatus.NOT_FOUND, "NotFound", "the server could not find the requested resource", {}
+    )
 
 
 def already_exists(kind: Kind, name: str) -> RefusalError:
-    """There is one already."""
+    """The object exists already."""
     message = f'{kind.resource} "{name}" already exists'
-    return RefusalError(409, "AlreadyExists", message, _details(kind, name))
+    return RefusalError(HTTPStatus.CONFLICT, "AlreadyExists", message, _details(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str = _MODIFIED) -> RefusalError:
-    """Somebody else was faster."""
+    """The object was changed by another write, or is not the one that was meant."""
     message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
-    return RefusalError(409, "Conflict", message, _details(kind, name))
+    return RefusalError(HTTPStatus.CONFLICT, "Conflict", message, _details(kind, name))
 
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
-    """The object is not as it must be; every field that is wrong is named."""
+    """The object is invalid; every cause is listed."""
     details = {
         "name": name,
         "group": kind.group,
@@ -58,54 +61,62 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> RefusalError:
         "causes": [cause.wire() for cause in causes],
     }
     full = f"{kind.name}.{kind.group}" if kind.group else kind.name
-    message = f'{full} "{name}" is invalid: {together(causes)}'
-    return RefusalError(422, "Invalid", message, _without_empty(details))
+    message = f'{full} "{name}" is invalid: {join_causes(causes)}'
+    return RefusalError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, _without_empty(details)
+    )
 
 
 def forbidden(
     kind: Kind, name: str, why: str, causes: list[dict[str, str]] | None = None
 ) -> RefusalError:
-    """Some rule of admission says no."""
+    """Admission refuses the request."""
     details = _details(kind, name) | ({"causes": causes} if causes else {})
-    return RefusalError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details)
+    return RefusalError(
+        HTTPStatus.FORBIDDEN, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details
+    )
 
 
 def bad_request(message: str) -> RefusalError:
-    """The request cannot be understood."""
-    return RefusalError(400, "BadRequest", message)
+    """The request cannot be decoded, or contradicts itself."""
+    return RefusalError(HTTPStatus.BAD_REQUEST, "BadRequest", message)
 
 
 def invalid_option(what: str, field: str, message: str) -> RefusalError:
-    """Something that was asked for besides the object makes no sense."""
+    """An option of the request is invalid."""
     cause = Cause(field, "FieldValueInvalid", message)
     details = {"kind": what, "causes": [cause.wire()]}
-    return RefusalError(422, "Invalid", f'{what} "" is invalid: {cause}', details)
+    return RefusalError(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", f'{what} "" is invalid: {cause}', details
+    )
 
 
 def expired(message: str) -> RefusalError:
-    """What is asked for is too long ago: list anew."""
-    return RefusalError(410, "Expired", message)
+    """The version or continue token is too old: the client lists anew."""
+    return RefusalError(HTTPStatus.GONE, "Expired", message)
 
 
 def method_not_allowed() -> RefusalError:
-    """There is such a thing, but it cannot be done to it."""
+    """The path exists, but not with this method."""
     message = "the server does not allow this method on the requested resource"
-    return RefusalError(405, "MethodNotAllowed", message, {})
+    return RefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", message, {})
 
 
 def unsupported(message: str) -> RefusalError:
-    """A body in a form that is not understood here."""
-    return RefusalError(415, "UnsupportedMediaType", message, {})
+    """The media type of the body is not supported."""
+    return RefusalError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message, {})
 
 
 def unauthorized() -> RefusalError:
-    """No token, or the wrong one."""
-    return RefusalError(401, "Unauthorized", "Unauthorized")
+    """The token is missing or wrong."""
+    return RefusalError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
 
 
 def internal(message: str) -> RefusalError:
-    """A defect of ours, or of a webhook."""
-    return RefusalError(500, "InternalError", f"Internal error occurred: {message}")
+    """An error of the server, or of a webhook."""
+    return RefusalError(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "InternalError", f"Internal error occurred: {message}"
+    )
 
 
 def _details(kind: Kind, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a path asks for: a kind, or one object of it, or a part of one."""
+"""The target of a request, read from its path: kind, namespace, name and subresource."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,17 @@ from aliquot.server.http.refusals import no_such_path
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.kinds.registry import Registry
 
-_PARTS_OF_A_NAMESPACE = ("status", "finalize")
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
+"""Of `/namespaces/NAME/...`: any other word there is the plural of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A kind, and where the path names them a namespace, an object, and a part of it."""
+    """A kind and, where the path names them, a namespace, an object and a subresource."""
 
     kind: Kind
     namespace: str | None = None
-    """None: all of them, or the kind has none."""
+    """None: all namespaces, or the kind is cluster-scoped."""
     name: str = ""
     subresource: str = ""
 
@@ -30,10 +31,10 @@ def target(path: str, registry: Registry) -> Target:
     else:
         raise no_such_path()
     namespace: str | None = None
-    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _PARTS_OF_A_NAMESPACE:
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
         namespace, rest = rest[1], rest[2:]
     if (group, rest) == ("", ["bindings"]) and namespace:
-        return Target(registry.known("Pod"), namespace, "", "binding")
+        return Target(registry.require("Pod"), namespace, "", "binding")
     kind = registry.find(group, version, rest[0])
     if kind is None or len(rest) > 3 or "" in rest or namespace == "":
         raise no_such_path()

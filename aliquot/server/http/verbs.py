@@ -1,7 +1,11 @@
-"""Verbs as HTTP has them: method, path and query to what is done, and back to an answer."""
+"""Requests about objects: get, list, watch, create, replace, patch and delete.
+
+Method, path and query are turned into calls of `api`, and its entries into responses.
+"""
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from aiohttp import web
 
@@ -10,7 +14,7 @@ from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http import watch as watching
-from aliquot.server.http.answers import answer
+from aliquot.server.http.bodies import json_response
 from aliquot.server.http.options import WriteOptions, delete_options, write_options
 from aliquot.server.http.pages import Pages
 from aliquot.server.http.refusals import (
@@ -20,7 +24,7 @@ from aliquot.server.http.refusals import (
     method_not_allowed,
     success,
 )
-from aliquot.server.http.subresources import Parts
+from aliquot.server.http.subresource_verbs import SubresourceVerbs
 from aliquot.server.http.target import Target
 from aliquot.server.kinds import conversion
 from aliquot.server.kinds.kind import Kind
@@ -34,161 +38,179 @@ _TRUE = ("true", "1", "True")
 
 
 class Verbs:
-    """Requests about objects."""
+    """Answers requests about objects."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
         self._pages = Pages()
-        self._parts = Parts(api)
+        self._subresources = SubresourceVerbs(api)
 
-    async def answer(self, request: web.BaseRequest, at: Target) -> web.StreamResponse:
-        """Do what a request asks for."""
-        if at.subresource and at.subresource != "status":
-            return await self._parts.answer(request, at)
-        match request.method, bool(at.name):
+    async def answer(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
+        """Answer a request about objects."""
+        if target.subresource and target.subresource != "status":
+            return await self._subresources.answer(request, target)
+        match request.method, bool(target.name):
             case "GET" | "HEAD", True if not _watches(request.query):
-                return await self._get(request, at)
+                return await self._get(request, target)
             case "GET" | "HEAD", _:
                 if _watches(request.query):
-                    return await self._watch(request, at)
-                return await self._list(request, at)
+                    return await self._watch(request, target)
+                return await self._list(request, target)
             case "POST", False:
-                return await self._create(request, at)
+                return await self._create(request, target)
             case "PUT", True:
-                return await self._replace(request, at)
+                return await self._replace(request, target)
             case "PATCH", True:
-                return await self._patch(request, at)
-            case "DELETE", True if not at.subresource:
-                return await self._delete(request, at)
+                return await self._patch(request, target)
+            case "DELETE", True if not target.subresource:
+                return await self._delete(request, target)
             case "DELETE", False:
-                return await self._delete_collection(request, at)
+                return await self._delete_collection(request, target)
         raise method_not_allowed()
 
-    async def _get(self, request: web.BaseRequest, at: Target) -> web.Response:
-        how = rendering.manner(request.headers.get("Accept", ""))
-        found = await self.api.get(at.kind, at.namespace, at.name)
+    async def _get(self, request: web.BaseRequest, target: Target) -> web.Response:
+        representation = rendering.negotiate(request.headers.get("Accept", ""))
+        found = await self.api.get(target.kind, target.namespace, target.name)
         include = request.query.get("includeObject", "Metadata")
-        return answer(rendering.one(at.kind, found, how, include))
+        return json_response(rendering.one(target.kind, found, representation, include))
 
-    async def _list(self, request: web.BaseRequest, at: Target) -> web.Response:
-        how = rendering.manner(request.headers.get("Accept", ""))
+    async def _list(self, request: web.BaseRequest, target: Target) -> web.Response:
+        representation = rendering.negotiate(request.headers.get("Accept", ""))
         query, limit = request.query, _number(request.query, "limit")
-        chosen = _selection(at, query)
-        about = (at, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        chosen = _selection(target, query)
+        about = (target, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
             if query.get("resourceVersion", "0") != "0":
                 raise bad_request("specifying resource version is not allowed when using continue")
             entries, metadata = self._pages.next(token, limit, about)
         else:
-            found, version = self._found(at, query)
-            await self.api.store.settled()
+            found, version = self._listed(target, query)
+            await self.api.store.wait_durable()
             entries, metadata = self._pages.first(found, version, limit, about)
         if not chosen.everything:
             metadata.pop("remainingItemCount", None)
         include = query.get("includeObject", "Metadata")
-        return answer(rendering.many(at.kind, entries, how, metadata, include))
+        return json_response(
+            rendering.many(target.kind, entries, representation, metadata, include)
+        )
 
-    async def _watch(self, request: web.BaseRequest, at: Target) -> web.StreamResponse:
+    async def _watch(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         query = request.query
         watch = watching.Watch(
-            kind=at.kind,
-            selection=_selection(at, query),
+            kind=target.kind,
+            selection=_selection(target, query),
             version=_number(query, "resourceVersion"),
-            seconds=watching.patience(query.get("timeoutSeconds", "")),
+            seconds=watching.duration(query.get("timeoutSeconds", "")),
             bookmarks=query.get("allowWatchBookmarks") in _TRUE,
-            initial=_initial(at.kind, query),
-            manner=rendering.manner(request.headers.get("Accept", "")),
+            initial=_initial(target.kind, query),
+            representation=rendering.negotiate(request.headers.get("Accept", "")),
         )
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         try:
-            async for text in watching.lines(self.api.store, watch):
+            async for text in watching.stream(self.api.store, watch):
                 if text:
                     await response.write(text)
         except ConnectionError:
             pass  # the client has gone, which is how most watches end
         return response
 
-    async def _create(self, request: web.BaseRequest, at: Target) -> web.Response:
-        how = rendering.manner(request.headers.get("Accept", ""))
-        body = conversion.kept(at.kind, _object(await bodies.decoded(request)))
+    async def _create(self, request: web.BaseRequest, target: Target) -> web.Response:
+        representation = rendering.negotiate(request.headers.get("Accept", ""))
+        body = conversion.to_storage(target.kind, _object(await bodies.decoded(request)))
         options = write_options(request.query)
-        conversion.check_new(at.kind, body)
-        if at.kind.namespaced and at.namespace is None:
+        conversion.check_new(target.kind, body)
+        if target.kind.namespaced and target.namespace is None:
             raise method_not_allowed()
         made = await self.api.create(
-            conversion.keeper(at.kind, self.api.registry), at.namespace, body, options
+            conversion.storage_kind(target.kind, self.api.registry), target.namespace, body, options
         )
-        return answer(rendering.one(at.kind, made, how), 201, _warned(options))
+        return json_response(
+            rendering.one(target.kind, made, representation),
+            HTTPStatus.CREATED,
+            _warning_header(options),
+        )
 
-    async def _replace(self, request: web.BaseRequest, at: Target) -> web.Response:
-        how = rendering.manner(request.headers.get("Accept", ""))
-        body = conversion.kept(at.kind, _object(await bodies.decoded(request)))
-        kind = conversion.keeper(at.kind, self.api.registry)
+    async def _replace(self, request: web.BaseRequest, target: Target) -> web.Response:
+        representation = rendering.negotiate(request.headers.get("Accept", ""))
+        body = conversion.to_storage(target.kind, _object(await bodies.decoded(request)))
+        kind = conversion.storage_kind(target.kind, self.api.registry)
         options = write_options(request.query)
-        kept = await self.api.replace(kind, at.namespace, at.name, body, at.subresource, options)
-        return answer(rendering.one(at.kind, kept, how), 200, _warned(options))
+        kept = await self.api.replace(
+            kind, target.namespace, target.name, body, target.subresource, options
+        )
+        return json_response(
+            rendering.one(target.kind, kept, representation),
+            HTTPStatus.OK,
+            _warning_header(options),
+        )
 
-    async def _patch(self, request: web.BaseRequest, at: Target) -> web.Response:
-        how = rendering.manner(request.headers.get("Accept", ""))
-        apply = patches.patch(at.kind, bodies.media_type(request), await bodies.read(request))
-        kind = conversion.keeper(at.kind, self.api.registry)
+    async def _patch(self, request: web.BaseRequest, target: Target) -> web.Response:
+        representation = rendering.negotiate(request.headers.get("Accept", ""))
+        apply = patches.patch(target.kind, bodies.media_type(request), await bodies.read(request))
+        kind = conversion.storage_kind(target.kind, self.api.registry)
 
         def edit(body: Body) -> Body:
-            changed = apply(conversion.turned(at.kind, body))
-            rules.check_same(at.kind, body, changed)
-            return conversion.kept(at.kind, changed)
+            changed = apply(conversion.from_storage(target.kind, body))
+            rules.check_uid(target.kind, body, changed)
+            return conversion.to_storage(target.kind, changed)
 
         options = write_options(request.query)
-        kept = await self.api.change(kind, at.namespace, at.name, edit, at.subresource, options)
-        return answer(rendering.one(at.kind, kept, how), 200, _warned(options))
+        kept = await self.api.change(
+            kind, target.namespace, target.name, edit, target.subresource, options
+        )
+        return json_response(
+            rendering.one(target.kind, kept, representation),
+            HTTPStatus.OK,
+            _warning_header(options),
+        )
 
-    async def _delete(self, request: web.BaseRequest, at: Target) -> web.Response:
-        how = rendering.manner(request.headers.get("Accept", ""))
+    async def _delete(self, request: web.BaseRequest, target: Target) -> web.Response:
+        representation = rendering.negotiate(request.headers.get("Accept", ""))
         options = delete_options(request.query, await bodies.decoded(request))
-        last, gone = await self.api.delete(at.kind, at.namespace, at.name, options)
-        if gone and at.kind.word not in _SHOWN_WHEN_GONE:
-            return answer(success(at.kind, last.name, last.uid))
-        return answer(rendering.one(at.kind, last, how))
+        last, gone = await self.api.delete(target.kind, target.namespace, target.name, options)
+        if gone and target.kind.unique_name not in _SHOWN_WHEN_GONE:
+            return json_response(success(target.kind, last.name, last.uid))
+        return json_response(rendering.one(target.kind, last, representation))
 
-    async def _delete_collection(self, request: web.BaseRequest, at: Target) -> web.Response:
-        if at.kind.namespaced and at.namespace is None:
+    async def _delete_collection(self, request: web.BaseRequest, target: Target) -> web.Response:
+        if target.kind.namespaced and target.namespace is None:
             raise method_not_allowed()
         options = delete_options(request.query, await bodies.decoded(request))
         left: list[Entry] = []
-        for each in self.api.select(at.kind, _selection(at, request.query)):
+        for each in self.api.select(target.kind, _selection(target, request.query)):
             try:
-                last, _ = await self.api.delete(at.kind, at.namespace, each.name, options)
+                last, _ = await self.api.delete(target.kind, target.namespace, each.name, options)
             except RefusalError as refusal:
-                if refusal.code != 404:
+                if refusal.code != HTTPStatus.NOT_FOUND:
                     raise
             else:
                 left.append(last)
         metadata = {"resourceVersion": str(self.api.store.version)}
-        return answer(rendering.many(at.kind, left, "whole", metadata))
+        return json_response(rendering.many(target.kind, left, "whole", metadata))
 
-    def _found(self, at: Target, query: Mapping[str, str]) -> tuple[list[Entry], int]:
-        """The objects of a list, and the version that they are of."""
-        chosen, now = _selection(at, query), self.api.store.version
+    def _listed(self, target: Target, query: Mapping[str, str]) -> tuple[list[Entry], int]:
+        """The objects of a list, and their resource version."""
+        chosen, now = _selection(target, query), self.api.store.version
         wanted = _version(query)
         if wanted > now:
             raise _too_large(wanted, now)
         exact = query.get("resourceVersionMatch") == "Exact"
-        if wanted and wanted != now and (exact or _older(query)):
-            past = self.api.store.as_of(at.kind.kept_as, wanted)
+        if wanted and wanted != now and (exact or _wants_exact(query)):
+            past = self.api.store.as_of(target.kind.storage, wanted)
             if past is None:
                 raise expired(f"The resourceVersion for the provided list is too old: {wanted}")
             return [each for each in past if chosen.match(each)], wanted
-        return self.api.select(at.kind, chosen), now
+        return self.api.select(target.kind, chosen), now
 
 
-def _older(query: Mapping[str, str]) -> bool:
-    """Does a list without more words ask for exactly its version, as one in pages does?"""
+def _wants_exact(query: Mapping[str, str]) -> bool:
+    """Does a list want exactly its version without saying so, as a list in pages does?"""
     return not query.get("resourceVersionMatch") and bool(query.get("limit"))
 
 
 def _version(query: Mapping[str, str]) -> int:
-    """The version that a list asks for, if its words make sense together."""
+    """The resourceVersion of a list; refused if the options contradict each other."""
     wanted, how = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     problem = ""
     if "sendInitialEvents" in query:
@@ -207,14 +229,17 @@ def _version(query: Mapping[str, str]) -> int:
 def _too_large(wanted: int, now: int) -> RefusalError:
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {wanted}, current: {now}"
-    return RefusalError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
+    return RefusalError(
+        HTTPStatus.GATEWAY_TIMEOUT, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1}
+    )
 
 
 _SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})
+"""Kinds whose deletion answers with the object instead of a Status, as in kube-apiserver."""
 
 
-def _warned(options: WriteOptions) -> dict[str, str]:
-    """What there is to say besides the answer, as a header."""
+def _warning_header(options: WriteOptions) -> dict[str, str]:
+    """The Warning header of a response."""
     lines = [f"299 - {json.dumps(text)}" for text in dict.fromkeys(options.warnings or ())]
     return {"Warning": ", ".join(lines)} if lines else {}
 
@@ -223,11 +248,11 @@ def _watches(query: Mapping[str, str]) -> bool:
     return query.get("watch") in _TRUE
 
 
-def _selection(at: Target, query: Mapping[str, str]) -> Selection:
+def _selection(target: Target, query: Mapping[str, str]) -> Selection:
     fields = query.get("fieldSelector", "")
-    if at.name:
-        fields = ",".join(filter(None, (fields, f"metadata.name={at.name}")))
-    return selection(at.kind, at.namespace, query.get("labelSelector", ""), fields)
+    if target.name:
+        fields = ",".join(filter(None, (fields, f"metadata.name={target.name}")))
+    return selection(target.kind, target.namespace, query.get("labelSelector", ""), fields)
 
 
 def _number(query: Mapping[str, str], key: str) -> int:

@@ -1,1 +1,1 @@
-"""Which kinds are served: built in, or defined by users."""
+"""Which kinds are served: the built-in ones, and those of CustomResourceDefinitions."""

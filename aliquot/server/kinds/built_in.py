@@ -1,4 +1,4 @@
-"""The kinds that are always there."""
+"""The built-in kinds: those of Kubernetes that the embedded server always serves."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ BUILT_IN: tuple[Kind, ...] = (
         "events",
         short_names=("ev",),
         generation=False,
-        storage="events",
+        shared_storage="events",
     ),
     Kind(
         "policy",

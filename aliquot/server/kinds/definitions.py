@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what is written into a new one, and the kinds that come of it."""
+"""CustomResourceDefinitions: the initial status of a new one, and the kinds that they add."""
 
 from aliquot.json import Body
 from aliquot.server.kinds.registry import Registry
@@ -11,9 +11,9 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def follow(store: Store, registry: Registry) -> None:
-    """Serve the kinds of the definitions that are there, now and later."""
+    """Serve the kinds of all definitions in the store, and follow its changes."""
 
-    def note(change: Change) -> None:
+    def on_change(change: Change) -> None:
         if change.storage != DEFINITIONS:
             return
         if change.type == "DELETED":
@@ -23,11 +23,11 @@ def follow(store: Store, registry: Registry) -> None:
 
     for entry in store.all(DEFINITIONS):
         registry.define(entry.read())
-    store.listeners.append(note)
+    store.listeners.append(on_change)
 
 
-def begin(definition: Body) -> None:
-    """Write into a new definition what its server says of it."""
+def set_initial_status(definition: Body) -> None:
+    """Write finalizer and status into a new definition: its names are accepted at once."""
     about, spec = definition["metadata"], definition.get("spec") or {}
     about["finalizers"] = [*(about.get("finalizers") or ()), CLEANUP]
     now = timestamp()

@@ -1,19 +1,81 @@
-"""Kinds: what the server keeps, and under which names it is asked for.
+"""Kinds: their names, their paths, and where their objects are stored.
 
-A kind is known by group, version and plural. Two kinds may keep the same objects in two forms, as
-the two sorts of Event do; `storage` is where they are kept, and one form is the one that is kept.
+A path names a kind by group, version and plural. Rules and tables look a kind up by its unique
+name: the plain name for a kind of Kubernetes, `Pod`; name and group for a custom one,
+`Job.batch.volcano.sh`, as kubectl takes it. So the two kinds called Job never share a rule.
+
+Two kinds may share one storage, as the Events of the core group and of events.k8s.io do: objects
+are stored in the form of one of them and converted for the other (`conversion`).
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from aliquot.json import Body
-from aliquot.server.kinds.group_kinds import word
+
+KUBERNETES_KINDS = {
+    "": [
+        "Binding",
+        "ConfigMap",
+        "Endpoints",
+        "Event",
+        "LimitRange",
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ReplicationController",
+        "ResourceQuota",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+    ],
+    "admissionregistration.k8s.io": [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ],
+    "apiextensions.k8s.io": ["CustomResourceDefinition"],
+    "apiregistration.k8s.io": ["APIService"],
+    "apps": ["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
+    "authentication.k8s.io": ["SelfSubjectReview", "TokenReview"],
+    "authorization.k8s.io": [
+        "LocalSubjectAccessReview",
+        "SelfSubjectAccessReview",
+        "SelfSubjectRulesReview",
+        "SubjectAccessReview",
+    ],
+    "autoscaling": ["HorizontalPodAutoscaler", "Scale"],
+    "batch": ["CronJob", "Job"],
+    "coordination.k8s.io": ["Lease"],
+    "discovery.k8s.io": ["EndpointSlice"],
+    "events.k8s.io": ["Event"],
+    "networking.k8s.io": ["Ingress", "IngressClass", "NetworkPolicy"],
+    "node.k8s.io": ["RuntimeClass"],
+    "policy": ["Eviction", "PodDisruptionBudget"],
+    "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
+    "scheduling.k8s.io": ["PriorityClass"],
+    "storage.k8s.io": ["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"],
+}
+"""By group, the kinds of Kubernetes itself, as far as manifests, rules or clients here use them."""
+
+_KUBERNETES_KINDS = {(group, kind) for group, kinds in KUBERNETES_KINDS.items() for kind in kinds}
+
+
+def unique_name(group: str, kind: str) -> str:
+    """`Pod`, `Deployment`, `Job.batch.volcano.sh`."""
+    return kind if (group, kind) in _KUBERNETES_KINDS else f"{kind}.{group}"
+
+
+def is_kubernetes_kind(kind: str) -> bool:
+    """Is this the unique name of a kind of Kubernetes itself?"""
+    return "." not in kind
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A sort of object, and how it is served."""
+    """A kind of object, and how it is served."""
 
     group: str
     version: str
@@ -25,8 +87,8 @@ class Kind:
     subresources: tuple[str, ...] = ()
     generation: bool = True
     """Does metadata.generation count the changes of its spec?"""
-    storage: str = ""
-    """Where its objects are kept, where that is not under its own name."""
+    shared_storage: str = ""
+    """The storage of another kind, if its objects are stored there: Events of events.k8s.io."""
     definition: Body | None = None
     """The CustomResourceDefinition it comes from."""
 
@@ -36,19 +98,19 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def word(self) -> str:
-        """The word it is known by: `Pod`, `Job.batch.volcano.sh`."""
-        return word(self.group, self.name)
+    def unique_name(self) -> str:
+        """`Pod`, `Job.batch.volcano.sh`."""
+        return unique_name(self.group, self.name)
 
     @property
     def resource(self) -> str:
-        """`pods`, `deployments.apps`: as messages call it."""
+        """`pods`, `deployments.apps`: as messages write it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
-    def kept_as(self) -> str:
-        """The storage its objects are in."""
-        return self.storage or self.resource
+    def storage(self) -> str:
+        """The storage that holds its objects."""
+        return self.shared_storage or self.resource
 
     @property
     def singular(self) -> str:
@@ -67,7 +129,7 @@ class Kind:
 
     @property
     def has_status(self) -> bool:
-        """Is its status written apart?"""
+        """Is its status a subresource?"""
         return "status" in self.subresources
 
     @property
@@ -92,7 +154,7 @@ class Kind:
 
 
 def of_definition(definition: Body) -> list[Kind]:
-    """The kinds that a CustomResourceDefinition brings: one a served version."""
+    """The kinds of a CustomResourceDefinition: one for each version that is served."""
     spec = definition["spec"]
     names = spec["names"]
     return [

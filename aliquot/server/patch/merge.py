@@ -1,8 +1,7 @@
-"""The three ways to patch an object that a client can choose from, as pure functions.
+"""Merge patches (RFC 7386) and JSON patches (RFC 6902), as pure functions.
 
-What is given is never changed, and what is returned shares nothing with it. Whoever calls decides
-what else an object must be afterwards; here nothing is known of kinds, except by the strategic way,
-which `strategic` holds.
+Arguments are never changed, and results share nothing with them. The caller validates the patched
+object: nothing here knows of kinds. Strategic merge patches, which do, are in `strategic`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +14,12 @@ from aliquot.server.patch.strategic import strategic_merge_patch
 __all__ = ["json_patch", "merge_patch", "strategic_merge_patch"]
 
 _MOST_OPERATIONS = 10_000
+"""Of one JSON patch; the limit of kube-apiserver."""
 _ABSENT = object()
 
 
 def merge_patch(body: Body, patch: Any) -> Body:
-    """RFC 7386: what the patch names takes its value, null takes it away, lists are replaced."""
+    """RFC 7386: fields of the patch are set, null removes one, lists are replaced."""
     if not isinstance(patch, dict):
         raise PatchError(f"a merge patch must be an object, not {_shown(patch)}")
     merged = _merged(body, patch)
@@ -36,8 +36,8 @@ def _merged(value: Any, patch: Any) -> Any:
         for key, each in kept.items()
         if key not in patch or patch[key] is not None
     }
-    news = {key: each for key, each in patch.items() if key not in kept and each is not None}
-    return merged | {key: _merged(None, each) for key, each in news.items()}
+    added = {key: each for key, each in patch.items() if key not in kept and each is not None}
+    return merged | {key: _merged(None, each) for key, each in added.items()}
 
 
 def json_patch(body: Body, operations: Any) -> Body:
@@ -61,24 +61,24 @@ Pointer = tuple[str, ...]
 
 
 def _step(operation: Any) -> Step:
-    """What one operation does, once it is sure to be one."""
+    """The function of one operation; refused if it is invalid."""
     if not isinstance(operation, dict):
         raise PatchError(f"an operation must be an object, not {_shown(operation)}")
     word, path = operation.get("op"), _pointer(operation, "path")
     match word:
         case "add":
-            return _adding(path, _value(operation))
+            return _add(path, _value(operation))
         case "replace":
-            return _replacing(path, _value(operation))
+            return _replace(path, _value(operation))
         case "test":
-            return _testing(path, _value(operation))
+            return _test(path, _value(operation))
         case "remove":
-            return lambda whole: _without(whole, path)
+            return lambda whole: _remove(whole, path)
         case "move":
-            return _moving(_pointer(operation, "from"), path)
+            return _move(_pointer(operation, "from"), path)
         case "copy":
             origin = _pointer(operation, "from")
-            return lambda whole: _with(whole, path, fresh(_get(whole, origin)))
+            return lambda whole: _insert(whole, path, fresh(_get(whole, origin)))
     raise PatchError(f"Unexpected kind: {word}" if word else "an operation has no op")
 
 
@@ -89,7 +89,7 @@ def _value(operation: Mapping[str, Any]) -> Any:
 
 
 def _pointer(operation: Mapping[str, Any], word: str) -> Pointer:
-    """A JSON pointer, RFC 6901: empty for the whole, else `/a/b~1c/0`."""
+    """A JSON pointer, RFC 6901: empty for the whole object, else `/a/b~1c/0`."""
     text = operation.get(word)
     if not isinstance(text, str):
         raise PatchError(f"the operation {operation.get('op')} has no {word}")
@@ -99,11 +99,11 @@ def _pointer(operation: Mapping[str, Any], word: str) -> Pointer:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
 
 
-def _adding(path: Pointer, value: Any) -> Step:
-    return lambda whole: _with(whole, path, fresh(value))
+def _add(path: Pointer, value: Any) -> Step:
+    return lambda whole: _insert(whole, path, fresh(value))
 
 
-def _replacing(path: Pointer, value: Any) -> Step:
+def _replace(path: Pointer, value: Any) -> Step:
     def replace(whole: Any) -> Any:
         if not path:
             return fresh(value)
@@ -116,8 +116,8 @@ def _replacing(path: Pointer, value: Any) -> Step:
     return replace
 
 
-def _testing(path: Pointer, value: Any) -> Step:
-    """A field that is not there passes for null, as API servers have it."""
+def _test(path: Pointer, value: Any) -> Step:
+    """`test`; a missing field equals null, as in kube-apiserver."""
 
     def test(whole: Any) -> Any:
         try:
@@ -133,18 +133,18 @@ def _testing(path: Pointer, value: Any) -> Step:
     return test
 
 
-def _moving(origin: Pointer, path: Pointer) -> Step:
+def _move(origin: Pointer, path: Pointer) -> Step:
     if path[: len(origin)] == origin and path != origin:
         raise PatchError(f"{_text(origin)} cannot move into itself, to {_text(path)}")
 
     def move(whole: Any) -> Any:
         value = _get(whole, origin)
-        return _with(_without(whole, origin), path, value)
+        return _insert(_remove(whole, origin), path, value)
 
     return move
 
 
-def _with(whole: Any, path: Pointer, value: Any) -> Any:
+def _insert(whole: Any, path: Pointer, value: Any) -> Any:
     if not path:
         return value
     holder = _get(whole, path[:-1])
@@ -155,7 +155,7 @@ def _with(whole: Any, path: Pointer, value: Any) -> Any:
     return whole
 
 
-def _without(whole: Any, path: Pointer) -> Any:
+def _remove(whole: Any, path: Pointer) -> Any:
     if not path:
         return None
     holder = _get(whole, path[:-1])
@@ -173,7 +173,7 @@ def _get(whole: Any, path: Pointer) -> Any:
 
 
 def _key(holder: Any, path: Pointer) -> Any:
-    """The last part of a path as the key or index that it is in what holds it."""
+    """The last part of a path as a key of an object or an index of a list."""
     if isinstance(holder, dict):
         return path[-1]
     if isinstance(holder, list):

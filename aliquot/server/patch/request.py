@@ -1,6 +1,7 @@
-"""Patches: which of the three sorts a request has, and the change that it makes."""
+"""The patch of a request: which type its media type names, and the update that it makes."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
 from aliquot.json import Body
@@ -17,7 +18,7 @@ APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 
 
 def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
-    """What a patch does to an object."""
+    """The update that a patch makes."""
     if form in APPLY:
         raise unsupported(
             "server-side apply is not supported here; use kubectl apply without --server-side"
@@ -36,10 +37,10 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
                 return json_patch(body, read)
             if form == MERGE:
                 return merge_patch(body, read)
-            return strategic_merge_patch(body, read, kind.word)
+            return strategic_merge_patch(body, read, kind.unique_name)
         except PatchMisfitError as error:
             message = f"the server rejected our request due to an error in our request: {error}"
-            raise RefusalError(422, "Invalid", message, {}) from None
+            raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, {}) from None
         except PatchError as error:
             raise bad_request(str(error)) from None
         except UnsupportedPatchError as error:

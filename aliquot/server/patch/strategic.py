@@ -1,8 +1,8 @@
-"""Strategic merge patches: merge patches that know how the lists of a kind are to be merged.
+"""Strategic merge patches: merge patches that merge the lists of a kind.
 
-How is said by the shapes of the kinds (`core_schemas`): a list with a merge key is merged item by
-item, one of plain values is a set, any other is replaced. Directives in the patch, fields that
-begin with `$`, say what cannot be said by giving values.
+The schemas of the kinds (`core_schemas`) say how: a list with a merge key is merged item by item, a
+list of plain values with the strategy merge is a set, any other list is replaced. Directives in the
+patch, fields that begin with `$`, delete, replace or order items.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any
 from aliquot.dialects.core.schema import Schema
 from aliquot.errors import PatchError, UnsupportedPatchError
 from aliquot.json import Body, fresh, same
-from aliquot.server.rules.causes import shown
+from aliquot.server.rules.causes import quoted
 from aliquot.server.schema.core_schemas import schema
 
 _PATCH = "$patch"
@@ -21,7 +21,7 @@ _ORDER = "$setElementOrder/"
 
 
 def strategic_merge_patch(body: Body, patch: Any, kind: str) -> Body:
-    """The object as the patch would have it; custom kinds have no such patches."""
+    """The patched object; custom kinds have no strategic merge patch."""
     shape = schema(kind)
     if shape is None:
         raise UnsupportedPatchError(f"{kind} has no strategic merge patch")
@@ -31,10 +31,10 @@ def strategic_merge_patch(body: Body, patch: Any, kind: str) -> Body:
 
 
 def _object(old: Body, patch: Body, shape: Schema) -> Body:
-    """An object, field by field; both are ours to take apart."""
+    """Merge an object field by field; both arguments are copies and may be changed."""
     word = patch.pop(_PATCH, None)
     if word is not None:
-        return _directed(word, patch)
+        return _apply_directive(word, patch)
     kept = _retained(old, patch)
     for key, values in _directives(patch, _DELETE).items():
         if isinstance(kept.get(key), list):
@@ -64,7 +64,7 @@ def _field(kept: Body, key: str, value: Any, shape: Schema, order: list[Any] | N
 
 
 def _list(old: list[Any], patch: list[Any], shape: Schema) -> list[Any]:
-    """The items of both, each once."""
+    """Merge two lists: by key, or as a set."""
     key = shape.get("x-kubernetes-patch-merge-key")
     if key is None:
         return [*old, *(each for each in patch if not _among(each, old))]
@@ -94,26 +94,28 @@ def _merge_item(merged: list[Any], each: Body, key: str, shape: Schema) -> None:
 
 
 def _ordered(merged: list[Any], order: list[Any], before: list[Any], shape: Schema) -> list[Any]:
-    """Items that the patch names in its order; others stay where they were among them."""
+    """Items of the patch in its order; the others keep their place among them."""
     key = shape.get("x-kubernetes-patch-merge-key")
-    mark: Callable[[Any], Any] = (lambda item: item) if key is None else _marker(key)
-    places = [mark(each) for each in before]
-    named = [mark(each) for each in order]
-    ours = sorted(
-        (each for each in merged if _among(mark(each), named)),
-        key=lambda each: _place(mark(each), named),
+    identity: Callable[[Any], Any] = (lambda item: item) if key is None else _identity(key)
+    places = [identity(each) for each in before]
+    named = [identity(each) for each in order]
+    named_items = sorted(
+        (each for each in merged if _among(identity(each), named)),
+        key=lambda each: _place(identity(each), named),
     )
-    theirs = [each for each in merged if not _among(mark(each), named)]
+    other_items = [each for each in merged if not _among(identity(each), named)]
     result = []
-    for each in ours:
-        place = _place(mark(each), places)
-        while place < len(places) and theirs and _place(mark(theirs[0]), places) < place:
-            result.append(theirs.pop(0))
+    for each in named_items:
+        place = _place(identity(each), places)
+        while (
+            place < len(places) and other_items and _place(identity(other_items[0]), places) < place
+        ):
+            result.append(other_items.pop(0))
         result.append(each)
-    return [*result, *theirs]
+    return [*result, *other_items]
 
 
-def _marker(key: str) -> Callable[[Any], Any]:
+def _identity(key: str) -> Callable[[Any], Any]:
     return lambda item: item.get(key) if isinstance(item, dict) else None
 
 
@@ -125,8 +127,8 @@ def _among(value: Any, values: list[Any]) -> bool:
     return any(same(value, each) for each in values)
 
 
-def _directed(word: Any, patch: Body) -> Body:
-    """What `$patch` says: this instead of what was there, or nothing."""
+def _apply_directive(word: Any, patch: Body) -> Body:
+    """`$patch`: replace or delete the object."""
     if word == "replace":
         plain = _plain(patch)
         assert isinstance(plain, dict)
@@ -137,7 +139,7 @@ def _directed(word: Any, patch: Body) -> Body:
 
 
 def _retained(old: Body, patch: Body) -> Body:
-    """What `$retainKeys` lets stay."""
+    """`$retainKeys`: the object with only these fields."""
     keys = patch.pop(_RETAIN, None)
     if keys is None:
         return old
@@ -148,7 +150,7 @@ def _retained(old: Body, patch: Body) -> Body:
 
 
 def _directives(patch: Body, prefix: str) -> dict[str, list[Any]]:
-    """Take the directives of one sort out of a patch, by the field that they are about."""
+    """Remove the directives with this prefix from a patch; their values by field."""
     found = {}
     for key in [key for key in patch if key.startswith(prefix)]:
         values = patch.pop(key)
@@ -159,7 +161,7 @@ def _directives(patch: Body, prefix: str) -> dict[str, list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value that is new, without nulls and directives."""
+    """A new value without nulls and directives."""
     if isinstance(value, list):
         kept = (each for each in value if not (isinstance(each, dict) and _PATCH in each))
         return [_plain(each) for each in kept]
@@ -177,7 +179,7 @@ def _item(each: Any, key: str) -> Body:
 
 def _key_of(each: Body, key: str) -> Any:
     if each.get(key) is None:
-        raise PatchError(f"map: {shown(each)} does not contain declared merge key: {key}")
+        raise PatchError(f"map: {quoted(each)} does not contain declared merge key: {key}")
     return each[key]
 
 

@@ -1,1 +1,1 @@
-"""How answers look: whole objects, tables, metadata only."""
+"""The representations of objects in responses: whole, as Tables, metadata only."""

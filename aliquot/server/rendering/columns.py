@@ -1,4 +1,4 @@
-"""What kubectl shows of Kubernetes' own kinds: a column's name, and what fills it, kind by kind."""
+"""The columns that kubectl shows of Kubernetes' own kinds: names, and functions for the cells."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _ROLE = "node-role.kubernetes.io/"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a kind, those of `-o wide` marked by a star, and what fills a row."""
+    """The columns of a kind, those of `-o wide` marked by a star, and the cells of a row."""
 
     names: Sequence[str]
     cells: Cells
@@ -259,7 +259,7 @@ def _containers(body: Body) -> tuple[str, str]:
 
 
 def selector_text(selector: Body | None) -> str:
-    """A selector as kubectl writes it, by the order of its keys."""
+    """A selector as kubectl writes it, in the order of its keys."""
     if not selector:
         return _NONE
     lines = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
@@ -275,7 +275,7 @@ _TEMPLATE = ("Containers*", "Images*")
 _WITH_WEBHOOKS = Columns(("Name", "Webhooks", "Age"), _webhooks, frozenset({"Webhooks"}))
 
 CREATED = Columns(("Name", "Created At"), _created)
-"""For kinds that nobody has thought of columns for."""
+"""The columns of kinds without columns of their own."""
 
 COLUMNS: dict[str, Columns] = {
     "ConfigMap": Columns(("Name", "Data", "Age"), _config_map),

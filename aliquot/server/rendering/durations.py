@@ -1,4 +1,4 @@
-"""How long ago something was, in as few figures as kubectl shows."""
+"""Ages and durations as kubectl writes them: the longer, the coarser."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ _STEPS = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Up to so many seconds: a unit and its sign, and a finer one beside it."""
+"""Below so many seconds: a unit and its letter, and a finer unit beside it; as in kubectl."""
 
 
 def human(seconds: int) -> str:
@@ -29,7 +29,7 @@ def human(seconds: int) -> str:
 
 
 def since(then: object, now: datetime) -> str:
-    """How long ago a moment was, as objects have it."""
+    """The age of a timestamp."""
     if not then:
         return "<unknown>"
     moment = read(then)
@@ -37,7 +37,7 @@ def since(then: object, now: datetime) -> str:
 
 
 def read(text: object) -> datetime | None:
-    """A moment as objects have it; None for what is none."""
+    """A timestamp of an object; None if it is invalid."""
     try:
         found = datetime.fromisoformat(str(text))
     except ValueError:

@@ -1,8 +1,8 @@
 r"""JSONPaths, as far as printer columns use them.
 
-Fields (`.spec.min`, `.labels.example\.com/team`, `['a.b']`), places in lists (`[0]`, `[-1]`, `[*]`)
-and a list's items by a field of theirs (`[?(@.type=="Ready")]`). A path that cannot be read finds
-nothing: a column must never keep a list from being shown.
+Fields (`.spec.min`, `.labels.example\.com/team`, `['a.b']`), indexes (`[0]`, `[-1]`, `[*]`) and
+filters (`[?(@.type=="Ready")]`). An invalid path finds nothing: a column must never make a list
+fail.
 """
 
 import json
@@ -26,7 +26,7 @@ _PART = re.compile(
 
 
 def find(path: str, body: Any) -> list[Any]:
-    """All that a path leads to, in order."""
+    """All values at a path, in order."""
     found = [body]
     moves = _moves(path)
     if moves is None:
@@ -37,7 +37,7 @@ def find(path: str, body: Any) -> list[Any]:
 
 
 def text(value: Any) -> str:
-    """What was found, as a cell shows it: objects and lists as JSON."""
+    """A value as the text of a cell; objects and lists as JSON."""
     if isinstance(value, dict | list):
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     if isinstance(value, bool):
@@ -109,7 +109,7 @@ def _filter(key: str, equal: bool, wanted: str) -> Move:
 
 
 def _literal(wanted: str) -> Any:
-    """A text in quotes of either sort, a number, true or false."""
+    """Text in single or double quotes, a number, true or false."""
     if wanted[0] in "'\"" and wanted[-1] == wanted[0]:
         return wanted[1:-1]
     try:

@@ -1,4 +1,4 @@
-"""What kubectl shows of a pod: how far it is, in one word that its containers have a say in."""
+"""The columns of a pod as kubectl shows them: STATUS follows from the pod and its containers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,34 +13,34 @@ _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
-class _Sight:
-    """What has been seen of a pod so far."""
+class _Summary:
+    """Ready containers, restarts and STATUS of a pod, as far as its containers were read."""
 
-    word: str
+    status: str
     ready: int = 0
     restarts: int = 0
     last: str = ""
     running: bool = field(default=False)
     error: str = ""
 
-    def count(self, status: Body) -> None:
+    def count(self, container: Body) -> None:
         """Add the restarts of a container."""
-        self.restarts += status.get("restartCount") or 0
-        ended = seek(status, "lastState", "terminated", "finishedAt") or ""
+        self.restarts += container.get("restartCount") or 0
+        ended = seek(container, "lastState", "terminated", "finishedAt") or ""
         self.last = max(self.last, str(ended))
 
 
 def pod_cells(pod: Body, now: datetime) -> list[Any]:
     """Name, ready, status, restarts, age; IP, node, nominated node, readiness gates."""
-    sight = _seen(pod)
-    restarts = str(sight.restarts)
-    if sight.restarts and read(sight.last) is not None:
-        restarts += f" ({since(sight.last, now)} ago)"
+    summary = _summary(pod)
+    restarts = str(summary.restarts)
+    if summary.restarts and read(summary.last) is not None:
+        restarts += f" ({since(summary.last, now)} ago)"
     addresses = seek(pod, "status", "podIPs") or [{}]
     return [
         seek(pod, "metadata", "name"),
-        f"{sight.ready}/{_containers(pod)}",
-        sight.word,
+        f"{summary.ready}/{_containers(pod)}",
+        summary.status,
         restarts,
         since(seek(pod, "metadata", "creationTimestamp"), now),
         addresses[0].get("ip") or seek(pod, "status", "podIP") or _NONE,
@@ -51,7 +51,7 @@ def pod_cells(pod: Body, now: datetime) -> list[Any]:
 
 
 def pod_conditions(pod: Body) -> list[Body]:
-    """That a pod has ended, for those who would rather not see it."""
+    """The row condition Completed of a pod that has ended; clients may hide such rows."""
     phase = seek(pod, "status", "phase")
     if phase not in _ENDED:
         return []
@@ -60,73 +60,73 @@ def pod_conditions(pod: Body) -> list[Body]:
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
 
 
-def _seen(pod: Body) -> _Sight:
-    sight = _Sight(seek(pod, "status", "reason") or seek(pod, "status", "phase") or "")
+def _summary(pod: Body) -> _Summary:
+    summary = _Summary(seek(pod, "status", "reason") or seek(pod, "status", "phase") or "")
     for each in seek(pod, "status", "conditions") or ():
         if each.get("type") == "PodScheduled" and each.get("reason") == "SchedulingGated":
-            sight.word = "SchedulingGated"
-    if not _starting(pod, sight) or _is_true(pod, "Initialized"):
-        _look_at_containers(pod, sight)
+            summary.status = "SchedulingGated"
+    if not _starting(pod, summary) or _is_true(pod, "Initialized"):
+        _read_containers(pod, summary)
     if seek(pod, "metadata", "deletionTimestamp"):
         if seek(pod, "status", "reason") == "NodeLost":
-            sight.word = "Unknown"
+            summary.status = "Unknown"
         elif seek(pod, "status", "phase") not in _ENDED:
-            sight.word = "Terminating"
-    return sight
+            summary.status = "Terminating"
+    return summary
 
 
-def _starting(pod: Body, sight: _Sight) -> bool:
-    """Are init containers still at it? Sidecars stay, and are counted like the others."""
+def _starting(pod: Body, summary: _Summary) -> bool:
+    """Are init containers not done? Sidecars that have started count as containers."""
     sidecars = set(_sidecars(pod))
     inits = seek(pod, "spec", "initContainers") or []
     for index, status in enumerate(seek(pod, "status", "initContainerStatuses") or ()):
         ended, waiting = seek(status, "state", "terminated"), seek(status, "state", "waiting")
         is_sidecar = status.get("name") in sidecars
-        sight.count(status)
+        summary.count(status)
         if ended is not None and not ended.get("exitCode"):
             continue
         if is_sidecar and status.get("started"):
-            sight.ready += bool(status.get("ready"))
+            summary.ready += bool(status.get("ready"))
             continue
         if ended is not None:
-            sight.word = f"Init:{_ending(ended)}"
+            summary.status = f"Init:{_ending(ended)}"
         elif seek(waiting, "reason") not in (None, "", "PodInitializing"):
-            sight.word = f"Init:{seek(waiting, 'reason')}"
+            summary.status = f"Init:{seek(waiting, 'reason')}"
         else:
-            sight.word = f"Init:{index}/{len(inits)}"
+            summary.status = f"Init:{index}/{len(inits)}"
         return True
     return False
 
 
-def _look_at_containers(pod: Body, sight: _Sight) -> None:
+def _read_containers(pod: Body, summary: _Summary) -> None:
     sidecars = set(_sidecars(pod))
-    sight.restarts, sight.last = 0, ""
+    summary.restarts, summary.last = 0, ""
     for status in seek(pod, "status", "initContainerStatuses") or ():
         if status.get("name") in sidecars:
-            sight.count(status)
+            summary.count(status)
     for status in reversed(seek(pod, "status", "containerStatuses") or []):
-        sight.count(status)
-        _look_at(status, sight)
-    if sight.word == "Completed":
-        if sight.running and _is_true(pod, "Ready"):
-            sight.word = "Running"
-        elif sight.error:
-            sight.word = sight.error
-        elif sight.running:
-            sight.word = "NotReady"
+        summary.count(status)
+        _read_container(status, summary)
+    if summary.status == "Completed":
+        if summary.running and _is_true(pod, "Ready"):
+            summary.status = "Running"
+        elif summary.error:
+            summary.status = summary.error
+        elif summary.running:
+            summary.status = "NotReady"
 
 
-def _look_at(status: Body, sight: _Sight) -> None:
+def _read_container(status: Body, summary: _Summary) -> None:
     ended, waiting = seek(status, "state", "terminated"), seek(status, "state", "waiting")
     if seek(waiting, "reason"):
-        sight.word = str(seek(waiting, "reason"))
+        summary.status = str(seek(waiting, "reason"))
     elif ended is not None:
-        sight.word = _ending(ended)
+        summary.status = _ending(ended)
         if ended.get("exitCode"):
-            sight.error = sight.word
+            summary.error = summary.status
     elif status.get("ready") and seek(status, "state", "running") is not None:
-        sight.running = True
-        sight.ready += 1
+        summary.running = True
+        summary.ready += 1
 
 
 def _ending(ended: Body) -> str:

@@ -1,7 +1,7 @@
-"""Tables: what kubectl asks for, so that the server decides what users see of a kind.
+"""Tables (meta.k8s.io/v1): the representation that `kubectl get` asks for.
 
-Kubernetes' own kinds have the columns that their users know, custom kinds those of their
-definition. Every row carries the metadata of its object.
+Kubernetes' own kinds have the columns of kubectl, custom kinds those of their definition. Every row
+carries the metadata of its object.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from aliquot.json import Body, type_name
-from aliquot.server.kinds.group_kinds import own
+from aliquot.server.kinds.kind import is_kubernetes_kind
 from aliquot.server.rendering import json_paths
 from aliquot.server.rendering.columns import COLUMNS, CREATED
 from aliquot.server.rendering.durations import since
@@ -22,7 +22,7 @@ def table(
     kind: str, objects: Iterable[Body], now: datetime, columns: list[Body] | None = None
 ) -> Body:
     """A meta.k8s.io/v1 Table; `columns` are a custom kind's additionalPrinterColumns."""
-    if columns is None and own(kind):
+    if columns is None and is_kubernetes_kind(kind):
         shown = COLUMNS.get(kind, CREATED)
         heads, cells = shown.wire(), shown.cells
     else:
@@ -73,7 +73,7 @@ def _cells(columns: list[Body]) -> Callable[[Body, datetime], list[Any]]:
 
 
 def _cell(column: Body, body: Body, now: datetime) -> Any:
-    """What a path finds, if it has the type that the column says."""
+    """The value of a cell; None if it has not the type of its column."""
     found = json_paths.find(column["jsonPath"], body)
     if not found or found[0] is None:
         return None

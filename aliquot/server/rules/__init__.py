@@ -1,1 +1,1 @@
-"""What objects must be beyond their shape, and the fields that are filled in."""
+"""Validation beyond the schema, defaults, and the metadata that the server writes."""

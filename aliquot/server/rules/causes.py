@@ -1,4 +1,4 @@
-"""What is wrong with an object, as an API server says it: field, reason and message, one by one."""
+"""The causes of a refusal: field, reason and message, in the words of kube-apiserver."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 _MOST_CHARACTERS = 400
+"""Of a value quoted in a message: enough to recognise it; values may have megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing wrong with one field, as it stands in `details.causes` of a Status."""
+    """One problem of one field, as in `details.causes` of a Status."""
 
     field: str
     reason: str
@@ -20,47 +21,47 @@ class Cause:
         return f"{self.field}: {self.message}"
 
     def wire(self) -> dict[str, str]:
-        """The cause as JSON has it."""
+        """The cause as JSON."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
-def together(causes: Sequence[Cause]) -> str:
-    """All of them in one sentence, as the message of a Status has them."""
+def join_causes(causes: Sequence[Cause]) -> str:
+    """All causes in one text, as the message of a Status has them."""
     each = [str(cause) for cause in causes]
     return each[0] if len(each) == 1 else f"[{', '.join(each)}]"
 
 
 def required(field: str, detail: str = "") -> Cause:
-    """Something must be there."""
+    """A required field is missing."""
     return Cause(field, "FieldValueRequired", _joined("Required value", detail))
 
 
 def invalid(field: str, value: Any, detail: str) -> Cause:
-    """Something is there, and must not be so."""
-    return Cause(field, "FieldValueInvalid", _joined(f"Invalid value: {shown(value)}", detail))
+    """A field has a value that a rule refuses."""
+    return Cause(field, "FieldValueInvalid", _joined(f"Invalid value: {quoted(value)}", detail))
 
 
 def wrong_type(field: str, value: Any, detail: str) -> Cause:
-    """Text stands where a number should, or the like."""
-    message = _joined(f"Invalid value: {shown(value)}", detail)
+    """A field has a value of the wrong type."""
+    message = _joined(f"Invalid value: {quoted(value)}", detail)
     return Cause(field, "FieldValueTypeInvalid", message)
 
 
 def not_supported(field: str, value: Any, words: Iterable[Any]) -> Cause:
-    """One of a few words is called for."""
+    """A field has a value outside its enumeration."""
     known = ", ".join(json.dumps(str(each)) for each in words)
-    message = f"Unsupported value: {shown(value)}: supported values: {known}"
+    message = f"Unsupported value: {quoted(value)}: supported values: {known}"
     return Cause(field, "FieldValueNotSupported", message)
 
 
 def forbidden(field: str, detail: str) -> Cause:
-    """It would be fine elsewhere, or at another time."""
+    """A field may not be set here, or not be changed now."""
     return Cause(field, "FieldValueForbidden", _joined("Forbidden", detail))
 
 
 def duplicate(field: str, value: Any) -> Cause:
-    """What must be there once is there twice."""
-    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+    """A list that must have unique items has this one twice."""
+    return Cause(field, "FieldValueDuplicate", f"Duplicate value: {quoted(value)}")
 
 
 def too_long(field: str, most: int) -> Cause:
@@ -75,8 +76,8 @@ def too_many(field: str, number: int, most: int) -> Cause:
     return Cause(field, "FieldValueTooMany", message)
 
 
-def shown(value: Any) -> str:
-    """A value as messages quote it, which may go on for megabytes."""
+def quoted(value: Any) -> str:
+    """A value as messages quote it, shortened."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 

@@ -1,7 +1,7 @@
-"""What goes without saying of Kubernetes' own kinds: the fields its API server fills in.
+"""The defaults of Kubernetes' own kinds, as kube-apiserver fills them in.
 
-Only what can be told from the object alone; what needs other objects, such as a pod's priority by
-its class, is the server's business.
+Only defaults that follow from the object alone; what needs other objects, such as a pod's priority
+by its PriorityClass, is the matter of admission.
 """
 
 import base64
@@ -18,9 +18,9 @@ from aliquot.server.schema.core_schemas import schema
 
 
 def fill_defaults(kind: str, body: Body) -> Body:
-    """The object, with what it leaves out; null is as good as absent, quantities are canonical.
+    """The object with its defaults, without nulls, quantities canonical.
 
-    One that has not the shape of its kind comes back as it is: the checks say why.
+    An object that does not fit the schema of its kind gets no defaults: the checks refuse it.
     """
     filled: Body = without_nulls(body)
     shape = schema(kind)
@@ -34,7 +34,7 @@ def fill_defaults(kind: str, body: Body) -> Body:
 
 
 def _canonical(shape: Schema, value: Any) -> Any:
-    """The same, quantities written in the one way Kubernetes writes them: 1000m is 1."""
+    """The same value with quantities in canonical form: 1000m is 1."""
     if shape.get("pattern") == QUANTITY_PATTERN:
         return _quantity(value)
     if isinstance(value, list) and "items" in shape:
@@ -125,7 +125,7 @@ def _template(spec: Body) -> None:
 
 
 def _secret(body: Body) -> None:
-    """What is written as text is kept as data, which it goes before."""
+    """StringData is stored as data, and overrides it."""
     set_missing(body, type="Opaque")
     for key, value in body.pop("stringData", {}).items():
         part(body, "data")[key] = base64.b64encode(value.encode()).decode()

@@ -1,9 +1,9 @@
-"""What Kubernetes' own kinds must be, when they are made and when they are changed.
+"""The validation of Kubernetes' own kinds, on create and on update.
 
-Every problem is told, with the path of its field as Kubernetes writes it. An object is judged by
-itself, after its defaults are filled in; what depends on other objects, such as a pod's priority
-class, is the server's business. Custom kinds are judged by their metadata here, and by their schema
-elsewhere.
+All problems are reported, each with the path of its field as Kubernetes writes it. An object is
+checked by itself, after its defaults are filled in; what depends on other objects, such as a pod's
+PriorityClass, is the matter of admission. Of custom kinds only the metadata is checked here; their
+schema is checked in `object_rules`.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,33 +46,33 @@ from aliquot.server.schema.shared_shapes import METADATA
 
 __all__ = ["check_create", "check_update", "fill_defaults"]
 
-_ANY = {"type": "object", "properties": {"metadata": METADATA}}
+_ANY_OBJECT = {"type": "object", "properties": {"metadata": METADATA}}
 
 
 def check_create(kind: str, body: Body) -> list[Cause]:
-    """All that is wrong with an object to be made."""
-    said = without_nulls(body)
-    return _misshapen(kind, said) or _wrong(kind, said)
+    """All problems of a new object."""
+    given = without_nulls(body)
+    return _schema_causes(kind, given) or _rule_causes(kind, given)
 
 
 def check_update(kind: str, old: Body, new: Body) -> list[Cause]:
-    """All that is wrong with a change: what must have stayed, and what the object becomes."""
-    was, said = without_nulls(old), without_nulls(new)
-    misshapen = _misshapen(kind, said)
-    if misshapen:
-        return misshapen
-    before, after = (each.get("metadata") or {} for each in (was, said))
+    """All problems of an update: immutable fields that changed, and the new object itself."""
+    was, given = without_nulls(old), without_nulls(new)
+    mistyped = _schema_causes(kind, given)
+    if mistyped:
+        return mistyped
+    before, after = (each.get("metadata") or {} for each in (was, given))
     rules = _UPDATE.get(kind)
-    stayed = rules(was, said) if rules is not None else ()
-    return [*check_metadata_update(before, after), *stayed, *_wrong(kind, said)]
+    changes = rules(was, given) if rules is not None else ()
+    return [*check_metadata_update(before, after), *changes, *_rule_causes(kind, given)]
 
 
-def _misshapen(kind: str, body: Any) -> list[Cause]:
-    """Fields of the wrong type: no rule looks any further then."""
-    return check(schema(kind) or _ANY, body)
+def _schema_causes(kind: str, body: Any) -> list[Cause]:
+    """Fields of the wrong type; if there are any, no other rule is checked."""
+    return check(schema(kind) or _ANY_OBJECT, body)
 
 
-def _wrong(kind: str, body: Body) -> list[Cause]:
+def _rule_causes(kind: str, body: Body) -> list[Cause]:
     rules = _CREATE.get(kind)
     own = rules(body) if rules is not None else ()
     return [*check_metadata(kind, body.get("metadata") or {}), *own]

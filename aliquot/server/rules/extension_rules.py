@@ -1,4 +1,4 @@
-"""What extensions must be: custom kinds, and webhooks that have a say in what comes in."""
+"""The validation of CustomResourceDefinitions and webhook configurations."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _MATCH = ("Exact", "Equivalent")
 
 
 def check_definition(body: Body) -> Iterator[Cause]:
-    """A CustomResourceDefinition: one name for one thing, and one version that is kept."""
+    """A CustomResourceDefinition: its names agree, and one version is the storage version."""
     spec = body.get("spec") or {}
     names, group = spec.get("names") or {}, spec.get("group") or ""
     title, wanted = (body.get("metadata") or {}).get("name"), f"{names.get('plural')}.{group}"
@@ -54,7 +54,7 @@ def _check_versions(versions: list[Body]) -> Iterator[Cause]:
 
 
 def check_definition_update(old: Body, new: Body) -> Iterator[Cause]:
-    """What a kind is called never changes, once there may be objects of it."""
+    """Group, scope and names of a definition are immutable: objects of the kind may exist."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     for word in ("group", "scope"):
         yield from changed(f"spec.{word}", before.get(word), after.get(word))
@@ -64,7 +64,7 @@ def check_definition_update(old: Body, new: Body) -> Iterator[Cause]:
 
 
 def check_webhooks(body: Body) -> Iterator[Cause]:
-    """A webhook configuration: every hook has a full name, a place to ask, and keeps to itself."""
+    """A webhook configuration: full and unique names, one address each, no side effects."""
     seen = set()
     for index, hook in enumerate(body.get("webhooks") or ()):
         field, name = f"webhooks[{index}]", hook.get("name") or ""

@@ -1,34 +1,34 @@
-"""What the status of a new object is: not what was sent, where somebody else is to write it."""
+"""The initial status of a new object: written here, not taken from the request."""
 
 from aliquot.json import Body
 from aliquot.server.kinds import definitions
 from aliquot.server.kinds.kind import Kind
 
 
-def strip(kind: Kind, body: Body) -> None:
-    """Drop a status that somebody else is to write; a node comes with its own."""
-    if kind.has_status and kind.word != "Node":
+def drop_status(kind: Kind, body: Body) -> None:
+    """Drop the status that a request sent; but a Node is created with its own."""
+    if kind.has_status and kind.unique_name != "Node":
         body.pop("status", None)
 
 
-def begin(kind: Kind, body: Body) -> None:
-    """Write the first status, and what else a kind begins with."""
-    if kind.word == "Node":
+def set_initial_status(kind: Kind, body: Body) -> None:
+    """Write the initial status of a kind, and the spec fields that its server sets."""
+    if kind.unique_name == "Node":
         body.setdefault("status", {})
-    elif kind.word == "Namespace":
+    elif kind.unique_name == "Namespace":
         body["spec"] = {"finalizers": ["kubernetes"]}
         body["status"] = {"phase": "Active"}
-    elif kind.word == "CustomResourceDefinition":
-        definitions.begin(body)
-    elif kind.word == "Pod":
-        _gated(body)
-    elif kind.word == "Job":
-        _select_own(body)
-    elif kind.word in ("Deployment", "ReplicaSet", "ResourceQuota", "PodDisruptionBudget"):
-        body["status"] = _FIRST.get(kind.word, {}).copy()
+    elif kind.unique_name == "CustomResourceDefinition":
+        definitions.set_initial_status(body)
+    elif kind.unique_name == "Pod":
+        _set_gated(body)
+    elif kind.unique_name == "Job":
+        _set_selector(body)
+    elif kind.unique_name in ("Deployment", "ReplicaSet", "ResourceQuota", "PodDisruptionBudget"):
+        body["status"] = _INITIAL.get(kind.unique_name, {}).copy()
 
 
-_FIRST: dict[str, Body] = {
+_INITIAL: dict[str, Body] = {
     "ReplicaSet": {"replicas": 0},
     "PodDisruptionBudget": {
         "currentHealthy": 0,
@@ -39,8 +39,8 @@ _FIRST: dict[str, Body] = {
 }
 
 
-def _gated(pod: Body) -> None:
-    """A pod that is not to be scheduled yet says so."""
+def _set_gated(pod: Body) -> None:
+    """A pod with scheduling gates has the condition SchedulingGated."""
     if (pod.get("spec") or {}).get("schedulingGates"):
         condition = {
             "type": "PodScheduled",
@@ -51,19 +51,19 @@ def _gated(pod: Body) -> None:
         pod.setdefault("status", {})["conditions"] = [condition]
 
 
-def _select_own(job: Body) -> None:
-    """A job selects the pods that carry its uid, which its template is made to give them."""
+def _set_selector(job: Body) -> None:
+    """A Job selects pods by its uid; the label is written into its template."""
     job["status"] = {}
     about, spec = job["metadata"], job.setdefault("spec", {})
     if spec.get("manualSelector"):
         return
     template = spec.setdefault("template", {}).setdefault("metadata", {})
-    mine = {
+    own_labels = {
         "batch.kubernetes.io/controller-uid": about["uid"],
         "batch.kubernetes.io/job-name": about.get("name", ""),
         "controller-uid": about["uid"],
         "job-name": about.get("name", ""),
     }
     for labelled in (template, about):
-        labelled["labels"] = {**(labelled.get("labels") or {}), **mine}
+        labelled["labels"] = {**(labelled.get("labels") or {}), **own_labels}
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": about["uid"]}}

@@ -1,12 +1,14 @@
-"""Metadata: what the server writes into it, what it lets nobody change, and what it counts.
+"""Metadata: the fields that the server writes, those that no update changes, and the generation.
 
-Nothing here looks into a spec or a status; those have rules of their own.
+Nothing here reads a spec or a status, but to see whether it changed. What users may write into
+metadata is the matter of `metadata_rules`.
 """
 
 import random
 import string
 import uuid
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -18,8 +20,13 @@ from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.causes import invalid as invalid_value
 
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-_MOST_BEFORE = 58
+"""Fields that only the server writes."""
+_SAFE = "bcdfghjklmnpqrstvwxz2456789"
+"""The characters of generated names in Kubernetes: no vowels, so that they form no words."""
+_SUFFIX = 5
+"""Random characters of a generated name, as in Kubernetes."""
+_LONGEST_PREFIX = 58
+"""Characters of generateName that are used: with the suffix, 63, the longest DNS label."""
 _WITHOUT_SPEC = frozenset({"metadata", "status", "apiVersion", "kind"})
 
 
@@ -50,12 +57,12 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 def timestamp(moment: datetime | None = None) -> str:
-    """A time as objects have it."""
+    """A time as objects write it; now unless one is given."""
     return (moment or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def well_formed(body: Any, kind: Kind) -> Body:
-    """An object of this kind, with metadata that can be relied upon."""
+def normalize(body: Any, kind: Kind) -> Body:
+    """The object with metadata of the right types, without empty fields; refused otherwise."""
     if not isinstance(body, dict):
         raise bad_request(f"an object of kind {kind.name} is expected")
     _check_kind(body, kind)
@@ -77,31 +84,31 @@ def well_formed(body: Any, kind: Kind) -> Body:
 
 
 def _check_kind(body: Body, kind: Kind) -> None:
-    """Is it an object of this kind? Kubernetes' own need not say so."""
+    """Refuse an object of another kind; built-in kinds may leave apiVersion and kind out."""
     if kind.definition is not None and not (body.get("apiVersion") and body.get("kind")):
         raise bad_request("Object 'Kind' or 'apiVersion' is missing")
     body.setdefault("apiVersion", kind.api_version)
     body.setdefault("kind", kind.name)
-    said = (body["apiVersion"], body["kind"])
-    if said == (kind.api_version, kind.name):
+    given = (body["apiVersion"], body["kind"])
+    if given == (kind.api_version, kind.name):
         return
-    if kind.definition is not None and isinstance(said[1], str) and said[0] == kind.api_version:
-        cause = invalid_value("kind", said[1], f"must be {kind.name}")
+    if kind.definition is not None and isinstance(given[1], str) and given[0] == kind.api_version:
+        cause = invalid_value("kind", given[1], f"must be {kind.name}")
         raise invalid(kind, str((body.get("metadata") or {}).get("name", "")), [cause])
     raise bad_request(
-        f'{str(said[1])[:100]} in version "{str(said[0])[:100]}" cannot be handled as a '
+        f'{str(given[1])[:100]} in version "{str(given[0])[:100]}" cannot be handled as a '
         f"{kind.name}: the kind or version does not match the one of the path"
     )
 
 
-def born(kind: Kind, namespace: str, body: Body) -> None:
-    """Write into a new object what makes it one."""
+def stamp_new(kind: Kind, namespace: str, body: Body) -> None:
+    """Write namespace, name, uid, creation time and generation into a new object."""
     metadata = body["metadata"]
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    place(kind, namespace, metadata)
+    set_namespace(kind, namespace, metadata)
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = generated(metadata["generateName"])
+        metadata["name"] = generate_name(metadata["generateName"])
     for key in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
         metadata.pop(key, None)
     metadata["uid"] = str(uuid.uuid4())
@@ -110,13 +117,13 @@ def born(kind: Kind, namespace: str, body: Body) -> None:
         metadata["generation"] = 1
 
 
-def generated(prefix: str) -> str:
-    """A name that begins like this, and that nobody else is likely to have."""
-    return prefix[:_MOST_BEFORE] + "".join(random.choices(_LETTERS, k=5))
+def generate_name(prefix: str) -> str:
+    """A name with this prefix and a random suffix."""
+    return prefix[:_LONGEST_PREFIX] + "".join(random.choices(_SAFE, k=_SUFFIX))
 
 
-def place(kind: Kind, namespace: str, metadata: Body) -> None:
-    """Put it where the request says; what says otherwise is refused."""
+def set_namespace(kind: Kind, namespace: str, metadata: Body) -> None:
+    """Write the namespace of the request; refuse an object that names another one."""
     if not kind.namespaced:
         if metadata.get("namespace"):
             raise bad_request(
@@ -131,8 +138,8 @@ def place(kind: Kind, namespace: str, metadata: Body) -> None:
     metadata["namespace"] = namespace
 
 
-def carried_over(kind: Kind, old: Body, new: Body) -> None:
-    """Write into a changed object what does not change; refuse what belongs to another one."""
+def carry_over(kind: Kind, old: Body, new: Body) -> None:
+    """Copy the server's fields into an updated object; refuse another name, uid or version."""
     was, metadata = old["metadata"], new["metadata"]
     name = was["name"]
     if metadata.setdefault("name", name) != name:
@@ -140,8 +147,8 @@ def carried_over(kind: Kind, old: Body, new: Body) -> None:
             f"the name of the object ({metadata['name'][:253]}) does not match the name on the URL "
             f"({name})"
         )
-    place(kind, was.get("namespace", ""), metadata)
-    _same_object(kind, was, metadata)
+    set_namespace(kind, was.get("namespace", ""), metadata)
+    _check_same_object(kind, was, metadata)
     for key in _KEPT:
         metadata.pop(key, None)
         if key in was:
@@ -152,10 +159,10 @@ def carried_over(kind: Kind, old: Body, new: Body) -> None:
         metadata["generation"] = was["generation"]
 
 
-def _same_object(kind: Kind, was: Body, metadata: Body) -> None:
-    said = metadata.get("uid", was["uid"])
-    if said != was["uid"]:
-        why = f"Precondition failed: UID in precondition: {said}, UID in object meta: {was['uid']}"
+def _check_same_object(kind: Kind, was: Body, metadata: Body) -> None:
+    given = metadata.get("uid", was["uid"])
+    if given != was["uid"]:
+        why = f"Precondition failed: UID in precondition: {given}, UID in object meta: {was['uid']}"
         raise conflict(kind, was["name"], why)
     if metadata.get("resourceVersion", was["resourceVersion"]) != was["resourceVersion"]:
         _check_version(metadata["resourceVersion"])
@@ -164,25 +171,27 @@ def _same_object(kind: Kind, was: Body, metadata: Body) -> None:
 
 def _check_version(written: str) -> None:
     if not set(written) <= set(string.digits):
-        raise RefusalError(400, "BadRequest", f"invalid resource version: {written[:50]!r}")
+        raise RefusalError(
+            HTTPStatus.BAD_REQUEST, "BadRequest", f"invalid resource version: {written[:50]!r}"
+        )
 
 
-def counted(kind: Kind, old: Body, new: Body) -> None:
-    """Count a change of what is wanted, if it is one."""
+def count_generation(kind: Kind, old: Body, new: Body) -> None:
+    """Raise the generation if anything but metadata and status changed."""
     if not kind.generation:
         return
-    apart = (
+    excluded = (
         _WITHOUT_SPEC
         if kind.has_status or kind.definition is None
         else (_WITHOUT_SPEC - {"status"})
     )
-    keys = (old.keys() | new.keys()) - apart
+    keys = (old.keys() | new.keys()) - excluded
     if any(old.get(key) != new.get(key) for key in keys):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def dying(body: Body, grace: int) -> None:
-    """Write into an object that it is to go, within so many seconds."""
+def mark_deletion(body: Body, grace: int) -> None:
+    """Write deletionTimestamp and grace period into an object."""
     metadata = body["metadata"]
     metadata["deletionTimestamp"] = timestamp(datetime.now(UTC) + timedelta(seconds=grace))
     metadata["deletionGracePeriodSeconds"] = grace

@@ -1,4 +1,4 @@
-"""What the metadata of any object must be, and what of it never changes."""
+"""The validation of metadata, for objects of every kind, on create and on update."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +18,7 @@ _NAMES: dict[str, Rule] = {
     "Service": names.label_name,
 }
 _MOST_IN_ANNOTATIONS = 256 * 1024
+"""Bytes of all annotations together; the limit of Kubernetes."""
 _STANDARD_FINALIZERS = (
     "kubernetes",
     "orphan",
@@ -28,7 +29,7 @@ _FIXED = ("name", "namespace", "uid", "creationTimestamp")
 
 
 def check_metadata(kind: str, metadata: Body) -> Iterator[Cause]:
-    """What is wrong with the metadata of an object that already has its name."""
+    """Problems of the metadata of an object, after generateName was used."""
     yield from _check_name(kind, metadata)
     namespace = metadata.get("namespace")
     if namespace:
@@ -44,14 +45,14 @@ def check_metadata(kind: str, metadata: Body) -> Iterator[Cause]:
 
 
 def check_labels(labels: Body, field: str) -> Iterator[Cause]:
-    """Labels, wherever they are: their keys, then their values."""
+    """Problems of labels in any field: of keys and of values."""
     for key, value in labels.items():
         yield from _each(field, key, names.label_key)
         yield from _each(field, value, names.label_value)
 
 
 def check_metadata_update(old: Body, new: Body) -> Iterator[Cause]:
-    """What of the metadata was changed and must not be."""
+    """Immutable fields of the metadata that changed."""
     for name in _FIXED:
         if old.get(name) != new.get(name):
             yield invalid(f"metadata.{name}", new.get(name), "field is immutable")
@@ -72,7 +73,7 @@ def check_metadata_update(old: Body, new: Body) -> Iterator[Cause]:
 
 
 def changed(field: str, old: Any, new: Any) -> Iterator[Cause]:
-    """A field that must stay as it is, and did not."""
+    """An immutable field that changed."""
     if not same(old, new):
         yield invalid(field, new, "field is immutable")
 

@@ -1,7 +1,7 @@
-"""What may be a name, a label, a label's value: Kubernetes' rules, and the words it refuses in.
+"""Names, label keys and label values: the rules of Kubernetes, and its messages.
 
-Each rule gives the problems it finds, none if all is well. Clients show these sentences, and some
-look for them, so they are those of Kubernetes.
+Each rule returns the problems it finds. Clients show these messages, and some compare them, so
+they are those of Kubernetes to the letter.
 """
 
 import re
@@ -13,7 +13,9 @@ _VALUE = f"({_KEY})?"
 _DATA_KEY = "[-._a-zA-Z0-9]+"
 _CIRCUMFIX = "and must start and end with an alphanumeric character"
 _MOST_IN_LABEL = 63
+"""Characters of a label, by RFC 1123."""
 _MOST_IN_SUBDOMAIN = 253
+"""Characters of a subdomain, by RFC 1123."""
 
 
 def label_name(text: str) -> list[str]:
@@ -31,14 +33,14 @@ def subdomain(text: str) -> list[str]:
 
 
 def path_segment(text: str) -> list[str]:
-    """What can stand in a URL: the names of roles, which may have colons."""
+    """A name that can be a segment of a URL: of roles, which may have colons."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{each}'" for each in "/%" if each in text]
 
 
 def label_key(text: str) -> list[str]:
-    """A label's, annotation's, taint's key or a resource: a name, perhaps with a domain before."""
+    """The key of a label, annotation or taint, or a resource: a name, perhaps with a domain."""
     prefix, slash, name = text.rpartition("/")
     words = "must consist of alphanumeric characters, '-', '_' or '.'"
     problem = _pattern(f"{words}, {_CIRCUMFIX}", _KEY, "MyName", "my.name", "123-abc")
@@ -61,7 +63,7 @@ def label_value(text: str) -> list[str]:
 
 
 def data_key(text: str) -> list[str]:
-    """A key of a ConfigMap or a Secret, which may become a file."""
+    """A key of a ConfigMap or Secret, which may become a file name."""
     words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
     problem = _pattern(words, _DATA_KEY, "key.name", "KEY_NAME", "key-name")
     found = _found(text, _MOST_IN_SUBDOMAIN, _DATA_KEY, problem)

@@ -1,4 +1,7 @@
-"""What the plainer kinds must be: settings, nodes, budgets, classes, bounds, leases, events."""
+"""The validation of the simpler kinds, on create and on update.
+
+ConfigMap, Secret, Node, PriorityClass, PodDisruptionBudget, ResourceQuota, Lease and Event.
+"""
 
 import base64
 import binascii
@@ -14,11 +17,13 @@ from aliquot.server.rules.pod_rules import check_amount, check_taints
 from aliquot.server.selectors.selectors import Labels
 
 _HIGHEST_OF_USERS = 1_000_000_000
+"""The highest value of a user's PriorityClass in Kubernetes; those above are the system's."""
 _SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 _FROZEN = "field is immutable when `immutable` is set"
 _NOT_CHANGED = "may not be changed in an update."
 _AT_LEAST_ZERO = "must be greater than or equal to 0"
 _MOST_DATA = 1024 * 1024
+"""Bytes of a ConfigMap; the limit of Kubernetes."""
 _COUNTED = (
     "pods",
     "services",
@@ -30,12 +35,12 @@ _COUNTED = (
     "services.nodeports",
     "services.loadbalancers",
 )
-"""What is counted in whole pieces."""
+"""Keys of a ResourceQuota that count objects: whole numbers only."""
 _EVICTION = ("IfHealthyBudget", "AlwaysAllow")
 
 
 def check_config(body: Body) -> Iterator[Cause]:
-    """A ConfigMap: keys that can be files, and no more than they can hold."""
+    """A ConfigMap: its keys are file names, its size is limited."""
     size = 0
     for word in ("data", "binaryData"):
         size += sum(len(str(value).encode()) for value in (body.get(word) or {}).values())
@@ -47,12 +52,12 @@ def check_config(body: Body) -> Iterator[Cause]:
 
 
 def check_config_update(old: Body, new: Body) -> Iterator[Cause]:
-    """A ConfigMap that must not change does not."""
+    """The data of an immutable ConfigMap does not change."""
     yield from _frozen(old, new, "data", "binaryData")
 
 
 def check_secret(body: Body) -> Iterator[Cause]:
-    """A Secret: keys that can be files, values in base64."""
+    """A Secret: its keys are file names, its values base64."""
     for key, value in (body.get("data") or {}).items():
         yield from (invalid(f"data[{key}]", key, each) for each in naming.data_key(key))
         try:
@@ -62,7 +67,7 @@ def check_secret(body: Body) -> Iterator[Cause]:
 
 
 def check_secret_update(old: Body, new: Body) -> Iterator[Cause]:
-    """What a Secret is for never changes; one that must not change does not."""
+    """The type of a Secret does not change, nor the data of an immutable one."""
     yield from changed("type", old.get("type"), new.get("type"))
     yield from _frozen(old, new, "data")
 
@@ -78,7 +83,7 @@ def _frozen(old: Body, new: Body, *names: str) -> Iterator[Cause]:
 
 
 def check_node(body: Body) -> Iterator[Cause]:
-    """A Node: its taints, and amounts that are such."""
+    """A Node: its taints, and its capacity and allocatable are quantities."""
     yield from check_taints((body.get("spec") or {}).get("taints") or [], "spec.taints")
     status = body.get("status") or {}
     for word in ("capacity", "allocatable"):
@@ -87,7 +92,7 @@ def check_node(body: Body) -> Iterator[Cause]:
 
 
 def check_node_update(old: Body, new: Body) -> Iterator[Cause]:
-    """Which machine a Node is never changes."""
+    """The providerID of a Node does not change once it is set."""
     before, after = ((each.get("spec") or {}).get("providerID") or "" for each in (old, new))
     if before not in ("", after):
         detail = 'node updates may not change providerID except from "" to valid'
@@ -95,7 +100,7 @@ def check_node_update(old: Body, new: Body) -> Iterator[Cause]:
 
 
 def check_priority_class(body: Body) -> Iterator[Cause]:
-    """A PriorityClass: users stay below what keeps the cluster running."""
+    """A PriorityClass: values and names of the system are not for users."""
     name, value = (body.get("metadata") or {}).get("name") or "", body.get("value") or 0
     if name.startswith("system-"):
         if name not in _SYSTEM_CLASSES:
@@ -110,14 +115,14 @@ def check_priority_class(body: Body) -> Iterator[Cause]:
 
 
 def check_priority_class_update(old: Body, new: Body) -> Iterator[Cause]:
-    """What a name stands for never changes: pods have copied it."""
+    """Value and preemption policy do not change: pods hold a copy of them."""
     if (old.get("value") or 0) != (new.get("value") or 0):
         yield forbidden("value", _NOT_CHANGED)
     yield from changed("preemptionPolicy", old.get("preemptionPolicy"), new.get("preemptionPolicy"))
 
 
 def check_budget(body: Body) -> Iterator[Cause]:
-    """A PodDisruptionBudget: one bound, not two."""
+    """A PodDisruptionBudget: minAvailable or maxUnavailable, not both."""
     spec = body.get("spec") or {}
     if "minAvailable" in spec and "maxUnavailable" in spec:
         detail = "minAvailable and maxUnavailable cannot be both set"
@@ -137,7 +142,7 @@ def check_budget(body: Body) -> Iterator[Cause]:
 
 
 def _check_part(value: int | str, field: str) -> Iterator[Cause]:
-    """A number, or a part of a hundred."""
+    """A number that is not negative, or a percentage."""
     if isinstance(value, str):
         if not re.fullmatch("[0-9]+%", value):
             words = "a valid percent string must be a numeric string followed by an ending '%'"
@@ -150,7 +155,7 @@ def _check_part(value: int | str, field: str) -> Iterator[Cause]:
 
 
 def check_resource_quota(body: Body) -> Iterator[Cause]:
-    """A ResourceQuota: amounts of things that have a name."""
+    """A ResourceQuota: its keys are resource names, its bounds quantities."""
     for name, value in ((body.get("spec") or {}).get("hard") or {}).items():
         field = f"spec.hard[{name}]"
         yield from (invalid(field, name, each) for each in naming.label_key(name))
@@ -158,7 +163,7 @@ def check_resource_quota(body: Body) -> Iterator[Cause]:
 
 
 def check_lease(body: Body) -> Iterator[Cause]:
-    """A Lease: it lasts for a while."""
+    """A Lease: its duration is positive."""
     spec = body.get("spec") or {}
     if "leaseDurationSeconds" in spec and spec["leaseDurationSeconds"] <= 0:
         detail = "must be greater than 0"
@@ -168,7 +173,7 @@ def check_lease(body: Body) -> Iterator[Cause]:
 
 
 def check_event(body: Body) -> Iterator[Cause]:
-    """An Event: it is where its object is, or with the cluster's in the default namespace."""
+    """An Event: in its object's namespace; of a cluster-scoped object, default or kube-system."""
     involved = body.get("involvedObject") or body.get("regarding") or {}
     own = (body.get("metadata") or {}).get("namespace") or ""
     theirs = involved.get("namespace") or ""

@@ -1,4 +1,4 @@
-"""What goes without saying of pods, and of templates of pods."""
+"""The defaults of pods and pod templates, as kube-apiserver fills them in."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def fill_pod(body: Body) -> None:
-    """A pod: its spec, requests where only limits are given, and where it stands at first."""
+    """A pod: its spec, requests from limits, phase and QoS class."""
     spec = part(body, "spec")
     fill_pod_spec(spec)
     set_missing(spec, enableServiceLinks=True)
@@ -17,7 +17,7 @@ def fill_pod(body: Body) -> None:
     for container in _containers(spec, _CONTAINERS[:2]):
         _requests_from_limits(container)
     status = part(body, "status")
-    set_missing(status, phase="Pending", qosClass=_quality(spec))
+    set_missing(status, phase="Pending", qosClass=_qos_class(spec))
 
 
 def fill_pod_spec(spec: Body) -> None:
@@ -66,14 +66,14 @@ def _probe(probe: Body) -> None:
 
 
 def _volume(volume: Body) -> None:
-    """Files that come of an object can be read by everybody, and written by their owner."""
+    """The default mode of projected files: 0644."""
     for word in ("configMap", "secret", "projected", "downwardAPI"):
         if isinstance(volume.get(word), dict):
             set_missing(volume[word], defaultMode=0o644)
 
 
 def _pull_policy(image: str) -> str:
-    """What has no tag, or the tag latest, may have changed since it was last fetched."""
+    """Always without a tag or with the tag latest, since such an image may change."""
     name = image.rpartition("/")[2]
     tag = "" if "@" in name else (name.partition(":")[2] or "latest")
     return "Always" if tag == "latest" else "IfNotPresent"
@@ -85,8 +85,8 @@ def _requests_from_limits(container: Body) -> None:
         part(resources, "requests").setdefault(name, limit)
 
 
-def _quality(spec: Body) -> str:
-    """Guaranteed if all containers have cpu and memory limits as high as their requests."""
+def _qos_class(spec: Body) -> str:
+    """The QoS class: Guaranteed if all containers have cpu and memory limits equal to requests."""
     found = [_amounts(each) for each in _containers(spec, _CONTAINERS[:2])]
     if not any(requests or limits for requests, limits in found):
         return "BestEffort"
@@ -96,7 +96,7 @@ def _quality(spec: Body) -> str:
 
 
 def _amounts(container: Body) -> tuple[Body, Body]:
-    """What counts for its quality: cpu and memory, requests and limits."""
+    """The requests and limits that decide on the QoS class: cpu and memory."""
     named = [container["resources"].get(word, {}) for word in ("requests", "limits")]
     requests, limits = (
         {name: each[name] for name in ("cpu", "memory") if each.get(name, "0") != "0"}
@@ -110,13 +110,13 @@ def _containers(spec: Body, names: tuple[str, ...]) -> list[Body]:
 
 
 def part(holder: Body, name: str) -> Body:
-    """The object in a field, made if it is not there; a stray one if the field holds no object."""
+    """The object in a field, made if it is missing; an unused one if the field holds no object."""
     found = holder.setdefault(name, {})
     return found if isinstance(found, dict) else {}
 
 
 def set_missing(holder: Body, **defaults: Any) -> None:
-    """Give every field that is absent, or empty text, its value."""
+    """Set every field that is absent or empty text to its default."""
     for name, value in defaults.items():
         if holder.get(name, "") == "":
             holder[name] = value

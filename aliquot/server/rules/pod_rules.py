@@ -1,7 +1,7 @@
-"""What a pod must be, as far as Aliquot or its users rely on it, and what of it may change.
+"""The validation of pods and pod templates, on create and on update.
 
-The spec of a pod is settled when it is made: where it runs is decided by binding it, and little
-else may be changed afterwards.
+Only what Aliquot or its users rely on is checked. The spec of a pod is immutable but for a few
+fields; its node is set by a binding.
 """
 
 from collections.abc import Iterator
@@ -29,6 +29,7 @@ _ENUMS = {
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LONGEST = 2**31 - 1
+"""Seconds of activeDeadlineSeconds; the limit of Kubernetes."""
 _MAY_CHANGE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),"
@@ -38,7 +39,7 @@ _STANDARD = ("cpu", "memory", "ephemeral-storage", "storage", "pods")
 
 
 def check_pod(body: Body) -> Iterator[Cause]:
-    """A pod to be made."""
+    """A new pod."""
     spec = body.get("spec") or {}
     yield from check_pod_spec(spec, "spec")
     if spec.get("schedulingGates") and spec.get("nodeName"):
@@ -47,7 +48,7 @@ def check_pod(body: Body) -> Iterator[Cause]:
 
 
 def check_pod_spec(spec: Body, field: str) -> Iterator[Cause]:
-    """The spec of a pod, or of a template of pods."""
+    """The spec of a pod or of a pod template."""
     yield from _check_containers(spec, field)
     for name, words in _ENUMS.items():
         if spec.get(name) and spec[name] not in words:
@@ -97,7 +98,7 @@ def _check_container(container: Body, field: str, volumes: set[Any]) -> Iterator
 
 
 def check_resources(resources: Body, field: str) -> Iterator[Cause]:
-    """Requests and limits: amounts, and no request above its limit."""
+    """Requests and limits: quantities, no request above its limit."""
     limits, requests = (resources.get(word) or {} for word in ("limits", "requests"))
     wrong = [
         *_check_amounts(limits, f"{field}.limits"),
@@ -135,7 +136,7 @@ def _check_amounts(amounts: Body, field: str) -> Iterator[Cause]:
 
 
 def check_amount(value: Any, field: str, whole: bool = False) -> Iterator[Cause]:
-    """One quantity, which is not negative, and whole where that is what can be handed out."""
+    """A quantity that is not negative; with `whole`, an integer."""
     try:
         nanos = quantity.parse(str(value)).nanos
     except QuantityError:
@@ -148,13 +149,13 @@ def check_amount(value: Any, field: str, whole: bool = False) -> Iterator[Cause]
 
 
 def _whole_only(name: str) -> bool:
-    """Extended resources, such as GPUs, come in whole pieces that are never overcommitted."""
+    """Extended resources, such as GPUs, are integers and never overcommitted."""
     domain, slash, _ = name.partition("/")
     return bool(slash) and not domain.endswith("kubernetes.io")
 
 
 def _check_names(items: list[Body], field: str, seen: set[str]) -> Iterator[Cause]:
-    """Names that are RFC 1123 labels, and there once."""
+    """Names that are RFC 1123 labels and unique."""
     gates = field.endswith("schedulingGates")
     rule = names.label_key if gates else names.label_name
     for index, each in enumerate(items):
@@ -198,7 +199,7 @@ def _check_tolerations(tolerations: list[Body], field: str) -> Iterator[Cause]:
 
 
 def _check_node_affinity(spec: Body, field: str) -> Iterator[Cause]:
-    """What a pod requires of its node is something."""
+    """A required node affinity has at least one term."""
     word = "requiredDuringSchedulingIgnoredDuringExecution"
     required_of: Any = spec
     for name in ("affinity", "nodeAffinity", word):
@@ -209,7 +210,7 @@ def _check_node_affinity(spec: Body, field: str) -> Iterator[Cause]:
 
 
 def check_taints(taints: list[Body], field: str) -> Iterator[Cause]:
-    """The taints of a node: one a key and effect."""
+    """The taints of a node: one for each key and effect."""
     seen = set()
     for index, each in enumerate(taints):
         place, key, effect = f"{field}[{index}]", each.get("key") or "", each.get("effect") or ""
@@ -227,7 +228,7 @@ def check_taints(taints: list[Body], field: str) -> Iterator[Cause]:
 
 
 def check_pod_update(old: Body, new: Body) -> Iterator[Cause]:
-    """What of a pod was changed and must not be."""
+    """Fields of a pod that changed and must not."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     if same(before, after):
         return
@@ -240,15 +241,15 @@ def check_pod_update(old: Body, new: Body) -> Iterator[Cause]:
     yield from _check_tolerations_update(before, after)
     gated = bool(before.get("schedulingGates"))
     yield from _check_gates(before, after)
-    if not same(_settled(before, gated), _settled(after, gated)):
+    if not same(_immutable(before, gated), _immutable(after, gated)):
         detail = f"pod updates may not change fields other than {_MAY_CHANGE}"
         yield forbidden("spec", detail)
     if gated:
         yield from _check_selector(before, after)
 
 
-def _settled(spec: Body, gated: bool) -> Body:
-    """What of a spec never changes; while it waits at a gate, where it may run still can."""
+def _immutable(spec: Body, gated: bool) -> Body:
+    """The immutable part of a spec; of a gated pod, node selector and affinity may change."""
     kept: Body = fresh(spec)
     for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
         kept.pop(name, None)
@@ -275,7 +276,7 @@ def _check_deadline_update(before: Body, after: Body) -> Iterator[Cause]:
 
 
 def _check_tolerations_update(before: Body, after: Body) -> Iterator[Cause]:
-    """Tolerations may be added; how long one holds may change."""
+    """Tolerations may be added, and their tolerationSeconds may change."""
 
     def kept(spec: Body) -> list[Body]:
         listed = spec.get("tolerations") or ()
@@ -299,7 +300,7 @@ def _check_gates(before: Body, after: Body) -> Iterator[Cause]:
 
 
 def _check_selector(before: Body, after: Body) -> Iterator[Cause]:
-    """Where a pod may run can only be narrowed."""
+    """The node selector of a gated pod may only be narrowed."""
     now = after.get("nodeSelector") or {}
     for key, value in (before.get("nodeSelector") or {}).items():
         if now.get(key) != value:

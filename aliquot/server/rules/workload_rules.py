@@ -1,4 +1,4 @@
-"""What makers of pods must be: their selector finds the pods that their template makes."""
+"""The validation of workloads: Deployment, ReplicaSet, StatefulSet and Job."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _AT_LEAST_ZERO = "must be greater than or equal to 0"
 
 
 def check_deployment(body: Body) -> Iterator[Cause]:
-    """A Deployment: as any other, and a strategy there is."""
+    """A Deployment: as a ReplicaSet, and a known strategy."""
     yield from check_replicated(body)
     strategy = (body.get("spec") or {}).get("strategy") or {}
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
@@ -27,7 +27,7 @@ def check_deployment(body: Body) -> Iterator[Cause]:
 
 
 def check_replicated(body: Body) -> Iterator[Cause]:
-    """A Deployment, ReplicaSet or StatefulSet."""
+    """A Deployment, ReplicaSet or StatefulSet: its selector matches its pod template."""
     spec = body.get("spec") or {}
     yield from _not_negative(spec, "replicas", "minReadySeconds", "revisionHistoryLimit")
     selector = spec.get("selector")
@@ -45,7 +45,7 @@ def check_replicated(body: Body) -> Iterator[Cause]:
 
 
 def check_job(body: Body) -> Iterator[Cause]:
-    """A Job, whose pods end."""
+    """A Job: its pods end, so their restartPolicy is not Always."""
     spec = body.get("spec") or {}
     names = ("parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished")
     yield from _not_negative(spec, *names, "activeDeadlineSeconds")
@@ -63,13 +63,13 @@ def check_job(body: Body) -> Iterator[Cause]:
 
 
 def check_replicated_update(old: Body, new: Body) -> Iterator[Cause]:
-    """Which pods are meant never changes."""
+    """The selector is immutable."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     yield from changed("spec.selector", before.get("selector"), after.get("selector"))
 
 
 def check_job_update(old: Body, new: Body) -> Iterator[Cause]:
-    """What its pods are never changes, nor how many must succeed, unless each has a number."""
+    """The template is immutable, and completions, unless the Job is Indexed."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
     if before.get("completionMode") != "Indexed":

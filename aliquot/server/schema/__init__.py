@@ -1,1 +1,1 @@
-"""The shapes of objects, and whether one has the shape of its kind."""
+"""The schemas of kinds, and the validation of objects against them."""

@@ -1,8 +1,7 @@
-"""Objects against their schema: what is wrong, what is unknown, what goes without saying.
+"""Objects against their schema: validation, pruning of unknown fields, defaults.
 
-The schemas are structural, as those of a CustomResourceDefinition must be, and so small a part of
-OpenAPI that no library is needed for it; what is wrong is said in the words clients know from
-Kubernetes. Nothing given is ever changed.
+The schemas are structural, as those of a CustomResourceDefinition must be: so small a part of
+OpenAPI that no library is needed. Messages are those of Kubernetes. Arguments are never changed.
 """
 
 import json
@@ -19,8 +18,8 @@ from aliquot.server.rules.causes import (
     duplicate,
     invalid,
     not_supported,
+    quoted,
     required,
-    shown,
     too_long,
     too_many,
     wrong_type,
@@ -28,7 +27,7 @@ from aliquot.server.rules.causes import (
 from aliquot.server.schema.quick_check import Fits, compiled
 
 _KEPT = ("apiVersion", "kind", "metadata")
-"""What every object may have, whatever its schema says."""
+"""The fields of every object, whatever its schema says."""
 
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 _EITHER = "x-kubernetes-int-or-string"
@@ -37,18 +36,19 @@ _COMBINED = frozenset(("allOf", "anyOf", "oneOf", "not"))
 _OF_TEXT = frozenset(("maxLength", "minLength", "pattern", "format"))
 _BITS = {"int32": 31, "int64": 63}
 _MOST_SCHEMAS = 1000
+"""Compiled schemas kept: far more than a cluster has; an updated definition adds a new one."""
 _FITS: dict[int, tuple[Schema, Fits]] = {}
 
 
 def check(schema: Schema, body: Any) -> list[Cause]:
-    """All that is wrong with an object, in the order of its fields."""
+    """All problems of an object, in the order of its fields."""
     if _fits(schema)(body):
         return []
     return list(_check(schema, body, ""))
 
 
 def _fits(schema: Schema) -> Fits:
-    """What tells fast whether an object fits; schemas live long, and are known by what they are."""
+    """The compiled quick check of a schema, cached by the identity of the schema."""
     found = _FITS.get(id(schema))
     if found is None or found[0] is not schema:
         if len(_FITS) >= _MOST_SCHEMAS:
@@ -108,7 +108,7 @@ def _check_text(schema: Schema, value: str, field: str) -> Iterator[Cause]:
     if pattern and not _matcher(pattern)(value):
         yield invalid(field, value, f"{place} should match '{pattern}'")
     if schema.get("format") == "date-time" and not _is_moment(value):
-        yield invalid(field, value, f"{place} must be of type date-time: {shown(value)}")
+        yield invalid(field, value, f"{place} must be of type date-time: {quoted(value)}")
 
 
 def _check_number(schema: Schema, value: float, field: str) -> Iterator[Cause]:
@@ -141,7 +141,7 @@ def _check_list(schema: Schema, value: list[Any], field: str) -> Iterator[Cause]
 
 
 def _check_unique(schema: Schema, value: list[Any], field: str) -> Iterator[Cause]:
-    """The items of a set are there once each; so are those of a map, by their keys."""
+    """The items of a set are unique; so are those of a map, by their keys."""
     kind = schema.get("x-kubernetes-list-type")
     if kind not in ("set", "map"):
         return
@@ -174,7 +174,7 @@ def _check_object(schema: Schema, value: Body, field: str) -> Iterator[Cause]:
 
 
 def _check_combined(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
-    """What several schemas say together; a number or a text has been seen to already."""
+    """allOf, anyOf, oneOf and not; int-or-string is checked by its type already."""
     for each in schema.get("allOf", ()):
         yield from _check(each, value, field)
     if schema.get(_EITHER):
@@ -191,14 +191,14 @@ def _check_combined(schema: Schema, value: Any, field: str) -> Iterator[Cause]:
 
 
 def prune(schema: Schema, body: Body) -> Body:
-    """The object without what its schema does not know."""
+    """The object without the fields that its schema does not have."""
     kept = _pruned(schema, body, "", [], whole=True)
     assert isinstance(kept, dict)
     return kept
 
 
 def unknown(schema: Schema, body: Body) -> list[str]:
-    """The fields that pruning drops, for clients that would rather be told."""
+    """The paths of the fields that pruning drops."""
     dropped: list[str] = []
     _pruned(schema, body, "", dropped, whole=True)
     return dropped
@@ -227,7 +227,7 @@ def _pruned(schema: Schema, value: Any, field: str, dropped: list[str], whole: b
 
 
 def fill_defaults(schema: Schema, body: Body) -> Body:
-    """The object with what its schema fills in, and without nulls that mean nothing."""
+    """The object with the defaults of its schema, without nulls in fields that are not nullable."""
     filled = _filled(schema, body)
     assert isinstance(filled, dict)
     return filled
@@ -251,7 +251,7 @@ def _filled(schema: Schema, value: Any) -> Any:
 
 
 def _schema_of(schema: Schema, name: str) -> Schema | None:
-    """The schema of a field of an object, if it is known."""
+    """The schema of a field; None if the field is unknown."""
     properties: Mapping[str, Schema] = schema.get("properties", {})
     if name in properties:
         return properties[name]
@@ -269,7 +269,7 @@ def _place(field: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    """What tells whether a text matches; a pattern Python cannot read matches everything."""
+    """The compiled pattern; one that Python cannot compile matches everything."""
     if pattern.endswith("$") and not pattern.endswith(r"\$"):
         pattern = rf"{pattern[:-1]}\Z"
     try:

@@ -1,8 +1,8 @@
-"""The shapes of Kubernetes' own kinds: types where Aliquot or its users lean on them, else open.
+"""The schemas of Kubernetes' own kinds: typed where Aliquot or its users rely on it, else open.
 
-Three things read them: what comes in is checked against them before any rule looks at it, so that
-rules meet the types they expect; strategic merge patches take from them how lists are merged; and
-clients get them as OpenAPI. A field not named here is kept as it is.
+They serve three purposes: requests are checked against them before any rule runs, so that rules
+can rely on types; strategic merge patches read from them how lists are merged; and clients get
+them as OpenAPI. A field that is not in a schema is kept as it is.
 """
 
 from aliquot.dialects.core.schema import (
@@ -29,12 +29,12 @@ _WORDS = mapped(text())
 
 
 def schema(kind: str) -> Schema | None:
-    """The shape of a kind by its word; None if it is not one of these."""
+    """The schema of a kind by its unique name; None if there is none."""
     return _AS_READ.get(kind)
 
 
 def _as_read(shape: Schema) -> Schema:
-    """The shape as Kubernetes reads it: null is as good as absent, amounts may be plain numbers."""
+    """The schema as requests are read: null counts as absent, quantities may be numbers."""
     if shape.get("pattern") == QUANTITY_PATTERN:
         either = {"oneOf": [{"type": "string"}, {"type": "number"}], "pattern": QUANTITY_PATTERN}
         return {"description": shape.get("description", ""), "nullable": True, **either}
@@ -50,7 +50,7 @@ def _as_read(shape: Schema) -> Schema:
 
 
 def _kind(about: str, /, **parts: Schema) -> Schema:
-    """A whole object: its own parts beside what every object has."""
+    """The schema of a kind: its own fields beside those of every object."""
     shape = {
         "apiVersion": text("The group and version of this shape of the object."),
         "kind": text("The kind of the object."),

@@ -1,7 +1,4 @@
-"""The fields of Kubernetes' own kinds, all of them: what an object says beyond them is unknown.
-
-The table of protobuf messages has their names already.
-"""
+"""Unknown fields of Kubernetes' own kinds: those that their protobuf messages do not have."""
 
 from functools import cache
 from typing import Any
@@ -13,11 +10,11 @@ from aliquot.server.schema.protobuf import Field, messages, root
 _OPEN = frozenset({"managedFields"})
 
 Steps = tuple[str | int, ...]
-"""The way to a field: names, which may be anything at all, and places in lists."""
+"""The path to a field: names, which may be any text, and indexes of lists."""
 
 
-def strays(kind: Kind, body: Body) -> list[Steps]:
-    """The ways to fields that a kind does not have; none where its fields are not known."""
+def unknown_fields(kind: Kind, body: Body) -> list[Steps]:
+    """The paths of fields that a kind does not have; none if the kind is not in the table."""
     name = root(kind.api_version, kind.name)
     found: list[Steps] = []
     if name is not None:
@@ -26,14 +23,14 @@ def strays(kind: Kind, body: Body) -> list[Steps]:
 
 
 def path(steps: Steps) -> str:
-    """The way as people write it: `spec.containers[0].image`."""
+    """A path as text: `spec.containers[0].image`."""
     words = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(words).removeprefix(".")
 
 
-def without(body: Body, ways: list[Steps]) -> Body:
+def without(body: Body, paths: list[Steps]) -> Body:
     """The object without these fields."""
-    for *above, last in ways:
+    for *above, last in paths:
         holder: Any = body
         for step in above:
             holder = holder[step]
@@ -41,12 +38,12 @@ def without(body: Body, ways: list[Steps]) -> Body:
     return body
 
 
-def _walk(name: str, value: Any, way: Steps, found: list[Steps]) -> None:
+def _walk(name: str, value: Any, steps: Steps, found: list[Steps]) -> None:
     if not isinstance(value, dict):
         return
     fields = _fields(name)
     for key, each in value.items():
-        where = (*way, key)
+        where = (*steps, key)
         if key not in fields:
             found.append(where)
             continue
@@ -62,7 +59,7 @@ def _walk(name: str, value: Any, way: Steps, found: list[Steps]) -> None:
 
 @cache
 def _fields(name: str) -> dict[str, tuple[str, str]]:
-    """The fields of a message by their name in JSON, those of its inlined parts among them."""
+    """The fields of a message by their name in JSON, with those of inlined messages."""
     fields: dict[str, tuple[str, str]] = {}
     for field in messages()[name].values():
         fields.update(_named(field))

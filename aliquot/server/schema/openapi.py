@@ -1,8 +1,8 @@
-"""What the kinds look like, as OpenAPI v3: for `kubectl explain`, and for clients that check.
+"""The schemas of all kinds as OpenAPI v3: for `kubectl explain`, and for clients that validate.
 
-Patching is said to take `fieldValidation` and `dryRun`, so that kubectl leaves the checking to the
-server. It is not said to take strategic merge patches, though it does: kubectl would work them out
-from here, where only part of a pod is written down, and not from what it knows by itself.
+PATCH lists `fieldValidation` and `dryRun`, so that kubectl leaves validation to the server. It does
+not list strategic merge patches, though they are supported: kubectl would compute them from these
+schemas, which have only part of a pod, instead of from its own.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,11 +27,11 @@ _LIST_METADATA = {
 
 
 class Kind(Protocol):
-    """What must be known of a kind: its names, its scope, and the schema of a custom one."""
+    """What is read of a kind: its names, its scope, and the schema of a custom one."""
 
     @property
     def group(self) -> str:
-        """Its group, empty for the oldest."""
+        """Its group; empty for the core group."""
 
     @property
     def version(self) -> str:
@@ -43,15 +43,15 @@ class Kind(Protocol):
 
     @property
     def plural(self) -> str:
-        """How it stands in a path, such as `pods`."""
+        """Its name in a path, such as `pods`."""
 
     @property
     def namespaced(self) -> bool:
         """Whether its objects are in namespaces."""
 
     @property
-    def word(self) -> str:
-        """The word it is known by, such as `Job.batch.volcano.sh`."""
+    def unique_name(self) -> str:
+        """Its unique name, such as `Job.batch.volcano.sh`."""
 
     @property
     def schema(self) -> Schema | None:
@@ -59,7 +59,7 @@ class Kind(Protocol):
 
 
 def index(group_versions: Iterable[str], digest: str) -> Body:
-    """What `/openapi/v3` says: where the document of each group and version is."""
+    """The answer to `/openapi/v3`: the URL of the document of each group and version."""
     paths = (path_of(each) for each in group_versions)
     return {"paths": {each: {"serverRelativeURL": _url(each, digest)} for each in paths}}
 
@@ -74,7 +74,7 @@ def _url(path: str, digest: str) -> str:
 
 
 def document(group_version: str, kinds: Iterable[Kind]) -> Body:
-    """The document of a group and version: its kinds, and where they are found."""
+    """The document of a group and version: schemas and paths of its kinds."""
     listed = list(kinds)
     return {
         "openapi": "3.0.0",
@@ -85,7 +85,7 @@ def document(group_version: str, kinds: Iterable[Kind]) -> Body:
 
 
 def _schemas(kind: Kind) -> Iterator[tuple[str, Schema]]:
-    """A kind, and lists of it."""
+    """The schemas of a kind and of its list."""
     name = _schema_name(kind)
     yield name, {**_shape(kind), "x-kubernetes-group-version-kind": [_identity(kind)]}
     items = {"type": "array", "items": _reference(name)}
@@ -109,8 +109,8 @@ def _schemas(kind: Kind) -> Iterator[tuple[str, Schema]]:
 
 
 def _shape(kind: Kind) -> Schema:
-    """The schema of a kind; what is known of metadata goes for all of them."""
-    shape = kind.schema or core_schema(kind.word)
+    """The schema of a kind with that of metadata."""
+    shape = kind.schema or core_schema(kind.unique_name)
     if shape is None:
         shape = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     properties = {
@@ -178,7 +178,7 @@ def _identity(kind: Kind) -> dict[str, str]:
 
 
 def _schema_name(kind: Kind) -> str:
-    """`io.k8s.api.core.v1.Pod`, `sh.volcano.batch.v1alpha1.Job`: groups read backwards."""
+    """`io.k8s.api.core.v1.Pod`, `sh.volcano.batch.v1alpha1.Job`: groups in reverse order."""
     if kind.schema is not None:
         group = ".".join(reversed(kind.group.split(".")))
         return f"{group}.{kind.version}.{kind.name}"

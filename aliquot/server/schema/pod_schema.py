@@ -1,4 +1,4 @@
-"""The shape of a pod: what it asks for, and how it is doing."""
+"""The schema of a pod: spec and status."""
 
 from typing import Any
 

@@ -1,8 +1,7 @@
-"""Protobuf as kubectl sends it: read into the same plain data that JSON would have been.
+"""Protobuf as kubectl sends it, decoded into the same plain data as JSON.
 
-Only reading is needed, since answers may always be JSON. A message is a row of numbered fields;
-`messages.json` says what they are called. Text that is empty and numbers that are zero are left
-out where JSON would leave them out.
+Only decoding is needed, since responses may always be JSON. `messages.json` has the names and types
+of the numbered fields. Empty text and zero are left out where JSON leaves them out.
 """
 
 import base64
@@ -19,6 +18,7 @@ from aliquot.server.http.refusals import bad_request, unsupported
 
 _MAGIC = b"k8s\x00"
 _DEEPEST = 100
+"""The most levels of nesting, as for JSON (`http.bodies`)."""
 Field = tuple[str, str, str]
 
 
@@ -38,13 +38,13 @@ def messages() -> dict[str, dict[int, Field]]:
 
 
 def root(api_version: str, kind: str) -> str | None:
-    """The message that a kind is sent as, if it is known."""
+    """The name of the message of a kind; None if it is not in the table."""
     roots, _ = _table()
     return roots.get(f"{api_version} {kind}") or roots.get(kind)
 
 
 def from_protobuf(content: bytes) -> Body:
-    """An object from its envelope, which says what it is."""
+    """An object from its envelope, which names apiVersion and kind."""
     if not content.startswith(_MAGIC):
         raise bad_request("the object provided is not protobuf as Kubernetes has it")
     try:
@@ -126,7 +126,7 @@ def _time(kind: str, content: bytes) -> str | None:
 
 
 def _split(content: bytes) -> Iterator[tuple[int, Any]]:
-    """Numbers of fields, and what they hold: bytes, or an integer."""
+    """The fields of a message by number: bytes, or an integer."""
     at = 0
     while at < len(content):
         key, at = _integer(content, at)

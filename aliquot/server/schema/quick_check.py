@@ -1,7 +1,7 @@
-"""Whether an object fits its schema, fast: nearly all do, and need no list of what is wrong.
+"""Whether an object fits its schema, fast: most objects do, and need no list of problems.
 
-A schema is turned into a chain of small functions once. What is rare in schemas is left to the
-slow way, so that both always agree.
+A schema is compiled into closures once. Keywords that are rare in schemas are left to the slow
+check, so that both always agree.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ _BITS = {"int32": 31, "int64": 63}
 
 
 def compiled(schema: Schema, slow: Slow) -> Fits:
-    """What tells whether a value fits; `slow` is asked about what is rare."""
+    """The compiled check of a schema; `slow` checks the keywords that are not compiled."""
     fits = _compiled(schema, slow)
     if schema.get("nullable"):
         return lambda value: value is None or fits(value)

@@ -1,4 +1,4 @@
-"""The shapes that many of Kubernetes' own kinds share, and how lists say that they are merged."""
+"""Schemas that many of Kubernetes' own kinds share, and the keywords of strategic merges."""
 
 from aliquot.dialects.core.schema import (
     Schema,
@@ -15,7 +15,7 @@ from aliquot.dialects.core.schema import (
 
 
 def merged(shape: Schema, key: str = "", strategy: str = "merge") -> Schema:
-    """What a strategic patch treats in a way of its own: lists it merges, items by a key."""
+    """The schema with the strategy of a strategic merge patch, and the merge key of its items."""
     by = {"x-kubernetes-patch-merge-key": key} if key else {}
     return {**shape, **by, "x-kubernetes-patch-strategy": strategy}
 

@@ -1,1 +1,1 @@
-"""Which objects a list, a watch or a budget is about."""
+"""Label and field selectors: of lists, watches, budgets, webhooks and workloads."""

@@ -1,7 +1,7 @@
-"""The fields that the objects of a kind can be selected by: few, as in Kubernetes.
+"""The fields that field selectors may name, by kind: those of Kubernetes.
 
-Every kind has its name and namespace; some have more, because somebody watches by them: kubelets
-their node's pods, kubectl the events of an object.
+Every kind has metadata.name and metadata.namespace. Some have more, for clients that watch by
+them: kubelets watch the pods of their node, kubectl the events of an object.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,16 +10,16 @@ from typing import Any
 from aliquot.json import Body
 
 Reader = Callable[[Body], str]
-"""What gives the text of a field of an object."""
+"""Reads a field of an object as text."""
 
 
 def readers(kind: str) -> Mapping[str, Reader]:
-    """By field, what reads it, for a kind by its word."""
+    """By field, its reader, for a kind by its unique name."""
     return _READERS.get(kind, _METADATA)
 
 
 def not_supported(kind: str, field: str) -> str:
-    """Kubernetes' words for a field that nothing can be selected by."""
+    """Kubernetes' message for a field that is not supported."""
     if kind == "Job":
         return f'field label "{field}" not supported for Job'
     if kind in _READERS:
@@ -28,7 +28,7 @@ def not_supported(kind: str, field: str) -> str:
 
 
 def _at(path: str, otherwise: str = "") -> Reader:
-    """What reads a field as text; one that is absent has its zero value, as in Go."""
+    """The reader of a field; an absent one has its zero value, as in Go."""
     words = path.split(".")
 
     def read(obj: Body) -> str:
@@ -43,7 +43,7 @@ def _at(path: str, otherwise: str = "") -> Reader:
 
 
 def _first(*paths: str) -> Reader:
-    """What reads the first of several fields that says something."""
+    """The reader of the first of several fields that is not empty."""
     each = [_at(path) for path in paths]
     return lambda obj: next((text for read in each if (text := read(obj))), "")
 
@@ -54,7 +54,7 @@ def _pod_addresses(obj: Body) -> str:
 
 
 def _involved(*fields: str) -> dict[str, Reader]:
-    """What an event is about, which the two groups that have events call by two names."""
+    """The object of an event: involvedObject in the core group, regarding in events.k8s.io."""
     names = ("involvedObject", "regarding")
     return {
         f"{name}.{field}": _first(*(f"{each}.{field}" for each in names))

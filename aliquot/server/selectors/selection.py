@@ -1,4 +1,4 @@
-"""A selection: which objects of a kind a list or a watch is about."""
+"""A selection: the namespace, labels and fields that a list or watch selects by."""
 
 from dataclasses import dataclass
 
@@ -13,36 +13,36 @@ _ANY_LABELS, _ANY_FIELDS = Labels(), Fields()
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A namespace, labels and fields that objects must have."""
+    """The objects of a namespace whose labels and fields match."""
 
     namespace: str | None = None
     labels: Labels = _ANY_LABELS
     fields: Fields = _ANY_FIELDS
     name: str | None = None
-    """The one name that the fields allow, if they do."""
+    """The only name that the field selector allows, if it does: the list is a look-up then."""
 
     @property
     def everything(self) -> bool:
-        """Is every object of the namespace in it?"""
-        return not self.labels.lines and not self.fields.lines
+        """Is every object of the namespace selected?"""
+        return not self.labels.requirements and not self.fields.terms
 
     def match(self, entry: Entry) -> bool:
-        """Is this object in it?"""
+        """Is this object selected?"""
         if self.namespace is not None and entry.namespace != self.namespace:
             return False
         if self.everything:
             return True
-        return self.labels.match(entry.labels) and self.fields.match(entry.head)
+        return self.labels.match(entry.labels) and self.fields.match(entry.selectable)
 
 
 def selection(kind: Kind, namespace: str | None, labels: str, fields: str) -> Selection:
-    """Read the selectors of a request."""
+    """The selection of a request; refused if a selector is invalid."""
     try:
         read = Labels.parse(labels)
     except SelectorError as error:
         raise bad_request(f"unable to parse requirement: {error}") from None
     try:
-        wanted = Fields.parse(fields, kind.word)
+        wanted = Fields.parse(fields, kind.unique_name)
     except SelectorError as error:
         raise bad_request(str(error)) from None
     return Selection(namespace, read, wanted, wanted.only("metadata.name"))

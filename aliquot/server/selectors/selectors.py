@@ -1,7 +1,7 @@
-"""Selectors as they stand in a URL: by labels, and by the few fields that Kubernetes allows.
+"""Label selectors and field selectors, parsed from a URL or an object.
 
-A selector is read once and asked often, so reading is careful and asking is quick. What is wrong
-with one is said in Kubernetes' words, because clients show them.
+A selector is parsed once and matched often: parsing is careful, matching fast. Errors are worded
+as in Kubernetes, because clients show them.
 """
 
 import re
@@ -31,62 +31,62 @@ _EXPRESSIONS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Requirements on labels that must all hold; without any, everything matches."""
+    """A label selector: all requirements must hold; without any, everything matches."""
 
-    lines: tuple[Requirement, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j`."""
+        """Parse `a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j`."""
         return cls(tuple(_requirements(_Tokens(text))))
 
     @classmethod
     def of(cls, selector: Mapping[str, Any] | None) -> Self | None:
-        """Read a `matchLabels` and `matchExpressions`; None stands for "nothing at all"."""
+        """Parse `matchLabels` and `matchExpressions`; None selects nothing."""
         if selector is None:
             return None
         exact = (selector.get("matchLabels") or {}).items()
-        lines = [_checked(key, "In", (value,)) for key, value in exact]
-        lines += [_expression(line) for line in selector.get("matchExpressions") or ()]
-        return cls(tuple(lines))
+        found = [_checked(key, "In", (value,)) for key, value in exact]
+        found += [_expression(each) for each in selector.get("matchExpressions") or ()]
+        return cls(tuple(found))
 
     def match(self, labels: Mapping[str, str] | None) -> bool:
-        """Do all of them hold for these labels?"""
+        """Do these labels meet all requirements?"""
         given = labels or {}
-        return all(requirement_matches(line, given) for line in self.lines)
+        return all(requirement_matches(each, given) for each in self.requirements)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields that must, or must not, have a value; without any, everything matches."""
+    """A field selector: fields that must, or must not, have a value."""
 
-    lines: tuple[tuple[str, bool, str], ...] = ()
+    terms: tuple[tuple[str, bool, str], ...] = ()
     """Field, whether it must be equal, value."""
     kind: str = ""
 
     @classmethod
     def parse(cls, text: str, kind: str) -> Self:
-        """Read `metadata.name=x,status.phase!=Running` for a kind by its word."""
-        lines = tuple(_terms(text))
+        """Parse `metadata.name=x,status.phase!=Running` for a kind by its unique name."""
+        terms = tuple(_terms(text))
         allowed = readers(kind)
-        for field, _, _ in lines:
+        for field, _, _ in terms:
             if field not in allowed:
                 raise SelectorError(not_supported(kind, field))
-        return cls(lines, kind)
+        return cls(terms, kind)
 
     def match(self, obj: Body) -> bool:
-        """Do all of them hold for this object?"""
+        """Do the fields of this object match all terms?"""
         read = readers(self.kind)
-        return all((read[field](obj) == value) == equal for field, equal, value in self.lines)
+        return all((read[field](obj) == value) == equal for field, equal, value in self.terms)
 
     def only(self, field: str) -> str | None:
-        """The value that a field must have, if it must: lets a list be a look-up."""
-        found = (value for name, equal, value in self.lines if equal and name == field)
+        """The value that a field must equal, if there is one."""
+        found = (value for name, equal, value in self.terms if equal and name == field)
         return next(found, None)
 
 
 class _Tokens:
-    """The words and signs of a label selector, one after the other."""
+    """The tokens of a label selector."""
 
     def __init__(self, text: str) -> None:
         self.words = [match[1] for match in _TOKEN.finditer(text)]
@@ -144,7 +144,7 @@ def _value(tokens: _Tokens) -> str:
 
 
 def _set(tokens: _Tokens) -> tuple[str, ...]:
-    """`(x,y)`; a place left empty stands for the empty value."""
+    """`(x,y)`; an empty item is the empty value."""
     if tokens.peek() != "(":
         raise SelectorError(f"found '{tokens.peek()}' expected: '('")
     values = []
@@ -155,18 +155,18 @@ def _set(tokens: _Tokens) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _expression(line: Mapping[str, Any]) -> Requirement:
-    operator, values = str(line.get("operator", "")), tuple(line.get("values") or ())
+def _expression(written: Mapping[str, Any]) -> Requirement:
+    operator, values = str(written.get("operator", "")), tuple(written.get("values") or ())
     if operator not in _EXPRESSIONS:
         raise SelectorError(f'"{operator}" is not a valid label selector operator')
     if bool(values) != (operator in ("In", "NotIn")):
         wanted = "can't be empty" if not values else "must be empty"
         raise SelectorError(f"values: for '{operator}' operator, values set {wanted}")
-    return _checked(str(line.get("key", "")), operator, values)
+    return _checked(str(written.get("key", "")), operator, values)
 
 
 def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    """The requirement, of which the key and the values are such as labels can have."""
+    """The requirement; refused if key or values are no valid labels."""
     _check(names.label_key(key), f'key: Invalid value: "{key}"')
     for index, value in enumerate(values):
         where = f'values[{index}][{key}]: Invalid value: "{value}"'
@@ -183,7 +183,7 @@ def _check(problems: list[str], where: str) -> None:
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
-    """The terms between commas; a backslash makes a comma, or an equals sign, part of a value."""
+    """The terms between commas; a backslash escapes a comma or an equals sign in a value."""
     for term in re.findall(r"(?:\\.|[^,\\]|\\$)+", text):
         match = re.match(r"(.*?)(!=|==|=)(.*)", term, re.DOTALL)
         if match is None:

@@ -1,1 +1,1 @@
-"""Objects in memory, changes for watches, and the log on disk."""
+"""Objects in memory, recent changes for watches, and the log on disk."""

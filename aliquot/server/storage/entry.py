@@ -1,7 +1,7 @@
-"""An entry: one object as it is kept, at one version.
+"""An entry: one object at one resource version, as the JSON that is sent to clients.
 
-The bytes are the truth, and never change: a list joins them, a watch sends them, and nobody can
-change an object by holding on to it. What selectors ask for is read once and kept beside them.
+The bytes are the object and never change: a list joins them, a watch sends them, and no reader can
+change a stored object. The fields that selectors compare are decoded once and kept beside them.
 """
 
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ import msgspec
 from aliquot.json import Body
 
 Key = tuple[str, str]
-"""Namespace and name; the namespace of what has none is empty."""
+"""Namespace and name; the namespace of a cluster-scoped object is empty."""
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
-_SELECTED: dict[str, dict[str, tuple[str, ...]]] = {
+_SELECTED_FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
     "pods": {
         "spec": (
             "nodeName",
@@ -32,7 +32,8 @@ _SELECTED: dict[str, dict[str, tuple[str, ...]]] = {
     "replicasets.apps": {"status": ("replicas",)},
     "jobs.batch": {"status": ("succeeded",)},
 }
-_WHOLE: dict[str, tuple[str, ...]] = {
+"""By storage and part of the object, the fields that field selectors may name."""
+_SELECTED_WHOLE: dict[str, tuple[str, ...]] = {
     "events": (
         "involvedObject",
         "reason",
@@ -42,6 +43,7 @@ _WHOLE: dict[str, tuple[str, ...]] = {
     ),
     "secrets": ("type",),
 }
+"""By storage, the top-level fields that field selectors may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,13 @@ class Entry:
     uid: str
     version: int
     body: bytes
-    head: Body
-    """The parts that selectors look at."""
+    selectable: Body
+    """The fields that label and field selectors compare."""
     owners: tuple[str, ...] = ()
     """The uids of its owners."""
     deleting: bool = False
-    forms: dict[str, bytes] = field(default_factory=dict, compare=False)
-    """Other forms of the same, made when first asked for."""
+    converted: dict[str, bytes] = field(default_factory=dict, compare=False)
+    """By apiVersion, the object in the form of another kind; made on first use."""
 
     @property
     def key(self) -> Key:
@@ -69,59 +71,59 @@ class Entry:
     @property
     def labels(self) -> dict[str, str]:
         """Its labels."""
-        found: dict[str, str] = self.head["metadata"].get("labels") or {}
+        found: dict[str, str] = self.selectable["metadata"].get("labels") or {}
         return found
 
     def read(self) -> Body:
-        """The object, to do with as one likes."""
+        """A fresh copy of the object."""
         body: Body = _decode(self.body)
         return body
 
 
 def entry(storage: str, body: Body, version: int) -> Entry:
-    """Keep an object at this version, which is written into it."""
+    """An object at this version, which is written into it."""
     body["metadata"]["resourceVersion"] = str(version)
-    return _made(storage, body, version, _encode(_ordered(body)))
+    return _entry(storage, body, version, _encode(_ordered(body)))
 
 
 def _ordered(body: Body) -> Body:
-    """The object with its kind first, where lists leave it out."""
+    """The object with apiVersion and kind first: lists of built-in kinds cut them off."""
     return {"apiVersion": body["apiVersion"], "kind": body["kind"], **body}
 
 
-def tried(storage: str, body: Body) -> Entry:
-    """An object as it would be kept; one that is new has no version."""
-    return _made(storage, body, int(body["metadata"].get("resourceVersion", 0)), _encode(body))
+def dry_run_entry(storage: str, body: Body) -> Entry:
+    """An object as a dry run answers it; a new one has no version."""
+    return _entry(storage, body, int(body["metadata"].get("resourceVersion", 0)), _encode(body))
 
 
-def restored(storage: str, encoded: bytes) -> Entry:
-    """An object that was kept before."""
+def restored_entry(storage: str, encoded: bytes) -> Entry:
+    """An object as the log has it."""
     body: Body = _decode(encoded)
-    return _made(storage, body, int(body["metadata"]["resourceVersion"]), encoded)
+    return _entry(storage, body, int(body["metadata"]["resourceVersion"]), encoded)
 
 
-def _made(storage: str, body: Body, version: int, encoded: bytes) -> Entry:
+def _entry(storage: str, body: Body, version: int, encoded: bytes) -> Entry:
     metadata = body["metadata"]
-    head: Body = {
+    selectable: Body = {
         "metadata": {
             "name": metadata["name"],
             "namespace": metadata.get("namespace", ""),
             "labels": metadata.get("labels") or {},
         }
     }
-    for part, names in _SELECTED.get(storage, {}).items():
+    for part, names in _SELECTED_FIELDS.get(storage, {}).items():
         written = body.get(part) or {}
-        head[part] = {name: written[name] for name in names if name in written}
-    for part in _WHOLE.get(storage, ()):
+        selectable[part] = {name: written[name] for name in names if name in written}
+    for part in _SELECTED_WHOLE.get(storage, ()):
         if part in body:
-            head[part] = body[part]
+            selectable[part] = body[part]
     return Entry(
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
         uid=metadata["uid"],
         version=version,
         body=encoded,
-        head=head,
+        selectable=selectable,
         owners=tuple(each["uid"] for each in metadata.get("ownerReferences") or ()),
         deleting="deletionTimestamp" in metadata,
     )

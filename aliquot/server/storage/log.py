@@ -1,7 +1,7 @@
-"""The log: SQLite in WAL mode, where every write is before anybody hears that it was done.
+"""The log: SQLite in WAL mode; no write is acknowledged before it is here.
 
-It holds the objects as they are and the last version given out, nothing else. It is written by one
-thread, in batches, and read once, at the start.
+It holds the current objects and the last resource version, nothing else. One thread writes it, in
+batches; it is read once, at the start.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ INSERT OR IGNORE INTO version VALUES (1, 0);
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One write: an object as it is now, or that it is gone."""
+    """One write: the new state of an object; without a body, its deletion."""
 
     storage: str
     namespace: str
@@ -31,10 +31,10 @@ class Record:
 
 
 class Log:
-    """The file that a server starts from."""
+    """The file that the store is restored from."""
 
     def __init__(self, file: Path, lasting: bool) -> None:
-        """A log that is not lasting survives the process, but not the machine."""
+        """Without `lasting` no fsync: it survives a crash of the process, not of the machine."""
         self._connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._connection.execute("PRAGMA journal_mode=WAL")
@@ -42,7 +42,7 @@ class Log:
         self._connection.executescript(_TABLES)
 
     def version(self) -> int:
-        """The last version that was written."""
+        """The last version written."""
         found = self._connection.execute("SELECT version FROM version").fetchone()
         return int(found[0])
 
@@ -51,7 +51,7 @@ class Log:
         yield from self._connection.execute("SELECT storage, body FROM objects")
 
     def write(self, records: Iterable[Record]) -> None:
-        """Write a batch, all of it or nothing, and return when it is there."""
+        """Write a batch in one transaction; return when it is committed."""
         execute, version = self._connection.execute, 0
         execute("BEGIN IMMEDIATE")
         try:
@@ -75,5 +75,5 @@ class Log:
             raise
 
     def close(self) -> None:
-        """Nothing more will be written."""
+        """Close the file."""
         self._connection.close()

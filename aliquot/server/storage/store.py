@@ -1,8 +1,8 @@
-"""The store: every object, in memory, and one version that never goes back.
+"""The store: every object in memory, and one resource version that only grows.
 
-Memory is the truth and SQLite the log. A write is made in memory at once, so that the next one sees
-it; it is acknowledged, and watchers hear of it, when the log has it. Many writes share one commit.
-Who reads waits for what it has read to be in the log, so nobody ever saw what a crash takes back.
+Memory is the truth and SQLite the log. A write changes memory at once, so that the next write sees
+it; it is acknowledged, and sent to watches, when it is in the log. Many writes share one commit. A
+read is answered only when what it read is in the log: no client ever sees what a crash undoes.
 """
 
 import asyncio
@@ -12,14 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 from aliquot.json import Body
 from aliquot.server.http.refusals import internal
-from aliquot.server.storage.entry import Entry, Key, entry, restored
+from aliquot.server.storage.entry import Entry, Key, entry, restored_entry
 from aliquot.server.storage.log import Log, Record
 from aliquot.server.storage.window import Change, Window
 
-_AFTER_ALL = "\U0010ffff"
+_LAST = "\U0010ffff"
+"""The highest character: no name sorts after it."""
 
 
-class Shelf:
+class Bucket:
     """The objects of one storage, in order of namespace and name."""
 
     def __init__(self, since: int) -> None:
@@ -28,75 +29,75 @@ class Shelf:
         self._keys: list[Key] = []
 
     def put(self, new: Entry) -> None:
-        """Keep this one."""
+        """Add an object, or replace it."""
         if new.key not in self.entries:
             insort(self._keys, new.key)
         self.entries[new.key] = new
 
     def remove(self, key: Key) -> None:
-        """Keep it no longer."""
+        """Remove an object."""
         del self.entries[key]
         del self._keys[bisect_left(self._keys, key)]
 
     def fill(self, entries: dict[Key, Entry]) -> None:
-        """Keep all of these at once."""
+        """Set all objects at once."""
         self.entries = entries
         self._keys = sorted(entries)
 
     def all(self, namespace: str | None) -> list[Entry]:
-        """Those of a namespace, or all."""
+        """The objects of a namespace, or all, in order."""
         if namespace is None:
             return [self.entries[key] for key in self._keys]
         start = bisect_left(self._keys, (namespace, ""))
-        end = bisect_left(self._keys, (namespace, _AFTER_ALL))
+        end = bisect_left(self._keys, (namespace, _LAST))
         return [self.entries[key] for key in self._keys[start:end]]
 
 
 class Store:
-    """All storages, and the version they have got to."""
+    """The buckets of all storages, and the current resource version."""
 
     def __init__(self, log: Log) -> None:
         self.version = log.version() or 1
         self.durable = self.version
-        """The last version that is in the log."""
+        """The last version in the log."""
         self.listeners: list[Callable[[Change], None]] = []
-        """Told of every change at once, in the same breath; they must not write."""
+        """Called with every change, before the write returns; a listener must not write."""
         self.broken: BaseException | None = None
         self._log = log
-        self._shelves: dict[str, Shelf] = {}
+        self._buckets: dict[str, Bucket] = {}
         self._since = self.version
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
         self._pending: list[Change] = []
         self._writing: list[Change] = []
         self._next: asyncio.Future[None] | None = None
-        """Done when the batch that is being gathered is in the log."""
+        """Done when the batch that is being collected is in the log."""
         self._current: asyncio.Future[None] | None = None
-        """The same, for the batch that is being written."""
+        """Done when the batch that is being written is in the log."""
         self._flushing: asyncio.Task[None] | None = None
         self._restore()
 
-    def shelf(self, storage: str) -> Shelf:
+    def bucket(self, storage: str) -> Bucket:
         """The objects of one storage."""
-        found = self._shelves.get(storage)
+        found = self._buckets.get(storage)
         if found is None:
-            found = self._shelves[storage] = Shelf(self._since)
+            found = self._buckets[storage] = Bucket(self._since)
         return found
 
     def get(self, storage: str, namespace: str, name: str) -> Entry | None:
         """One object, or None."""
-        return self.shelf(storage).entries.get((namespace, name))
+        return self.bucket(storage).entries.get((namespace, name))
 
     def all(self, storage: str, namespace: str | None = None) -> list[Entry]:
         """The objects of a storage, in order of namespace and name."""
-        return self.shelf(storage).all(namespace)
+        return self.bucket(storage).all(namespace)
 
     def as_of(self, storage: str, version: int) -> list[Entry] | None:
-        """The objects as they were at a version; None if that is forgotten."""
-        shelf = self.shelf(storage)
-        since = shelf.window.since(version)
+        """The objects as they were at a version; None if the window no longer reaches it."""
+        bucket = self.bucket(storage)
+        since = bucket.window.since(version)
         if since is None:
             return None
-        past = dict(shelf.entries)
+        past = dict(bucket.entries)
         unpublished = [each for each in (*self._writing, *self._pending) if each.storage == storage]
         for change in reversed([*since, *unpublished]):
             if change.old is None:
@@ -106,31 +107,31 @@ class Store:
         return [past[key] for key in sorted(past)]
 
     def storages(self) -> list[str]:
-        """Every storage that has been asked for."""
-        return list(self._shelves)
+        """The names of all storages used so far."""
+        return list(self._buckets)
 
     def put(self, storage: str, body: Body) -> Entry:
-        """Keep an object; it gets the next version."""
-        self._check()
+        """Write an object at the next version."""
+        self._check_log()
         self.version += 1
-        new, shelf = entry(storage, body, self.version), self.shelf(storage)
-        old = shelf.entries.get(new.key)
-        shelf.put(new)
-        self._note(Change(storage, "ADDED" if old is None else "MODIFIED", new, old))
+        new, bucket = entry(storage, body, self.version), self.bucket(storage)
+        old = bucket.entries.get(new.key)
+        bucket.put(new)
+        self._record(Change(storage, "ADDED" if old is None else "MODIFIED", new, old))
         return new
 
     def remove(self, storage: str, body: Body) -> Entry:
-        """Keep an object no longer; what it was like at the end gets a version, too."""
-        self._check()
+        """Remove an object; its last state gets the next version."""
+        self._check_log()
         self.version += 1
-        last, shelf = entry(storage, body, self.version), self.shelf(storage)
-        old = shelf.entries[last.key]
-        shelf.remove(last.key)
-        self._note(Change(storage, "DELETED", last, old))
+        last, bucket = entry(storage, body, self.version), self.bucket(storage)
+        old = bucket.entries[last.key]
+        bucket.remove(last.key)
+        self._record(Change(storage, "DELETED", last, old))
         return last
 
-    async def settled(self) -> None:
-        """Wait until everything that is in memory now is in the log, too."""
+    async def wait_durable(self) -> None:
+        """Wait until everything that is in memory now is in the log."""
         if self.broken is not None:
             raise internal("the log cannot be written")
         waited_for = self._next or self._current
@@ -138,25 +139,25 @@ class Store:
             await asyncio.shield(waited_for)
 
     async def close(self) -> None:
-        """Write what is left, and stop."""
+        """Write the last batch, and close the log."""
         if self._flushing is not None:
             await self._flushing
         self._thread.shutdown()
         self._log.close()
 
-    def _check(self) -> None:
+    def _check_log(self) -> None:
         if self.broken is not None:
             raise internal("the log cannot be written")
 
     def _restore(self) -> None:
         found: dict[str, dict[Key, Entry]] = {}
         for storage, body in self._log.objects():
-            kept = restored(storage, body)
-            found.setdefault(storage, {})[kept.key] = kept
+            restored = restored_entry(storage, body)
+            found.setdefault(storage, {})[restored.key] = restored
         for storage, entries in found.items():
-            self.shelf(storage).fill(entries)
+            self.bucket(storage).fill(entries)
 
-    def _note(self, change: Change) -> None:
+    def _record(self, change: Change) -> None:
         self._pending.append(change)
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
@@ -166,7 +167,7 @@ class Store:
             listener(change)
 
     async def _flush(self) -> None:
-        """Write batch after batch, until nothing is left to write."""
+        """Write batch after batch until none is pending."""
         loop = asyncio.get_running_loop()
         while self._next is not None:
             batch, done = self._pending, self._next
@@ -185,11 +186,10 @@ class Store:
 
     def _publish(self, batch: list[Change]) -> None:
         self.durable = batch[-1].entry.version
-        touched = {change.storage for change in batch}
         for change in batch:
-            self.shelf(change.storage).window.append(change)
-        for storage in touched:
-            self.shelf(storage).window.wake()
+            self.bucket(change.storage).window.append(change)
+        for storage in {change.storage for change in batch}:
+            self.bucket(storage).window.notify()
 
 
 def _records(batch: list[Change]) -> list[Record]:

@@ -1,1 +1,1 @@
-"""Binding, eviction and scale: parts of objects that are asked for by themselves."""
+"""The subresources binding, eviction and scale."""

@@ -1,6 +1,7 @@
-"""Binding: a pod gets its node, once."""
+"""The binding subresource: sets the node of a pod, once."""
 
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ class _Node(msgspec.Struct):
     kind: str = "Node"
 
 
-class _About(msgspec.Struct):
+class _Metadata(msgspec.Struct):
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
@@ -29,11 +30,11 @@ class _About(msgspec.Struct):
 
 class _Binding(msgspec.Struct):
     target: _Node = msgspec.field(default_factory=_Node)
-    metadata: _About = msgspec.field(default_factory=_About)
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
 
 
 async def bind(api: Api, kind: Kind, namespace: str, name: str, body: Any) -> Body:
-    """Give a pod the node that a Binding names."""
+    """Bind a pod to the node of a Binding."""
     try:
         binding = msgspec.convert(body, _Binding)
     except msgspec.ValidationError as error:
@@ -55,20 +56,20 @@ async def bind(api: Api, kind: Kind, namespace: str, name: str, body: Any) -> Bo
     for key in ("labels", "annotations"):
         if more := getattr(binding.metadata, key):
             pod["metadata"][key] = {**(pod["metadata"].get(key) or {}), **more}
-    _scheduled(pod)
-    api.store.put(kind.kept_as, pod)
-    await api.store.settled()
+    _set_scheduled(pod)
+    api.store.put(kind.storage, pod)
+    await api.store.wait_durable()
     return {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "code": 201,
+        "code": HTTPStatus.CREATED,
     }
 
 
-def named(body: Any) -> str:
-    """The pod that a Binding is about, where the path does not say so."""
+def pod_name(body: Any) -> str:
+    """The pod of a Binding, for the path `/bindings`, which does not name it."""
     metadata = body.get("metadata") if isinstance(body, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:
@@ -95,7 +96,12 @@ def _check(binding: _Binding, name: str) -> None:
         reason = "FieldValueRequired" if "Required" in message else "FieldValueNotSupported"
         causes = [{"reason": reason, "message": message, "field": field}]
         details = {"name": name, "kind": "Binding", "causes": causes}
-        raise RefusalError(422, "Invalid", f'Binding "{name}" is invalid: {problem}', details)
+        raise RefusalError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "Invalid",
+            f'Binding "{name}" is invalid: {problem}',
+            details,
+        )
 
 
 def _check_pod(kind: Kind, pod: Body) -> None:
@@ -114,7 +120,7 @@ def _refused(kind: Kind, name: str, why: str) -> RefusalError:
     return conflict(replace(kind, plural="pods/binding"), name, why)
 
 
-def _scheduled(pod: Body) -> None:
+def _set_scheduled(pod: Body) -> None:
     status = pod.setdefault("status", {})
     others = [each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"]
     condition = {

@@ -1,4 +1,4 @@
-"""Disruption budgets: how many of their pods may go now. Pure."""
+"""PodDisruptionBudgets: how many of their pods may be disrupted now. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from aliquot.json import Body
 
 @dataclass(frozen=True, slots=True)
 class BudgetState:
-    """How a budget stands."""
+    """The figures of a budget's status."""
 
     expected: int
     desired: int
@@ -16,22 +16,23 @@ class BudgetState:
 
     @property
     def allowed(self) -> int:
-        """How many pods may go."""
+        """How many pods may be disrupted."""
         return max(self.healthy - self.desired, 0) if self.expected else 0
 
 
-def standing(
-    spec: Body, pods: Iterable[Body], replicas: Mapping[str, int], leaving: Collection[str] = ()
+def budget_state(
+    spec: Body, pods: Iterable[Body], replicas: Mapping[str, int], disrupted: Collection[str] = ()
 ) -> BudgetState:
-    """How a budget stands over its pods.
+    """The state of a budget over its pods.
 
-    `replicas`: how many pods their owners want, by uid; `leaving`: pods that are as good as gone.
+    `replicas`: by uid, how many pods their owners want; `disrupted`: names of pods whose eviction
+    was granted, which no longer count as healthy.
     """
     there = [pod for pod in pods if phase(pod) not in ("Succeeded", "Failed")]
     healthy = sum(
         ready(pod)
         and "deletionTimestamp" not in pod["metadata"]
-        and pod["metadata"]["name"] not in leaving
+        and pod["metadata"]["name"] not in disrupted
         for pod in there
     )
     by_owner = sum(replicas[uid] for uid in {controller(pod) for pod in there} if uid in replicas)
@@ -65,7 +66,7 @@ def controller(body: Body) -> str:
 
 
 def _count(value: int | str, of: int) -> int:
-    """A number, or so many percent of another, rounded up."""
+    """A number, or a percentage of another one, rounded up."""
     if isinstance(value, int):
         return value
     return -(-int(value.rstrip("%")) * of // 100)

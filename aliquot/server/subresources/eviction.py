@@ -1,5 +1,6 @@
-"""Eviction: a deletion that disruption budgets may put off."""
+"""The eviction subresource: a deletion that a PodDisruptionBudget may refuse for now."""
 
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -24,12 +25,12 @@ _MANY = (
 async def evict(
     api: Api, kind: Kind, namespace: str, name: str, body: Any, dry_run: bool = False
 ) -> Body:
-    """Delete a pod, if its budget has room."""
+    """Delete a pod, if its PodDisruptionBudget allows it."""
     options = _options(name, body, dry_run)
     found = api.find(kind, namespace, name)
     pod = found.read()
-    unhindered = found.deleting or phase(pod) in ("Pending", "Succeeded", "Failed")
-    if not unhindered:
+    unprotected = found.deleting or phase(pod) in ("Pending", "Succeeded", "Failed")
+    if not unprotected:
         _charge(api, pod, bool(options.dry_run))
     await api.delete(kind, namespace, name, options)
     return {
@@ -37,7 +38,7 @@ async def evict(
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "code": 201,
+        "code": HTTPStatus.CREATED,
     }
 
 
@@ -53,7 +54,7 @@ def _options(name: str, body: Any, dry_run: bool) -> DeleteOptions:
 
 
 def _charge(api: Api, pod: Body, dry_run: bool) -> None:
-    """Take one from the pod's budget, or refuse; nothing may happen in between."""
+    """Take one disruption from the pod's budget, or refuse; without awaiting in between."""
     namespace, labels = pod["metadata"]["namespace"], pod["metadata"].get("labels")
     found = [
         budget
@@ -66,7 +67,7 @@ def _charge(api: Api, pod: Body, dry_run: bool) -> None:
     if len(found) > 1:
         raise internal(_MANY)
     budget, status = found[0], found[0].setdefault("status", {})
-    if not ready(pod) and _unready_may_go(budget):
+    if not ready(pod) and _may_evict_unready(budget):
         return
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         message = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -87,8 +88,8 @@ def _charge(api: Api, pod: Body, dry_run: bool) -> None:
         api.store.put(_BUDGETS, budget)
 
 
-def _unready_may_go(budget: Body) -> bool:
-    """May a pod go that is of no use as it is?"""
+def _may_evict_unready(budget: Body) -> bool:
+    """May a pod that is not ready be evicted, whatever disruptionsAllowed says?"""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget["status"]
@@ -100,4 +101,4 @@ def _too_many(message: str, why: str, seconds: int) -> RefusalError:
     details: Body = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
     if seconds:
         details["retryAfterSeconds"] = seconds
-    return RefusalError(429, "TooManyRequests", message, details)
+    return RefusalError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequests", message, details)

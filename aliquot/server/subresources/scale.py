@@ -1,4 +1,4 @@
-"""Scale: how many replicas an object wants and has, in one form for all kinds."""
+"""The scale subresource: desired and current replicas, in one form for all kinds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +10,7 @@ from aliquot.server.rules.causes import invalid as invalid_value
 from aliquot.server.storage.entry import Entry
 
 _MOST = 2**31 - 1
+"""Replicas: an int32 in Kubernetes."""
 
 
 def scale(kind: Kind, entry: Entry) -> Body:
@@ -29,8 +30,8 @@ def scale(kind: Kind, entry: Entry) -> Body:
     }
 
 
-def scaled(kind: Kind, name: str, wanted: Any) -> Callable[[Body], Body]:
-    """The change that a Scale asks for."""
+def apply_scale(kind: Kind, name: str, wanted: Any) -> Callable[[Body], Body]:
+    """The update that a Scale makes."""
     replicas = (wanted.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas > _MOST:
         raise bad_request("spec.replicas of a Scale must be a whole number")
@@ -53,13 +54,13 @@ def scaled(kind: Kind, name: str, wanted: Any) -> Callable[[Body], Body]:
 
 
 def _paths(kind: Kind) -> tuple[list[str], list[str], list[str]]:
-    """Where replicas are wanted and counted, and where the selector is."""
+    """The paths of desired replicas, current replicas and selector."""
     if kind.served is None:
         return ["spec", "replicas"], ["status", "replicas"], ["spec", "selector"]
-    said = (kind.served.get("subresources") or {}).get("scale") or {}
-    wanted = said.get("specReplicasPath", ".spec.replicas")
-    counted = said.get("statusReplicasPath", ".status.replicas")
-    selector = said.get("labelSelectorPath", "")
+    scale_paths = (kind.served.get("subresources") or {}).get("scale") or {}
+    wanted = scale_paths.get("specReplicasPath", ".spec.replicas")
+    counted = scale_paths.get("statusReplicasPath", ".status.replicas")
+    selector = scale_paths.get("labelSelectorPath", "")
     return (
         wanted.strip(".").split("."),
         counted.strip(".").split("."),

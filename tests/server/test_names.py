@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aliquot.server.kinds.group_kinds import own, word
+from aliquot.server.kinds.kind import is_kubernetes_kind, unique_name
 from aliquot.server.rules import names
 
 Rule = Callable[[str], list[str]]
@@ -62,8 +62,8 @@ def test_what_is_not(rule: Rule, text: str, words: str) -> None:
     assert any(words in each for each in rule(text)), rule(text)
 
 
-def test_kinds_of_one_name_have_two_words() -> None:
-    assert word("batch", "Job") == "Job"
-    assert word("batch.volcano.sh", "Job") == "Job.batch.volcano.sh"
-    assert own(word("", "Pod"))
-    assert not own(word("tensor-fusion.ai", "GPU"))
+def test_kinds_of_one_name_have_two_unique_names() -> None:
+    assert unique_name("batch", "Job") == "Job"
+    assert unique_name("batch.volcano.sh", "Job") == "Job.batch.volcano.sh"
+    assert is_kubernetes_kind(unique_name("", "Pod"))
+    assert not is_kubernetes_kind(unique_name("tensor-fusion.ai", "GPU"))
