@@ -9,7 +9,7 @@ come, and the pod is on its own.
 from collections.abc import Callable
 
 from aliquot.engine import Pod
-from aliquot.kube.api.backoff import Calls, pause
+from aliquot.kube.api.backoff import Timers, pause
 
 _FIRST, _LONGEST = 1.0, 300.0
 _FOR_A_GANG = 10.0
@@ -20,7 +20,7 @@ class BindBackoff:
 
     def __init__(self, over: Callable[[str], None]) -> None:
         self._over = over
-        self._calls = Calls()
+        self._timers = Timers()
         self._resting: set[str] = set()
         self._refused: dict[str, int] = {}
         """How often the binding of a pod was refused in a row."""
@@ -60,11 +60,11 @@ class BindBackoff:
 
     def stop(self) -> None:
         """Wake nobody."""
-        self._calls.stop()
+        self._timers.stop()
 
     def _rest(self, uid: str, seconds: float) -> None:
         self._resting.add(uid)
-        self._calls.after(seconds, lambda: self._rested(uid))
+        self._timers.after(seconds, lambda: self._rested(uid))
 
     def _rested(self, uid: str) -> None:
         if uid in self._resting:

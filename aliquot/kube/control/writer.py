@@ -18,7 +18,7 @@ from enum import IntEnum
 import structlog
 
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.api.backoff import Calls, pause
+from aliquot.kube.api.backoff import Timers, pause
 
 SECONDS = 4.0
 """How long a decision may be under way: less than others wait before they take over."""
@@ -86,7 +86,7 @@ class Writer:
         self._under_way = 0
         self._put_off: dict[tuple[str, str], Write] = {}
         """What is to be tried again, unless there is a newer word by then."""
-        self._calls = Calls()
+        self._timers = Timers()
         self._era = 0
         """What was begun before everything was dropped is not tried again."""
         self.lapsed = False
@@ -135,7 +135,7 @@ class Writer:
         self._put_off.clear()
         self._era += 1
         self.lapsed = False
-        self._calls.stop()
+        self._timers.stop()
         for about, lane in lanes.items():
             if lane.busy:
                 lane.waiting.clear()
@@ -241,7 +241,7 @@ class Writer:
             if self._put_off.get(key) is write:
                 self.add(write)
 
-        self._calls.after(max(pause(write.tries - 1), asked or 0.0), again)
+        self._timers.after(max(pause(write.tries - 1), asked or 0.0), again)
 
 
 def _never() -> bool:

@@ -93,7 +93,7 @@ class Registration:
                 value = {"path": f"{at}/clientConfig/caBundle", "value": self.bundle}
                 steps.append({"op": "add", **value})
         if steps:
-            await self.client.patch(path, steps, form="json")
+            await self.client.patch(path, steps, patch_type="json")
             _log.info("trust put in", kind=resource.kind, name=self.name)
 
     async def _write(self, resource: Resource, body: Body) -> None:
