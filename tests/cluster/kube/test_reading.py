@@ -17,7 +17,7 @@ from aliquot.kube.api import client
 from aliquot.kube.api.backoff import Backoff
 from aliquot.kube.api.client import split_lines
 from aliquot.kube.watch.depth import shallow
-from aliquot.kube.watch.known_names import Known, Name
+from aliquot.kube.watch.known_names import KnownNames, Name
 
 
 async def _chunks(text: bytes, ends: list[int]) -> AsyncIterator[bytes]:
@@ -69,7 +69,7 @@ def test_what_is_deep_is_left_out(value: Any) -> None:
 
 
 def test_names_that_come_go_and_are_taken_again() -> None:
-    known = Known()
+    known = KnownNames()
     a, again, b = Name("ns", "a", "1"), Name("ns", "a", "2"), Name("other", "a", "3")
     assert [known.put(each) for each in (a, a, b)] == [None, None, None]
     assert known.put(again) == a
