@@ -37,12 +37,12 @@ class Watching:
 
     def picture(self, width: int) -> RenderableType:
         """Everything, for a console of this width."""
-        standing, view = self._plane.metrics.standing, self._plane.scheduler.view
+        snapshot, view = self._plane.metrics.snapshot, self._plane.scheduler.view
         parts: list[RenderableType] = [Text(self._headline), Text("")]
-        if standing.quotas:
-            quotas = [quota(each) for each in standing.quotas]
+        if snapshot.quotas:
+            quotas = [quota(each) for each in snapshot.quotas]
             parts += [Text("QUOTAS", style="bold"), *bars(view.sharing_mode.policy, quotas, width)]
-        waiting = sum(standing.pending.values())
+        waiting = sum(snapshot.pending.values())
         parts.append(Text(f"\n{waiting} pods wait", style="yellow" if waiting else ""))
         if self._happened:
             parts += [Text("\nWHAT HAPPENED", style="bold"), self._history(width)]

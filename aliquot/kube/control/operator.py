@@ -68,7 +68,7 @@ class Operator:
             self._scheduler.decided.clear()
             engine = self._scheduler.engine
             if engine is None:
-                self._metrics.standing = MetricsSnapshot()
+                self._metrics.snapshot = MetricsSnapshot()
                 continue
             began = time.perf_counter()
             self.look_around(engine)
@@ -82,7 +82,7 @@ class Operator:
             self._begin(engine, mirror.store.objects.values())
         self._conditions.note(engine.gpu_quotas(), time.time_ns())
         statuses = Statuses(engine, mirror, self._conditions)
-        self._metrics.standing = MetricsSnapshot(
+        self._metrics.snapshot = MetricsSnapshot(
             quotas=tuple(statuses.quotas.values()),
             queues=tuple(engine.queues()),
             gangs=tuple(statuses.gangs.values()),
