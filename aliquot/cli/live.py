@@ -12,7 +12,7 @@ from rich.text import Text
 from aliquot.cli.bars import bars
 from aliquot.cli.grid import indented, table
 from aliquot.engine import Bind, Decision, Evict
-from aliquot.kube.control.control_plane import Plane
+from aliquot.kube.control.control_plane import ControlPlane
 from aliquot.simulation.outcome import quota
 
 _EVERY = 0.5
@@ -22,7 +22,7 @@ _MOST = 12
 class Watching:
     """The last decisions, and how quotas stand."""
 
-    def __init__(self, plane: Plane, headline: str) -> None:
+    def __init__(self, plane: ControlPlane, headline: str) -> None:
         self._plane = plane
         self._headline = headline
         self._happened: deque[tuple[float, Bind | Evict]] = deque(maxlen=_MOST)
@@ -37,11 +37,15 @@ class Watching:
 
     def picture(self, width: int) -> RenderableType:
         """Everything, for a console of this width."""
-        snapshot, view = self._plane.metrics.snapshot, self._plane.scheduler.view
+        snapshot = self._plane.metrics.snapshot
+        policy = self._plane.scheduler.intake.sharing_mode.policy
         parts: list[RenderableType] = [Text(self._headline), Text("")]
         if snapshot.quotas:
             quotas = [quota(each) for each in snapshot.quotas]
-            parts += [Text("QUOTAS", style="bold"), *bars(view.sharing_mode.policy, quotas, width)]
+            parts += [
+                Text("QUOTAS", style="bold"),
+                *bars(policy, quotas, width),
+            ]
         waiting = sum(snapshot.pending.values())
         parts.append(Text(f"\n{waiting} pods wait", style="yellow" if waiting else ""))
         if self._happened:

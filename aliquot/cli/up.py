@@ -20,7 +20,7 @@ from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import NAMESPACES
 from aliquot.kube.control import control_plane as plane
 from aliquot.kube.control import scheduler
-from aliquot.kube.control.control_plane import Plane, control_plane
+from aliquot.kube.control.control_plane import ControlPlane, control_plane
 from aliquot.kube.observe import logs
 from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
@@ -132,7 +132,7 @@ async def _admission(reach: "partial[access.Access]", own: plane.Settings) -> As
 
 @asynccontextmanager
 async def _demonstration(
-    made: Plane, reach: "partial[access.Access]", server: Server
+    made: ControlPlane, reach: "partial[access.Access]", server: Server
 ) -> AsyncIterator[None]:
     """Let the demo play, and show it where there is a terminal to show it on."""
     look = f"KUBECONFIG={server.kubeconfig} kubectl get eq,pods -A -w"

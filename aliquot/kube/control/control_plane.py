@@ -49,7 +49,7 @@ class Settings:
 
 
 @dataclass(slots=True)
-class Plane:
+class ControlPlane:
     """A control plane that is running."""
 
     scheduler: Scheduler
@@ -65,11 +65,11 @@ class Plane:
 
     async def follow(self) -> None:
         """Keep the metrics up to date."""
-        view, restarts = self.scheduler.view, dict[str, int]()
+        intake, restarts = self.scheduler.intake, dict[str, int]()
         while True:
             self.metrics.leader.set(self.leads())
             self.metrics.writes_waiting.set(self.writer.waiting)
-            for resource, reflector in view.reflectors.items():
+            for resource, reflector in intake.reflectors.items():
                 word, known = resource.full_name, len(reflector)
                 self.metrics.cache_objects.labels(word).set(known)
                 more = reflector.restarts - restarts.get(word, 0)
@@ -79,7 +79,9 @@ class Plane:
 
 
 @contextlib.asynccontextmanager
-async def control_plane(reach: Callable[[], Access], settings: Settings) -> AsyncIterator[Plane]:
+async def control_plane(
+    reach: Callable[[], Access], settings: Settings
+) -> AsyncIterator[ControlPlane]:
     """Run a control plane for as long as the block lasts.
 
     `reach` says how to reach the cluster; it is asked for each thread. What the control plane fails
@@ -99,7 +101,7 @@ async def control_plane(reach: Callable[[], Access], settings: Settings) -> Asyn
                     task.cancel()
 
 
-def _put_together(client: Client, own: Client, settings: Settings) -> Plane:
+def _put_together(client: Client, own: Client, settings: Settings) -> ControlPlane:
     metrics, health = Metrics(), Health()
     health.expect(_CAUGHT_UP)
     loop, wakes = asyncio.get_running_loop(), list[Callable[[], None]]()
@@ -121,10 +123,10 @@ def _put_together(client: Client, own: Client, settings: Settings) -> Plane:
     probes = None
     if settings.health_port is not None:
         probes = Probes(health, metrics.registry, settings.health_port, settings.host)
-    return Plane(made, writer, metrics, health, election, probes)
+    return ControlPlane(made, writer, metrics, health, election, probes)
 
 
-def _beside(plane: Plane, own: Client) -> Iterator[Work]:
+def _beside(plane: ControlPlane, own: Client) -> Iterator[Work]:
     """What the other thread does."""
     election = plane.election
     if election is not None:
@@ -139,13 +141,13 @@ def _beside(plane: Plane, own: Client) -> Iterator[Work]:
 
 
 def _work(
-    plane: Plane, client: Client, side: BackgroundLoop, settings: Settings
+    plane: ControlPlane, client: Client, side: BackgroundLoop, settings: Settings
 ) -> Iterator[Coroutine[None, None, None]]:
     """What the main loop does."""
     made = plane.scheduler
     yield side.failed()
     yield _filled(plane)
-    yield made.view.run()
+    yield made.intake.run()
     yield plane.writer.run()
     yield made.run()
     yield plane.follow()
@@ -154,10 +156,10 @@ def _work(
     yield Audit(made, plane.metrics, plane.health).run(settings.audit_seconds)
 
 
-async def _filled(plane: Plane) -> None:
+async def _filled(plane: ControlPlane) -> None:
     """Keep the garbage collector out until everything has been read; then say that it has."""
     with filling():
-        while not plane.scheduler.view.ready:
+        while not plane.scheduler.intake.ready:
             await asyncio.sleep(0.05)
     plane.health.met(_CAUGHT_UP)
 

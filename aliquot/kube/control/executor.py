@@ -59,7 +59,7 @@ class Executor:
     def __init__(
         self,
         engine: Engine,
-        view: Intake,
+        intake: Intake,
         client: Client,
         writer: Writer,
         events: Events,
@@ -68,7 +68,7 @@ class Executor:
         delete_after: float | None = None,
     ) -> None:
         self._engine = engine
-        self._view = view
+        self._intake = intake
         self._writer = writer
         self._events = events
         self._metrics = metrics
@@ -93,7 +93,7 @@ class Executor:
         Where room is held is the engine's own knowledge; the cluster only repeats it.
         """
         if isinstance(event, PodSet):
-            record = self._view.mirror.records.get(event.pod.uid)
+            record = self._intake.mirror.records.get(event.pod.uid)
             if self._resting.keeps(
                 event.pod, record.group_ref.gang if record is not None else None
             ):
@@ -154,7 +154,7 @@ class Executor:
 
     def _refuse(self, decision: Wait) -> None:
         pod, refusal = decision.pod, refusal_of(decision.refusal)
-        said = self._view.pods.said.get(pod.uid)
+        said = self._intake.pods.said.get(pod.uid)
         if said is None or said.refusal == refusal:
             return
         self._pod_status.refuse(pod, refusal, known=said.refusal is not None)
@@ -164,7 +164,7 @@ class Executor:
 
     def _tidy(self) -> None:
         """Say so where room is no longer held, or held elsewhere."""
-        said = self._view.pods.said
+        said = self._intake.pods.said
         for uid, node in list(self._nominated.items()):
             held = self._held_on(uid)
             if held == node:
@@ -174,7 +174,7 @@ class Executor:
                 del self._nominated[uid]
             else:
                 self._nominated[uid] = held
-            record = self._view.mirror.records.get(uid)
+            record = self._intake.mirror.records.get(uid)
             if record is not None and uid in said and uid in self._engine.state.waiting:
                 self._pod_status.nominate(record.pod, held)
 
@@ -192,7 +192,7 @@ class Executor:
 
     def adopt(self) -> None:
         """Take over what the cluster says of rooms that are held."""
-        said = self._view.pods.said
+        said = self._intake.pods.said
         self._nominated = {
             uid: each.nominated for uid, each in said.items() if each.nominated is not None
         }
@@ -200,7 +200,7 @@ class Executor:
     def _bound(self, decision: Bind) -> None:
         pod = decision.pod
         self._resting.bound(pod.uid)
-        said = self._view.pods.said.get(pod.uid)
+        said = self._intake.pods.said.get(pod.uid)
         if said is not None:
             self._metrics.pod_wait.observe(max(time.time() - said.created / 1e9, 0.0))
         what = f"Successfully assigned {pod.path} to {decision.node}"
@@ -216,7 +216,7 @@ class Executor:
         """
         self._engine.apply(BindFailed(pod.uid))
         _log.warning("not bound", pod=pod.path, problem=problem)
-        record = self._view.mirror.records.get(pod.uid)
+        record = self._intake.mirror.records.get(pod.uid)
         if record is not None and record.alive and record.pod.node is None:
             self._let_rest(pod, problem)
         self._wake()
@@ -226,14 +226,14 @@ class Executor:
         seconds = self._resting.refuse(pod.uid)
         message = f"binding was refused: {problem}; tried again in {seconds:.0f} s"
         self._events.tell(of_pod(pod), "Warning", "FailedScheduling", message)
-        said = self._view.pods.said.get(pod.uid)
+        said = self._intake.pods.said.get(pod.uid)
         if said is not None:
             self._pod_status.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
         if said is not None and said.nominated is not None:
             self._pod_status.nominate(pod, None)
 
     def _rested(self, uid: str) -> None:
-        record = self._view.mirror.records.get(uid)
+        record = self._intake.mirror.records.get(uid)
         if record is not None and record.alive and record.pod.node is None:
             self.hear(PodSet(record.pod))
             self._wake()
@@ -277,7 +277,7 @@ class Executor:
     def _stays(self, uid: str) -> None:
         """A pod that was to go does not."""
         self._engine.apply(EvictFailed(uid))
-        record = self._view.mirror.records.get(uid)
+        record = self._intake.mirror.records.get(uid)
         if record is not None and record.alive:
             self.hear(PodSet(record.pod))
 

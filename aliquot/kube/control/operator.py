@@ -77,7 +77,7 @@ class Operator:
 
     def look_around(self, engine: Engine) -> None:
         """Write whatever is different from what it should be."""
-        mirror = self._scheduler.view.mirror
+        mirror = self._scheduler.intake.mirror
         if engine is not self._engine:
             self._begin(engine, mirror.store.objects.values())
         self._conditions.note(engine.gpu_quotas(), time.time_ns())
@@ -95,7 +95,7 @@ class Operator:
         self._make_missing()
         self._tell_crossings()
         self._label(engine)
-        self._reasons.look(engine, self._scheduler.view)
+        self._reasons.look(engine, self._scheduler.intake)
         self._forget_what_has_come()
 
     def _forget_what_has_come(self) -> None:
@@ -112,8 +112,8 @@ class Operator:
                 self._conditions.recall(manifest)
 
     def _pending(self) -> dict[str, int]:
-        said = self._scheduler.view.pods.said
-        records = self._scheduler.view.mirror.records
+        said = self._scheduler.intake.pods.said
+        records = self._scheduler.intake.mirror.records
         waiting = (said[uid] for uid in said if uid in records and records[uid].phase == "Pending")
         return Counter(each.refusal[0] if each.refusal else "Pending" for each in waiting)
 
@@ -152,7 +152,7 @@ class Operator:
 
     def _make_missing(self) -> None:
         """The quotas and the queue that are there although nobody wrote them become objects."""
-        mirror = self._scheduler.view.mirror
+        mirror = self._scheduler.intake.mirror
         quota_index = mirror.quota_index
         for manifest, _ in (*quota_index.pairs, *quota_index.queues):
             if manifest.key not in mirror.store.objects:
@@ -210,14 +210,14 @@ class Operator:
 
     def _label(self, engine: Engine) -> None:
         """Say on pods whether they are within their quota, where somebody reads that."""
-        view = self._scheduler.view
-        found = view.mirror.store.objects.values()
+        intake = self._scheduler.intake
+        found = intake.mirror.store.objects.values()
         of_nos = any(each.kind in quotas.KINDS and each.group in NOS_GROUPS for each in found)
         if not of_nos and engine.policy != "fair":
             return
-        wanted = capacity_labels(engine, view.mirror)
-        for uid, said in view.pods.said.items():
-            record, should = view.mirror.records.get(uid), wanted.get(uid, {})
+        wanted = capacity_labels(engine, intake.mirror)
+        for uid, said in intake.pods.said.items():
+            record, should = intake.mirror.records.get(uid), wanted.get(uid, {})
             if record is not None and said.capacity != should:
                 self._set_label(record.pod, said.capacity, should)
 

@@ -77,7 +77,7 @@ class Scheduler:
         self._metrics = metrics
         self._beat = beat
         self._news = asyncio.Event()
-        self._hands: Executor | None = None
+        self._executor: Executor | None = None
         self._pod_status = PodStatusWriter(client, writer)
         self._failures = 0
         self._quiet_since: float | None = None
@@ -87,7 +87,7 @@ class Scheduler:
         self._shown_by = 0.0
         """When statuses are looked at again, even if nothing happens."""
         self._now = _steady_clock()
-        self.view = Intake(
+        self.intake = Intake(
             *(client, settings.configuration, settings.policy),
             *(self._hear, self._news.set, self._cannot_read),
         )
@@ -101,9 +101,9 @@ class Scheduler:
         while True:
             await self._wait()
             self._beat()
-            self._heard = self.view.settle() or self._heard
+            self._heard = self.intake.settle() or self._heard
             self._look_who_writes()
-            if not self.view.ready or not self._leads():
+            if not self.intake.ready or not self._leads():
                 self._resign()
             elif self.engine is None:
                 await self._take_over()
@@ -146,24 +146,24 @@ class Scheduler:
             while not self._writer.idle:
                 self._writer.drop_all()
                 await asyncio.sleep(_SOON)
-            if self._quiet_since is None or self.view.read_since < self._quiet_since:
-                await self.view.refresh()
+            if self._quiet_since is None or self.intake.read_since < self._quiet_since:
+                await self.intake.refresh()
             beating.cancel()
-        if not self._leads() or not self.view.ready:
+        if not self._leads() or not self.intake.ready:
             return
-        engine = Engine(self.view.sharing_mode.policy, knobs(self._settings.configuration))
-        self.view.mirror.replay(engine.apply)
-        self._hands = Executor(
-            *(engine, self.view, self._client, self._writer),
+        engine = Engine(self.intake.sharing_mode.policy, knobs(self._settings.configuration))
+        self.intake.mirror.replay(engine.apply)
+        self._executor = Executor(
+            *(engine, self.intake, self._client, self._writer),
             *(self.events, self._metrics, self.wake, self._settings.delete_after),
         )
-        self._hands.adopt()
+        self._executor.adopt()
         self.engine, self._now = engine, _steady_clock()
-        for each in self.view.pods.unread.values():
+        for each in self.intake.pods.unread.values():
             self._say_why_it_waits(*each)
         _log.info(
             "leading",
-            policy=self.view.sharing_mode.policy,
+            policy=self.intake.sharing_mode.policy,
             pods=len(engine.state.pods),
             seconds=round(time.perf_counter() - began, 3),
         )
@@ -182,12 +182,12 @@ class Scheduler:
             self.engine = None
             self._writer.drop_all()
             self.decided.set()
-        if self._hands is not None:
-            self._hands.stop()
-            self._hands = None
+        if self._executor is not None:
+            self._executor.stop()
+            self._executor = None
 
     async def _decide(self, engine: Engine) -> None:
-        self.view.objects.restate_budgets()
+        self.intake.objects.restate_budgets()
         began = time.perf_counter()
         try:
             decisions = engine.cycle(self._now())
@@ -199,8 +199,8 @@ class Scheduler:
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
         if self._settings.dry_run:
             _log_only(decisions)
-        elif self._hands is not None:
-            self._hands.carry_out(decisions)
+        elif self._executor is not None:
+            self._executor.carry_out(decisions)
         for listener in self.listeners:
             listener(decisions)
         if decisions or self._heard or time.monotonic() >= self._shown_by:
@@ -215,10 +215,10 @@ class Scheduler:
         self.wake()
 
     def _hear(self, event: Event) -> None:
-        if self._hands is None or self._broken:
+        if self._executor is None or self._broken:
             return
         try:
-            self._hands.hear(event)
+            self._executor.hear(event)
         except Exception:
             _log.exception("the engine failed, and is made anew")
             self._broken = True
@@ -226,7 +226,7 @@ class Scheduler:
     def _cannot_read(self, wire: PodWire, error: InputError) -> None:
         """A pod makes no sense: say so, and let it wait; whoever takes over says it of all."""
         _log.warning("a pod makes no sense", problem=str(error))
-        if self.engine is not None and (wire.metadata.uid or "") in self.view.pods.unread:
+        if self.engine is not None and (wire.metadata.uid or "") in self.intake.pods.unread:
             self._say_why_it_waits(wire, error)
 
     def _say_why_it_waits(self, wire: PodWire, error: InputError) -> None:

@@ -25,21 +25,21 @@ class Reasons:
         self._pod_status = marks
         self._turn: list[str] = []
         self._next_round = 0.0
-        self._forest = QuotaIndex()
+        self._quota_index = QuotaIndex()
 
-    def look(self, engine: Engine, view: Intake) -> None:
+    def look(self, engine: Engine, intake: Intake) -> None:
         """Look at the next few."""
         until = time.monotonic() + _AT_ONCE
-        if view.mirror.quota_index is not self._forest:  # quotas were edited
-            self._forest, self._turn, self._next_round = view.mirror.quota_index, [], 0.0
+        if intake.mirror.quota_index is not self._quota_index:  # quotas were edited
+            self._quota_index, self._turn, self._next_round = intake.mirror.quota_index, [], 0.0
         if not self._turn and time.monotonic() >= self._next_round:
             self._next_round = time.monotonic() + _ROUND
-            self._turn = [uid for uid, said in view.pods.said.items() if said.refusal is not None]
+            self._turn = [uid for uid, said in intake.pods.said.items() if said.refusal is not None]
         while self._turn and time.monotonic() < until:
-            self._renew(self._turn.pop(), engine, view)
+            self._renew(self._turn.pop(), engine, intake)
 
-    def _renew(self, uid: str, engine: Engine, view: Intake) -> None:
-        said = view.pods.said.get(uid)
+    def _renew(self, uid: str, engine: Engine, intake: Intake) -> None:
+        said = intake.pods.said.get(uid)
         if said is None or said.refusal is None or uid not in engine.state.waiting:
             return
         why = engine.why(uid)

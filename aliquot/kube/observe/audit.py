@@ -51,7 +51,7 @@ class Audit:
     async def _check(self, engine: Engine) -> None:
         """Check everything; other tasks have a turn in between."""
         found: list[str] = []
-        for number, violation in enumerate(violations(engine, self._scheduler.view.mirror)):
+        for number, violation in enumerate(violations(engine, self._scheduler.intake.mirror)):
             if violation:
                 found.append(violation)
             if number % _AT_ONCE == 0:
