@@ -1,4 +1,4 @@
-"""Pods that are left alone: after a refusal, and until their gang is known."""
+"""Pods that are kept back: after a refused binding, and until their gang is known."""
 
 import asyncio
 from dataclasses import replace
@@ -12,15 +12,15 @@ from aliquot.kube.control.bind_backoff import BindBackoff
 POD = Pod("uid", "team-a", "p", Shape(()))
 
 
-def test_a_refused_pod_rests_longer_each_time() -> None:
+def test_a_refused_pod_backs_off_longer_each_time() -> None:
     async def story() -> list[float]:
-        rests = BindBackoff(lambda uid: None)
-        seconds = [rests.refuse("uid") for _ in range(12)]
-        assert rests.keeps(POD, None)
-        assert not rests.keeps(replace(POD, node="n"), None), "somebody has bound it"
-        rests.bound("uid")
-        again = rests.refuse("uid")
-        rests.stop()
+        backoff = BindBackoff(lambda uid: None)
+        seconds = [backoff.bind_failed("uid") for _ in range(12)]
+        assert backoff.keeps_back(POD, None)
+        assert not backoff.keeps_back(replace(POD, node="n"), None), "somebody has bound it"
+        backoff.bound("uid")
+        again = backoff.bind_failed("uid")
+        backoff.stop()
         return [*seconds, again]
 
     *seconds, again = asyncio.run(story())
@@ -30,22 +30,22 @@ def test_a_refused_pod_rests_longer_each_time() -> None:
 
 
 def test_a_pod_waits_for_its_gang_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bind_backoff, "_FOR_A_GANG", 0.02)
+    monkeypatch.setattr(bind_backoff, "_GANG_SECONDS", 0.02)
 
     async def story() -> list[str]:
         over: list[str] = []
-        rests = BindBackoff(over.append)
-        assert rests.keeps(POD, "gang")
-        assert rests.keeps(POD, "gang"), "however often it is heard of"
-        assert not rests.keeps(replace(POD, gang="team-a/gang"), "gang"), "there it is"
+        backoff = BindBackoff(over.append)
+        assert backoff.keeps_back(POD, "gang")
+        assert backoff.keeps_back(POD, "gang"), "however often it is heard of"
+        assert not backoff.keeps_back(replace(POD, gang="team-a/gang"), "gang"), "there it is"
         await asyncio.sleep(0.04)
         assert over == []
-        assert rests.keeps(POD, "gang"), "it is gone again"
+        assert backoff.keeps_back(POD, "gang"), "it is gone again"
         await asyncio.sleep(0.04)
-        assert not rests.keeps(POD, "gang"), "it never came"
-        rests.gone("uid")
-        assert rests.keeps(POD, "gang"), "another pod"
-        rests.stop()
+        assert not backoff.keeps_back(POD, "gang"), "it never came"
+        backoff.gone("uid")
+        assert backoff.keeps_back(POD, "gang"), "another pod"
+        backoff.stop()
         return over
 
     assert asyncio.run(story()) == ["uid"]

@@ -87,7 +87,7 @@ class Workshop:
     def heard(self, event: Event) -> None:
         """What follows from objects is told to the engine."""
         if self._open:
-            self.executor.hear(event)
+            self.executor.forward(event)
 
     def node(self, name: str, gpus: int = 2) -> None:
         """A node is there."""
@@ -116,7 +116,7 @@ class Workshop:
         """A cycle, so many seconds later; all of it is to be written."""
         self.now += int(seconds * SECOND)
         decisions = self.engine.cycle(self.now)
-        self.executor.carry_out(decisions)
+        self.executor.execute(decisions)
         return decisions
 
     async def write(self) -> None:

@@ -171,7 +171,7 @@ class Ground:
 
     def told(self, made: ControlPlane) -> str:
         """How everything stands, for who has to find out why."""
-        said = made.scheduler.intake.pods.said
+        said = made.scheduler.intake.pods.shown
         return str(
             {
                 path(pod): (

@@ -33,7 +33,7 @@ Story = Callable[[Ground, Weather], Awaitable[None]]
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statuses are written as soon as there is something to say, and again if that fails."""
     monkeypatch.setattr(operator, "_PAUSE", 0.02)
-    monkeypatch.setattr(operator, "_ON_ITS_WAY", 0.2)
+    monkeypatch.setattr(operator, "_REPEAT_SECONDS", 0.2)
 
 
 def _tell(story: Story) -> None:
