@@ -18,7 +18,7 @@ from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import NAMESPACES
 from aliquot.kube.control import control_plane as plane
 from aliquot.kube.control import scheduler
-from aliquot.kube.control.control_plane import Plane, control_plane
+from aliquot.kube.control.control_plane import ControlPlane, control_plane
 from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
 from aliquot.server.app import Server, Settings, running
@@ -31,7 +31,7 @@ class LocalCluster:
     """A cluster that runs: its API server, its control plane if it has one, and how to reach it."""
 
     server: Server
-    plane: Plane | None
+    plane: ControlPlane | None
     reach: "partial[access.Access]"
 
 

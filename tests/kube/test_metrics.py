@@ -49,7 +49,7 @@ def gpu_quota() -> GpuQuotaSummary:
 def metrics() -> Metrics:
     made = Metrics()
     gangs = [GangSummary("a/one", "Running", 4, 4), GangSummary("a/two", "Running", 2, 3)]
-    made.standing = MetricsSnapshot(
+    made.snapshot = MetricsSnapshot(
         quotas=[quota()],
         queues=[QueueSummary("research", 2, {"cpu": 2500}, {"cpu": 500}, {})],
         gangs=[*gangs, GangSummary("a/three", "Unknown", 4, 1)],
@@ -112,7 +112,7 @@ def test_gangs_and_waiting_pods_are_counted_not_named(metrics: Metrics) -> None:
 
 
 def test_what_no_longer_stands_is_gone(metrics: Metrics) -> None:
-    metrics.standing = MetricsSnapshot()
+    metrics.snapshot = MetricsSnapshot()
     text = generate_latest(metrics.registry).decode()
     assert "team-a" not in text
     assert "research" not in text

@@ -1,4 +1,4 @@
-"""What the probes answer, over HTTP, from the side thread."""
+"""What the probes answer, over HTTP, from the background loop."""
 
 import asyncio
 import json

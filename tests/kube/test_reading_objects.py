@@ -142,7 +142,7 @@ def test_a_pod_that_ends_or_goes_is_gone_once() -> None:
     watched.pod("q", node="n")
     assert watched.gone("q") == [PodGone("uid-q")]
     assert watched.mirror.records == {}
-    assert watched.pods.said == {}
+    assert watched.pods.shown == {}
 
 
 def test_one_that_had_ended_before_is_remembered_by_its_gang_only() -> None:
@@ -221,11 +221,11 @@ def test_an_object_that_makes_no_sense_leaves_the_last_good_one() -> None:
     bad = quota(4)
     bad["spec"]["min"] = {"cpu": "four"}
     assert watched.put(QUOTAS, bad) == []
-    assert "cpu" in next(iter(watched.objects.broken.values()))
+    assert "cpu" in next(iter(watched.objects.problems.values()))
     kept = watched.mirror.store.objects["ElasticQuota", "team-a", "quota"]
     assert kept.body["spec"] == bad["spec"], "as the cluster shows it, for statuses to be compared"
     assert len(watched.put(QUOTAS, quota(6))) == 1
-    assert watched.objects.broken == {}
+    assert watched.objects.problems == {}
     assert len(watched.drop(QUOTAS, "team-a", "quota")) == 1
 
 

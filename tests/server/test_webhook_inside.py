@@ -13,14 +13,14 @@ from aliquot.errors import ApiError
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
-from aliquot.kube.webhook.app import Running, Settings, webhook
+from aliquot.kube.webhook.app import Settings, WebhookApp, webhook
 from aliquot.kube.webhook.cert_secret import CertSecret
 from aliquot.kube.webhook.identity import of_secret
 from aliquot.server.app import running
 from tests.kube.webhook.writes import quota
 
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
-Story = Callable[[Client, Running], Awaitable[None]]
+Story = Callable[[Client, WebhookApp], Awaitable[None]]
 
 
 def inside(story: Story, settings: Settings | None = None, end: Story | None = None) -> None:
@@ -43,11 +43,11 @@ async def _refused(client: Client) -> str:
 
 
 def test_it_judges_and_leaves_nothing_behind() -> None:
-    async def story(client: Client, hook: Running) -> None:
+    async def story(client: Client, hook: WebhookApp) -> None:
         assert "min 4 is above max 2" in await _refused(client)
         await client.post(QUOTAS.path("default"), quota("q", "default", {"cpu": 1}))
 
-    async def end(client: Client, hook: Running) -> None:
+    async def end(client: Client, hook: WebhookApp) -> None:
         for resource in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
             assert (await client.get(resource.path()))["items"] == []
         await client.post(QUOTAS.path("default"), quota("r", "default", {"cpu": 4}, {"cpu": 2}))
@@ -56,7 +56,7 @@ def test_it_judges_and_leaves_nothing_behind() -> None:
 
 
 def test_a_certificate_is_kept_where_others_find_it() -> None:
-    async def story(client: Client, hook: Running) -> None:
+    async def story(client: Client, hook: WebhookApp) -> None:
         where = SECRETS.path("aliquot-system", "aliquot-webhook-certificate")
         kept = of_secret(await client.get(where))
         assert kept is not None
@@ -68,7 +68,7 @@ def test_a_certificate_is_kept_where_others_find_it() -> None:
 
 
 def test_of_many_that_begin_at_once_one_makes_the_certificate() -> None:
-    async def story(client: Client, hook: Running) -> None:
+    async def story(client: Client, hook: WebhookApp) -> None:
         keepers = [
             CertSecret(client, "elsewhere", "shared", ["hook.elsewhere.svc"]) for _ in range(5)
         ]
@@ -85,7 +85,7 @@ def test_of_many_that_begin_at_once_one_makes_the_certificate() -> None:
 def test_files_that_are_given_are_used(tmp_path: Path) -> None:
     pair = _given(tmp_path)
 
-    async def story(client: Client, hook: Running) -> None:
+    async def story(client: Client, hook: WebhookApp) -> None:
         secret = SECRETS.path("aliquot-system", "aliquot-webhook-certificate")
         with pytest.raises(ApiError):
             await client.get(secret)

@@ -12,7 +12,7 @@ from rich.text import Text
 from aliquot.cli.show.grid import indented, table
 from aliquot.cli.show.quota_bars import quota_bars
 from aliquot.engine import Bind, Decision, Evict
-from aliquot.kube.control.control_plane import Plane
+from aliquot.kube.control.control_plane import ControlPlane
 from aliquot.simulation.outcome import quota
 
 _PERIOD = 0.5
@@ -25,7 +25,7 @@ _MOST_DECISIONS = 12
 class LiveView:
     """The quotas of a control plane in this process, how many pods wait, and what it decided."""
 
-    def __init__(self, plane: Plane, headline: str) -> None:
+    def __init__(self, plane: ControlPlane, headline: str) -> None:
         self._plane = plane
         self._headline = headline
         self._decided: deque[tuple[float, Bind | Evict]] = deque(maxlen=_MOST_DECISIONS)
@@ -39,14 +39,17 @@ class LiveView:
                 await asyncio.sleep(_PERIOD)
 
     def picture(self, width: int) -> RenderableType:
-        """The whole view, for a console of this width."""
-        standing, view = self._plane.metrics.standing, self._plane.scheduler.view
+        """Everything, for a console of this width."""
+        snapshot = self._plane.metrics.snapshot
+        policy = self._plane.scheduler.intake.sharing_mode.policy
         parts: list[RenderableType] = [Text(self._headline), Text("")]
-        if standing.quotas:
-            quotas = [quota(each) for each in standing.quotas]
-            policy = view.sharing_mode.policy
-            parts += [Text("QUOTAS", style="bold"), *quota_bars(policy, quotas, width)]
-        waiting = sum(standing.pending.values())
+        if snapshot.quotas:
+            quotas = [quota(each) for each in snapshot.quotas]
+            parts += [
+                Text("QUOTAS", style="bold"),
+                *quota_bars(policy, quotas, width),
+            ]
+        waiting = sum(snapshot.pending.values())
         parts.append(Text(f"\n{waiting} pods wait", style="yellow" if waiting else ""))
         if self._decided:
             parts += [Text("\nWHAT HAPPENED", style="bold"), self._history(width)]

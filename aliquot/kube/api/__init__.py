@@ -1,1 +1,1 @@
-"""The API server as a client sees it: access, requests, refusals, kinds."""
+"""The client of the API server: access, credentials, requests, refusals, resources."""

@@ -1,8 +1,9 @@
-"""Access: which API server we speak to, and how it knows who we are.
+"""Access: the address of the API server, and the credentials for it.
 
-It is looked for where kubectl looks, and inside a cluster where its service account is. Whatever is
-wrong with what is found is an `InputError` that names file and field; a way of proving who one is
-that we do not have is refused, never left out. Nothing here sends anything.
+Both are looked for where kubectl looks, and in a pod also in its service account. A mistake in a
+kubeconfig is an `InputError` that names file and field. An authentication method that is not
+supported is refused, never ignored: requests would be sent with other rights than the user meant.
+Nothing here sends a request.
 """
 
 import base64
@@ -17,47 +18,55 @@ from multidict import CIMultiDict
 from aliquot.errors import InputError
 from aliquot.kube.api import kubeconfig as files
 from aliquot.kube.api import proxy
-from aliquot.kube.api.credential import Constant, Credential, Proof, TokenFile, with_token
+from aliquot.kube.api.credential import (
+    Credential,
+    CredentialSource,
+    StaticCredential,
+    TokenFile,
+    with_token,
+)
 from aliquot.kube.api.exec_plugin import VERSIONS, Command, ExecPlugin
 from aliquot.kube.api.kubeconfig import Choice, ClusterEntry, ExecEntry, Placed, UserEntry
 from aliquot.kube.api.tls import Certificate, Trust
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where the kubelet mounts the token and the CA of a pod's service account."""
 _EXTENSION = "client.authentication.k8s.io/exec"
+"""The extension of a cluster entry that exec plugins are given as `config`."""
 _INTERACTIVE = ("Never", "IfAvailable", "Always")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A server, and the way to it."""
+    """The address of an API server, and the credentials for it."""
 
     url: str
-    proof: Proof
+    credentials: CredentialSource
     server_name: str | None = None
-    """The name its certificate must have, if it is not that of the address."""
+    """The name that the server's certificate must have, if not that of the address."""
     proxy: str | None = None
 
 
 def find(kubeconfig: Path | None = None, context: str | None = None) -> Access:
-    """The server to speak to: that of a file, of KUBECONFIG, of the cluster we are in, of home."""
+    """The first of: the given file, KUBECONFIG, this pod's service account, ~/.kube/config."""
     if kubeconfig is not None:
-        return _of(files.choose([kubeconfig], context))
+        return _from_kubeconfig(files.choose([kubeconfig], context))
     if listed := os.environ.get("KUBECONFIG"):
         there = [Path(each) for each in listed.split(os.pathsep) if each and Path(each).exists()]
         if not there:
             raise InputError("KUBECONFIG", "", f"{listed}: no such file")
-        return _of(files.choose(there, context))
+        return _from_kubeconfig(files.choose(there, context))
     if context is None and os.environ.get("KUBERNETES_SERVICE_HOST") and _ACCOUNT.is_dir():
-        return _inside()
+        return _from_service_account()
     home = Path(os.path.expanduser("~/.kube/config"))
     if not home.exists():
         problem = f"no {home}, KUBECONFIG is not set, and this is not a pod; name a kubeconfig"
         raise InputError("kubeconfig", "", problem)
-    return _of(files.choose([home], context))
+    return _from_kubeconfig(files.choose([home], context))
 
 
-def _inside() -> Access:
-    """As a pod of the cluster, by its service account."""
+def _from_service_account() -> Access:
+    """Access of a pod to its own cluster."""
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT")
     url = f"https://{f'[{host}]' if ':' in host else host}:{port or 443}"
     authority = _ACCOUNT / "ca.crt"
@@ -69,8 +78,8 @@ def _inside() -> Access:
     return Access(url, TokenFile(_ACCOUNT / "token", tls, CIMultiDict()), proxy=through)
 
 
-def _of(choice: Choice) -> Access:
-    """As a kubeconfig says."""
+def _from_kubeconfig(choice: Choice) -> Access:
+    """Access as the chosen context of a kubeconfig describes it."""
     cluster = choice.cluster.entry
     url = _url(choice.cluster)
     trust = _trust(choice.cluster) if url.startswith("https:") else None
@@ -79,7 +88,7 @@ def _of(choice: Choice) -> Access:
         through: str | None = proxy.checked(cluster.proxy_url, place, field)
     else:
         through = proxy.from_environment(url, os.environ)
-    return Access(url, _proof(choice, trust), cluster.tls_server_name or None, through)
+    return Access(url, _credentials(choice, trust), cluster.tls_server_name or None, through)
 
 
 def _url(cluster: Placed[ClusterEntry]) -> str:
@@ -97,29 +106,30 @@ def _url(cluster: Placed[ClusterEntry]) -> str:
 
 
 def _trust(cluster: Placed[ClusterEntry]) -> Trust:
-    said = cluster.entry
+    entry = cluster.entry
     authority = cluster.content(
-        "certificate-authority", said.certificate_authority, said.certificate_authority_data
+        "certificate-authority", entry.certificate_authority, entry.certificate_authority_data
     )
-    anybody = bool(said.insecure_skip_tls_verify)
-    if anybody and authority is not None:
+    insecure = bool(entry.insecure_skip_tls_verify)
+    if insecure and authority is not None:
         raise cluster.error("insecure-skip-tls-verify", "contradicts certificate-authority")
-    trust = Trust(authority, anybody)
+    trust = Trust(authority, insecure)
     _context(trust, None, cluster, "certificate-authority")
     return trust
 
 
-def _proof(choice: Choice, trust: Trust | None) -> Proof:
+def _credentials(choice: Choice, trust: Trust | None) -> CredentialSource:
+    """As in client-go, a certificate or a token goes before an exec plugin."""
     user = choice.user
-    said, others = user.entry, _impersonation(user.entry)
+    entry, headers = user.entry, _impersonation(user.entry)
     _refuse_unsupported(user)
     certificate = _certificate(user)
-    if said.exec is not None and certificate is None and not (said.token or said.token_file):
-        return ExecPlugin(_command(choice, said.exec), trust, others)
+    if entry.exec is not None and certificate is None and not (entry.token or entry.token_file):
+        return ExecPlugin(_command(choice, entry.exec), trust, headers)
     tls = _context(trust, certificate, user, "client-certificate") if trust else None
-    if said.token_file:
-        return TokenFile(user.path(said.token_file), tls, others, said.token)
-    return Constant(Credential(with_token(others, said.token), tls))
+    if entry.token_file:
+        return TokenFile(user.path(entry.token_file), tls, headers, entry.token)
+    return StaticCredential(Credential(with_token(headers, entry.token), tls))
 
 
 def _refuse_unsupported(user: Placed[UserEntry]) -> None:
@@ -132,11 +142,11 @@ def _refuse_unsupported(user: Placed[UserEntry]) -> None:
 
 
 def _certificate(user: Placed[UserEntry]) -> Certificate | None:
-    said = user.entry
+    entry = user.entry
     chain = user.content(
-        "client-certificate", said.client_certificate, said.client_certificate_data
+        "client-certificate", entry.client_certificate, entry.client_certificate_data
     )
-    key = user.content("client-key", said.client_key, said.client_key_data)
+    key = user.content("client-key", entry.client_key, entry.client_key_data)
     if chain is None and key is None:
         return None
     if chain is None:
@@ -159,7 +169,7 @@ def _context(
 
 
 def _impersonation(user: UserEntry) -> CIMultiDict[str]:
-    """Headers that ask to be taken for somebody else; left out, we would have other rights."""
+    """Impersonation headers; without them, requests would have the user's own rights."""
     headers: CIMultiDict[str] = CIMultiDict()
     if user.impersonate:
         headers["Impersonate-User"] = user.impersonate
@@ -173,40 +183,40 @@ def _impersonation(user: UserEntry) -> CIMultiDict[str]:
     return headers
 
 
-def _command(choice: Choice, said: ExecEntry) -> Command:
+def _command(choice: Choice, entry: ExecEntry) -> Command:
     user = choice.user
-    if said.api_version not in VERSIONS:
+    if entry.api_version not in VERSIONS:
         raise user.error("exec.apiVersion", f"{' or '.join(VERSIONS)} is expected")
-    if not said.command:
+    if not entry.command:
         raise user.error("exec.command", "is missing")
-    mode = said.interactive_mode or "IfAvailable"
+    mode = entry.interactive_mode or "IfAvailable"
     if mode not in _INTERACTIVE:
         raise user.error("exec.interactiveMode", f"{', '.join(_INTERACTIVE)} are possible")
-    named = os.sep in said.command
-    program = str(user.path(said.command)) if named else said.command
+    is_path = os.sep in entry.command
+    program = str(user.path(entry.command)) if is_path else entry.command
     return Command(
-        said.api_version or "",
-        [program, *(said.args or ())],
-        {each.name: each.value for each in said.env or ()},
-        _about(choice.cluster) if said.provide_cluster_info else None,
-        said.install_hint or "",
+        entry.api_version or "",
+        [program, *(entry.args or ())],
+        {each.name: each.value for each in entry.env or ()},
+        _cluster_info(choice.cluster) if entry.provide_cluster_info else None,
+        entry.install_hint or "",
         mode != "Never",
     )
 
 
-def _about(cluster: Placed[ClusterEntry]) -> dict[str, object]:
-    """The cluster, as plugins are told of it."""
-    said = cluster.entry
+def _cluster_info(cluster: Placed[ClusterEntry]) -> dict[str, object]:
+    """The cluster, as an exec plugin is given it (`spec.cluster` of an ExecCredential)."""
+    entry = cluster.entry
     authority = cluster.content(
-        "certificate-authority", said.certificate_authority, said.certificate_authority_data
+        "certificate-authority", entry.certificate_authority, entry.certificate_authority_data
     )
-    config = [each.extension for each in said.extensions or () if each.name == _EXTENSION]
-    about: dict[str, object | None] = {
-        "server": said.server,
-        "tls-server-name": said.tls_server_name,
-        "insecure-skip-tls-verify": said.insecure_skip_tls_verify,
+    config = [each.extension for each in entry.extensions or () if each.name == _EXTENSION]
+    info: dict[str, object | None] = {
+        "server": entry.server,
+        "tls-server-name": entry.tls_server_name,
+        "insecure-skip-tls-verify": entry.insecure_skip_tls_verify,
         "certificate-authority-data": base64.b64encode(authority).decode() if authority else None,
-        "proxy-url": said.proxy_url,
+        "proxy-url": entry.proxy_url,
         "config": config[0] if config else None,
     }
-    return {key: value for key, value in about.items() if value}
+    return {key: value for key, value in info.items() if value}

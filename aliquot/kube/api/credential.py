@@ -1,8 +1,8 @@
-"""Credentials: what goes with every request so that the server knows who asks.
+"""Credentials: what authenticates a request to the API server.
 
-They can change under way: tokens in files are rotated, plugins give out ones that expire. A request
-asks for the current credential each time, and for another one when the server did not take it.
-Nothing here is ever logged, or quoted in an error.
+They change while the control plane runs: tokens in files are rotated, exec plugins issue ones that
+expire. So each request asks its `CredentialSource` for the current credential, and for a renewed
+one after a 401. A credential must never be logged or quoted in an error.
 """
 
 import ssl
@@ -16,79 +16,80 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from aliquot.errors import UnreachableError
 
 _REREAD_SECONDS = 60.0
+"""As client-go: the kubelet rotates a token at 80% of its life, of 10 minutes at least."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Credential:
-    """Headers that say who asks, and the TLS that may say so too; None: no TLS at all."""
+    """Authentication headers, and TLS with or without a client certificate; None: no TLS."""
 
     headers: CIMultiDictProxy[str] = field(repr=False)
     tls: ssl.SSLContext | None
 
 
-class Proof(Protocol):
+class CredentialSource(Protocol):
     """Where credentials come from."""
 
     async def credential(self) -> Credential:
-        """The current one; `UnreachableError` if there is none to be had."""
+        """The current credential; `UnreachableError` if there is none."""
         ...
 
     async def renew(self, refused: Credential) -> Credential | None:
-        """Another than the one that was refused; None if there is no other."""
+        """Another credential than the refused one; None if there is no other."""
         ...
 
 
-def with_token(others: CIMultiDict[str], token: str | None) -> CIMultiDictProxy[str]:
-    """Headers that show a token, and others."""
-    headers = CIMultiDict(others)
+def with_token(extra: CIMultiDict[str], token: str | None) -> CIMultiDictProxy[str]:
+    """Headers with a bearer token, if there is one, and with the extra headers."""
+    headers = CIMultiDict(extra)
     if token:
         headers["Authorization"] = f"Bearer {token}"
     return CIMultiDictProxy(headers)
 
 
-class Constant:
-    """The same credential, always."""
+class StaticCredential:
+    """A credential that never changes."""
 
     def __init__(self, credential: Credential) -> None:
         self._credential = credential
 
     async def credential(self) -> Credential:
-        """The one there is."""
+        """Always the same one."""
         return self._credential
 
     async def renew(self, refused: Credential) -> Credential | None:
-        """There is no other."""
+        """Never another one."""
         return None
 
 
 class TokenFile:
-    """A token in a file that others write anew from time to time, well before it expires.
+    """A bearer token in a file that is rotated by the kubelet, or by another program.
 
-    A file that cannot be read for a moment does not matter while there is a token from before.
+    While the file cannot be read, the token that was read before stays in use.
     """
 
     def __init__(
         self,
         file: Path,
         tls: ssl.SSLContext | None,
-        others: CIMultiDict[str],
+        extra: CIMultiDict[str],
         token: str | None = None,
     ) -> None:
         self._file = file
         self._tls = tls
-        self._others = others
+        self._extra = extra
         self._token = token
         self._current: Credential | None = None
         self._read_at = 0.0
 
     async def credential(self) -> Credential:
-        """With the token as it was a minute ago at most."""
+        """With the token as the file had it at most a minute ago."""
         if self._current is None or time.monotonic() - self._read_at >= _REREAD_SECONDS:
             return self._read()
         return self._current
 
     async def renew(self, refused: Credential) -> Credential | None:
-        """With the token that is in the file now, if it is another."""
+        """With the token that the file has now, if that is another."""
         if self._current is not refused:
             return self._current
         now = self._read()
@@ -104,5 +105,5 @@ class TokenFile:
         self._read_at = time.monotonic()
         if self._current is None or token != self._token:
             self._token = token
-            self._current = Credential(with_token(self._others, token), self._tls)
+            self._current = Credential(with_token(self._extra, token), self._tls)
         return self._current

@@ -1,8 +1,8 @@
-"""Exec plugins: programs that give out credentials, as most clouds have them.
+"""Exec plugins: programs that issue credentials, as most clouds have them.
 
-A plugin is run when there is no credential yet, when the last one has expired, and when the server
-did not take it; once for all who ask meanwhile, and never in the way of anything else. What it
-prints is a secret: an error says what is wrong with it, not what it is.
+A plugin is run when there is no credential yet, when the last one has expired, and after a 401.
+Requests that need a credential at the same time share one run, and the event loop is never blocked.
+What a plugin prints is secret: an error says what is wrong with it and must never quote it.
 """
 
 import asyncio
@@ -22,24 +22,25 @@ from aliquot.kube.api.credential import Credential, with_token
 from aliquot.kube.api.tls import Certificate, Trust
 
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-_PATIENCE_SECONDS = 60.0
+_RUN_SECONDS = 60.0
+"""Plugins call a cloud's identity service over the network; seconds are usual, a minute is not."""
 _EARLY_SECONDS = 10.0
-"""A credential is given up before it expires, so that it does not on its way to the server."""
+"""A credential is renewed this long before it expires, so that it cannot expire on its way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How a plugin is run."""
+    """The command line, environment and input of a plugin."""
 
     version: str
     words: Sequence[str]
     environment: Mapping[str, str]
     cluster: dict[str, object] | None
-    """What it is told of the cluster, if it wants to know."""
+    """`spec.cluster` of the ExecCredential, if the kubeconfig says provideClusterInfo."""
     hint: str = ""
-    """How to get it, for those who do not have it."""
-    may_ask: bool = False
-    """Whether it may ask the user, where there is one."""
+    """How to install the plugin, for the error when it is missing."""
+    interactive: bool = False
+    """May it use the terminal, where there is one?"""
 
 
 class _Status(Wire):
@@ -49,43 +50,43 @@ class _Status(Wire):
     expiration_timestamp: datetime | None = None
 
 
-class _Given(Wire):
+class _ExecCredential(Wire):
     api_version: str = ""
     kind: str = ""
     status: _Status = msgspec.field(default_factory=_Status)
 
 
 class ExecPlugin:
-    """Credentials from a program."""
+    """The credentials that a plugin issues."""
 
-    def __init__(self, command: Command, trust: Trust | None, others: CIMultiDict[str]) -> None:
+    def __init__(self, command: Command, trust: Trust | None, extra: CIMultiDict[str]) -> None:
         self._command = command
         self._trust = trust
-        self._others = others
+        self._extra = extra
         self._current: Credential | None = None
         self._expires: float | None = None
         self._running = asyncio.Lock()
 
     async def credential(self) -> Credential:
-        """The last one, or a new one if it has expired."""
+        """The last credential, or a new one if it has expired."""
         if self._current is not None and not self._expired():
             return self._current
         async with self._running:
             if self._current is None or self._expired():
-                self._current = await self._ask()
+                self._current = await self._issue()
             return self._current
 
     async def renew(self, refused: Credential) -> Credential | None:
-        """A new one, unless somebody else has got one meanwhile."""
+        """A new credential, unless another request has renewed the refused one already."""
         async with self._running:
             if self._current is refused:
-                self._current = await self._ask()
+                self._current = await self._issue()
             return self._current
 
     def _expired(self) -> bool:
         return self._expires is not None and time.time() >= self._expires - _EARLY_SECONDS
 
-    async def _ask(self) -> Credential:
+    async def _issue(self) -> Credential:
         given = self._read(await self._run())
         status = given.status
         if status.client_certificate_data and not status.client_key_data:
@@ -97,11 +98,11 @@ class ExecPlugin:
         except ValueError as error:
             raise self._failed(f"its certificate is {error}") from None
         self._expires = _seconds(status.expiration_timestamp)
-        return Credential(with_token(self._others, status.token), tls)
+        return Credential(with_token(self._extra, status.token), tls)
 
-    def _read(self, printed: bytes) -> _Given:
+    def _read(self, printed: bytes) -> _ExecCredential:
         try:
-            given = msgspec.json.decode(printed, type=_Given)
+            given = msgspec.json.decode(printed, type=_ExecCredential)
         except msgspec.DecodeError as error:
             raise self._failed(f"its answer is not an ExecCredential: {error}") from None
         if (given.kind, given.api_version) != ("ExecCredential", self._command.version):
@@ -109,34 +110,35 @@ class ExecPlugin:
         return given
 
     async def _run(self) -> bytes:
-        asks = self._command.may_ask and sys.stdin is not None and sys.stdin.isatty()
+        terminal = sys.stdin is not None and sys.stdin.isatty()
+        interactive = self._command.interactive and terminal
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command.words,
-                env={**os.environ, **self._command.environment, **self._info(asks)},
-                stdin=None if asks else asyncio.subprocess.DEVNULL,
+                env={**os.environ, **self._command.environment, **self._info(interactive)},
+                stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=None if asks else asyncio.subprocess.PIPE,
+                stderr=None if interactive else asyncio.subprocess.PIPE,
             )
         except (OSError, ValueError) as error:
             hint = f"; {self._command.hint}" if self._command.hint else ""
             raise self._failed(f"cannot be run: {error}{hint}") from None
         try:
-            patience = None if asks else _PATIENCE_SECONDS
-            printed, said = await asyncio.wait_for(process.communicate(), patience)
+            limit = None if interactive else _RUN_SECONDS
+            printed, errors = await asyncio.wait_for(process.communicate(), limit)
         except TimeoutError:
-            raise self._failed(f"no answer in {_PATIENCE_SECONDS:.0f} s") from None
+            raise self._failed(f"no answer in {_RUN_SECONDS:.0f} s") from None
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            last = (said or b"").decode(errors="replace").strip()[-200:]
+            last = (errors or b"").decode(errors="replace").strip()[-200:]
             raise self._failed(f"ended with {process.returncode}{f': {last}' if last else ''}")
         return printed
 
-    def _info(self, asks: bool) -> dict[str, str]:
-        spec: dict[str, object] = {"interactive": asks}
+    def _info(self, interactive: bool) -> dict[str, str]:
+        spec: dict[str, object] = {"interactive": interactive}
         if self._command.cluster is not None:
             spec["cluster"] = self._command.cluster
         body = {"apiVersion": self._command.version, "kind": "ExecCredential", "spec": spec}

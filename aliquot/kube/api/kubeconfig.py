@@ -1,8 +1,8 @@
 """Kubeconfig files: read, merged as kubectl merges them, and one context chosen.
 
-Where several files name the same thing, the first one counts. Every entry remembers its file: paths
-in it are relative to that, and whatever is wrong with it is reported with it. A value is never
-quoted in a refusal, since any of them may be a secret.
+Where several files have an entry of one name, the first file counts. Every entry remembers its
+file: relative paths in it start there, and errors name it. A value must never be quoted in an
+error, since any of them may be a secret.
 """
 
 import base64
@@ -21,14 +21,14 @@ from aliquot.errors import InputError
 
 
 class Extension(Wire):
-    """What others keep in an entry."""
+    """A named value that a tool keeps in a cluster entry."""
 
     name: str = ""
     extension: Any = None
 
 
 class ClusterEntry(Wire, rename="kebab"):
-    """Where a server is, and how it is recognised."""
+    """A server's address, and which certificate it must show."""
 
     server: str | None = None
     certificate_authority: str | None = None
@@ -40,14 +40,14 @@ class ClusterEntry(Wire, rename="kebab"):
 
 
 class Variable(Wire):
-    """Of a plugin's environment."""
+    """A variable of an exec plugin's environment."""
 
     name: str = ""
     value: str = ""
 
 
 class ExecEntry(Wire):
-    """A program that gives out credentials."""
+    """An exec plugin."""
 
     api_version: str | None = None
     command: str | None = None
@@ -59,7 +59,7 @@ class ExecEntry(Wire):
 
 
 class UserEntry(Wire, rename="kebab"):
-    """Who one is to a server."""
+    """The credentials of a user."""
 
     client_certificate: str | None = None
     client_certificate_data: str | None = None
@@ -80,7 +80,7 @@ class UserEntry(Wire, rename="kebab"):
 
 
 class ContextEntry(Wire, rename="kebab"):
-    """Which cluster, as which user."""
+    """A cluster, and the user to authenticate as."""
 
     cluster: str | None = None
     user: str | None = None
@@ -113,22 +113,22 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[Entry]):
-    """An entry, and where it was written."""
+    """An entry, with the file and the field it stands in."""
 
     file: Path
     field: str
     entry: Entry
 
     def error(self, key: str, problem: str) -> InputError:
-        """A refusal of one of its fields."""
+        """The error that refuses one field of the entry."""
         return InputError(str(self.file), f"{self.field}.{key}" if key else self.field, problem)
 
     def path(self, given: str) -> Path:
-        """A path that stands in it."""
+        """A path in the entry; relative ones start at the file's folder."""
         return self.file.parent / given
 
     def content(self, key: str, file: str | None, data: str | None) -> bytes | None:
-        """What stands in it as data, or in a file that it names; data counts first."""
+        """The content given inline as base64 data, else that of the file that is named."""
         if data:
             try:
                 return base64.b64decode("".join(data.split()), validate=True)
@@ -154,26 +154,26 @@ def choose(files: Sequence[Path], context: str | None = None) -> Choice:
     """The current context of these files together, or the one that is named."""
     place = ":".join(map(str, files))
     read = [(file, _read(file)) for file in files]
-    chosen = context or next((said.current_context for _, said in read if said.current_context), "")
+    chosen = context or next((each.current_context for _, each in read if each.current_context), "")
     if not chosen:
         raise InputError(place, "current-context", "is missing; name a context")
-    said = _find(read, "contexts", chosen, place).entry.context
-    if said is None or not said.cluster:
+    entry = _find(read, "contexts", chosen, place).entry.context
+    if entry is None or not entry.cluster:
         raise InputError(place, f"contexts[{chosen}].context", "names no cluster")
-    cluster = _find(read, "clusters", said.cluster, place)
+    cluster = _find(read, "clusters", entry.cluster, place)
     where = Placed(
         cluster.file, f"{cluster.field}.cluster", cluster.entry.cluster or ClusterEntry()
     )
-    if not said.user:
+    if not entry.user:
         return Choice(where, Placed(files[0], "users", UserEntry()))
-    user = _find(read, "users", said.user, place)
+    user = _find(read, "users", entry.user, place)
     return Choice(where, Placed(user.file, f"{user.field}.user", user.entry.user or UserEntry()))
 
 
 def _find(read: Iterable[tuple[Path, _File]], what: str, name: str, place: str) -> Placed[Any]:
     known: list[str] = []
-    for file, said in read:
-        for each in getattr(said, what) or ():
+    for file, content in read:
+        for each in getattr(content, what) or ():
             if each.name == name:
                 return Placed(file, f"{what}[{name}]", each)
             known.append(each.name)

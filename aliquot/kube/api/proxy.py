@@ -1,7 +1,7 @@
-"""Proxies: which one, if any, is between us and the server.
+"""Proxies: the HTTP proxy, if any, through which the API server is reached.
 
-A kubeconfig may name one. Otherwise the environment may, with the names and the exceptions that
-kubectl and most other programs know. Loopback addresses are never asked for through a proxy.
+A kubeconfig may name one; otherwise HTTPS_PROXY, HTTP_PROXY and NO_PROXY count, as for kubectl.
+A loopback address is never reached through a proxy.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from aliquot.errors import InputError
 
 
 def checked(url: str, place: str, field: str) -> str:
-    """A proxy that we can speak to, or a refusal."""
+    """The URL itself, if its scheme is supported; else an `InputError`."""
     scheme = urlsplit(url).scheme
     if scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise InputError(place, field, "only http:// and https:// proxies are supported")
@@ -20,7 +20,7 @@ def checked(url: str, place: str, field: str) -> str:
 
 
 def from_environment(url: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy that the environment names for an address."""
+    """The proxy that the environment names for this URL; None: connect directly."""
     name = f"{urlsplit(url).scheme}_proxy"
     proxy = environment.get(name.upper()) or environment.get(name)
     if not proxy or _direct(url, environment.get("NO_PROXY") or environment.get("no_proxy") or ""):
@@ -50,7 +50,7 @@ def _address(host: str) -> _Address | None:
 
 
 def _excepted(host: str, address: _Address | None, port: int | None, word: str) -> bool:
-    """Does one word of the exceptions (*, a network, an address, a domain) mean this host?"""
+    """Does one word of NO_PROXY (*, a network, an address, a domain) match this host?"""
     if word == "*":
         return True
     if "/" in word:

@@ -1,7 +1,7 @@
-"""Refusals: what the server says when it says no, as an error.
+"""Refusals: an answer with an error status, as an `ApiError`.
 
-Most come as a Status, in a response or in the middle of a watch. A proxy, or a server that is just
-starting, may say anything else: then the code and the beginning of the text must do.
+An API server sends a Status object, as an answer or as an event of a watch. A proxy, or a server
+that is just starting, may send any other text: then the error has the HTTP code and that text.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from aliquot.errors import ApiError
 
 
 class Status(Wire):
-    """The API's own word on how a request went."""
+    """A `Status` object of the API, as far as errors need it."""
 
     kind: str | None = None
     code: int | None = None
@@ -24,7 +24,7 @@ class Status(Wire):
     details: dict[str, Any] | None = None
 
     def error(self, code: int, retry_after: float | None = None) -> ApiError:
-        """The refusal it is; what stands in it counts before what came with it."""
+        """The `ApiError`; code and delay in the object go before those of the HTTP answer."""
         details = self.details or {}
         wait = details.get("retryAfterSeconds")
         if isinstance(wait, int) and wait > 0:
@@ -41,20 +41,20 @@ class Status(Wire):
 _decode = msgspec.json.Decoder(Status).decode
 
 
-def refusal(code: int, headers: Mapping[str, str], said: bytes) -> ApiError:
-    """The error that a response is."""
+def refusal(code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    """The `ApiError` for an answer with an error status."""
     retry_after = _seconds(headers.get("Retry-After"))
     try:
-        status = _decode(said)
+        status = _decode(body)
     except msgspec.DecodeError:
         status = Status()
     if status.kind != "Status":
-        status = Status(message=" ".join(said.decode(errors="replace").split()))
+        status = Status(message=" ".join(body.decode(errors="replace").split()))
     return status.error(code, retry_after)
 
 
 def _seconds(text: str | None) -> float | None:
-    """Retry-After in seconds; dates, which no API server sends, do not count."""
+    """Retry-After in seconds; its date form, which no API server sends, is ignored."""
     return float(text) if text and text.isascii() and text.isdecimal() else None
 
 

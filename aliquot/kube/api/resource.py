@@ -1,7 +1,7 @@
-"""Kinds of objects as the API addresses them: where they are, one by one or all together.
+"""Resources: the kinds of objects as the API addresses them, and the paths of their objects.
 
-Only the kinds that the control plane reads or writes are named here. Those that Kubernetes does not
-have come from their definitions, so that a new dialect is watched without a line being added.
+Only the kinds that the control plane reads or writes are listed here. Custom resources come from
+the dialects' definitions, so that a new dialect is watched without a change to this module.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from aliquot.dialects.crds import DEFINITIONS
 
 @dataclass(frozen=True)
 class Resource:
-    """A kind of objects; the group of the oldest kinds is empty."""
+    """A resource of the API; the core group is empty."""
 
     group: str
     version: str
@@ -22,21 +22,21 @@ class Resource:
     namespaced: bool = True
 
     def path(self, namespace: str | None = None, name: str | None = None, part: str = "") -> str:
-        """Where all of them are, or those of a namespace, or one, or a part of one."""
-        where = f"{self._root}/namespaces/{_plain(namespace)}" if namespace else self._root
+        """The path of all objects, of a namespace's, of one object, or of a subresource."""
+        where = f"{self._root}/namespaces/{_escaped(namespace)}" if namespace else self._root
         where = f"{where}/{self.plural}"
         if name:
-            where = f"{where}/{_plain(name)}"
+            where = f"{where}/{_escaped(name)}"
         return f"{where}/{part}" if part else where
 
     @property
     def full_name(self) -> str:
-        """Plural and group, as a definition of the kind is called."""
+        """Plural and group, as a CustomResourceDefinition is named."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def api_version(self) -> str:
-        """Group and version, as they stand in an object."""
+        """Group and version, as an object's `apiVersion` has them."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
@@ -44,8 +44,8 @@ class Resource:
         return f"/{'apis' if self.group else 'api'}/{self.api_version}"
 
 
-def _plain(word: str) -> str:
-    """A name as part of a path: most are as they are, and finding that out is all it costs."""
+def _escaped(word: str) -> str:
+    """A name as part of a path; the test for plain names is far cheaper than quoting."""
     return word if word.replace("-", "").isalnum() and word.isascii() else quote(word, safe="")
 
 
@@ -88,4 +88,4 @@ CUSTOM: dict[str, Resource] = {
     )
     for each in DEFINITIONS
 }
-"""Every kind of ours, by the name of its definition."""
+"""Every custom resource of the dialects, by the name of its definition."""

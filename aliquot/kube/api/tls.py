@@ -1,7 +1,7 @@
-"""TLS: whom we believe to be the server, and the certificate by which it knows us.
+"""TLS: which server certificates are trusted, and the client certificate that is shown.
 
-Certificates come from kubeconfig files, service accounts and plugins, as PEM in memory. The library
-takes a certificate of ours from a file only: a private one, gone before anybody could read it.
+Certificates come from kubeconfig files, service accounts and exec plugins, as PEM in memory. Python
+loads a client certificate from a file only: a temporary one with mode 0600, deleted right after.
 """
 
 import ssl
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate of ours, and its key: both PEM."""
+    """A client certificate and its private key, both PEM."""
 
     chain: bytes
     key: bytes = field(repr=False)
@@ -19,42 +19,42 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Whom we believe to be the server."""
+    """Which server certificates are trusted."""
 
     authority: bytes | None = None
-    """PEM of who signs its certificate; None: whoever this machine trusts."""
-    anybody: bool = False
-    """Whoever answers is believed: a choice of the user's, never a fallback."""
+    """The certificates of the CA in PEM; None: the CAs of the operating system."""
+    insecure: bool = False
+    """Trust any certificate: only if the user says so, never as a fallback."""
 
     def context(self, certificate: Certificate | None = None) -> ssl.SSLContext:
-        """TLS as a client; PEM that cannot be read raises ValueError."""
+        """The context of a TLS client; PEM that cannot be read raises ValueError."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
-        if self.anybody:
+        if self.insecure:
             made.check_hostname = False
             made.verify_mode = ssl.CERT_NONE
         elif self.authority is None:
             made.load_default_certs()
         else:
-            _believe(made, self.authority)
+            _load_authority(made, self.authority)
         if certificate is not None:
-            _present(made, certificate)
+            _load_certificate(made, certificate)
         return made
 
 
-def _believe(context: ssl.SSLContext, authority: bytes) -> None:
+def _load_authority(context: ssl.SSLContext, authority: bytes) -> None:
     try:
         context.load_verify_locations(cadata=authority.decode("ascii"))
     except (ssl.SSLError, ValueError):
         raise ValueError("no certificates in PEM") from None
 
 
-def _present(context: ssl.SSLContext, certificate: Certificate) -> None:
+def _load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate.chain + b"\n" + certificate.key)
         file.flush()
         try:
-            # An empty password, or a key that has one would be asked for on the terminal.
+            # Without a password argument, OpenSSL would ask for one on the terminal.
             context.load_cert_chain(file.name, password="")
         except (ssl.SSLError, ValueError):
             raise ValueError("not a certificate and its key, unencrypted, in PEM") from None

@@ -1,12 +1,13 @@
-"""Binds pods to nodes, and finds out what became of a binding that nobody answered.
+"""Binds pods to nodes.
 
-A binding names the pod by its uid, so that it never meets another pod of the same name, and an API
-server binds a pod once: to send it again is harmless, and a refusal tells that it is bound. So what
-may have been carried out is sent again until there is an answer (the writer sees to that), and only
-a clear no is a failure.
+A binding names the pod by its uid, so that it never binds another pod of the same name, and an API
+server binds a pod once: sending a binding again is harmless, and a conflict says that the pod is
+bound already. So a binding without an answer is sent again by the writer; after a conflict the pod
+is read to see whether it is on the node that was decided; only a definite refusal is a failure.
 """
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
 from aliquot.engine import Bind, Pod
@@ -14,13 +15,11 @@ from aliquot.errors import ApiError
 from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS
-from aliquot.kube.control.writer import SECONDS, Urgency, Write, Writer, passes
-
-_CONFLICT = 409
+from aliquot.kube.control.writer import WRITE_SECONDS, Urgency, Write, Writer, is_retriable
 
 
 class Binder:
-    """Carries out `Bind`s. `bound` and `failed` are told how it went."""
+    """Carries out `Bind` decisions; calls `bound` or `failed` with the outcome."""
 
     def __init__(
         self,
@@ -35,7 +34,7 @@ class Binder:
         self._failed = failed
 
     def bind(self, decision: Bind) -> None:
-        """Have a pod bound."""
+        """Have the writer bind a pod."""
 
         async def run() -> None:
             await self._bind(decision)
@@ -46,43 +45,46 @@ class Binder:
         pod = decision.pod
         where = PODS.path(pod.namespace, pod.name, "binding")
         try:
-            await self._client.post(where, _binding(decision), timeout=SECONDS)
+            await self._client.post(where, _binding(decision), timeout=WRITE_SECONDS)
         except ApiError as error:
-            if error.code != _CONFLICT and passes(error):
+            conflict = error.code == HTTPStatus.CONFLICT
+            if not conflict and is_retriable(error):
                 raise
-            if error.code != _CONFLICT or not await self._is_there(decision):
+            if not conflict or not await self._is_bound(decision):
                 self._failed(pod, error.message)
                 return
         self._bound(decision)
 
-    async def _is_there(self, decision: Bind) -> bool:
-        """Is the pod on the node that it was to go to?"""
-        found = await look_up(self._client, decision.pod)
+    async def _is_bound(self, decision: Bind) -> bool:
+        """Is the pod on the node that was decided?"""
+        found = await read_pod(self._client, decision.pod)
         return found is not None and bool(found["spec"].get("nodeName") == decision.node)
 
 
 def _binding(decision: Bind) -> Body:
     pod = decision.pod
-    about: Body = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+    metadata: Body = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
     if decision.devices:
-        about["annotations"] = {GPU_IDS: ",".join(decision.devices)}
+        metadata["annotations"] = {GPU_IDS: ",".join(decision.devices)}
     return {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": about,
+        "metadata": metadata,
         "target": {"apiVersion": "v1", "kind": "Node", "name": decision.node},
     }
 
 
-_MANY = 429
+async def read_pod(client: Client, pod: Pod) -> Body | None:
+    """The pod as the API server has it now, for the binder and the evictor after a conflict.
 
-
-async def look_up(client: Client, pod: Pod) -> Body | None:
-    """The pod as it is now; None if it is gone, or another has its name, or we may not know."""
+    None if it was deleted, if another pod has its name, or if reading it is not allowed. A server
+    that is busy or failing raises, so that the write is retried.
+    """
     try:
-        found: Body = await client.get(PODS.path(pod.namespace, pod.name), timeout=SECONDS)
+        found: Body = await client.get(PODS.path(pod.namespace, pod.name), timeout=WRITE_SECONDS)
     except ApiError as error:
-        if error.code == _MANY or error.code >= 500:
+        busy = error.code == HTTPStatus.TOO_MANY_REQUESTS
+        if busy or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise
         return None
     return found if found["metadata"].get("uid") == pod.uid else None

@@ -1,8 +1,9 @@
-"""The control plane, put together: caches, scheduler, operator, election, probes; started, stopped.
+"""The control plane as a whole: intake, scheduler, writer, operator, audit, election, probes.
 
-    async with control_plane(access, settings) as plane: ...
+    async with control_plane(find_access, settings) as plane: ...
 
-is all that a command or a test needs. The election and the probes are in a thread of their own.
+starts all of them, and stops them in the right order; a command or a test needs no more. The
+election and the probes run in the background loop, everything else in the main loop.
 """
 
 import asyncio
@@ -14,9 +15,9 @@ from functools import partial
 from aliquot.collector import paused_collector
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
-from aliquot.kube.control import scheduler
 from aliquot.kube.control.operator import Operator
 from aliquot.kube.control.scheduler import Scheduler
+from aliquot.kube.control.scheduler import Settings as SchedulerSettings
 from aliquot.kube.control.sharing_mode import one_policy
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.leader.leader_election import Election
@@ -27,30 +28,34 @@ from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.observe.probes import Probes
 
-_CAUGHT_UP = "caches"
-_LOOK = 1.0
+_CACHES = "caches"
+"""The check of /readyz that is met when everything has been listed."""
+_CACHES_POLL = 0.05
+_METRICS_SECONDS = 1.0
+"""How often gauges are set: far more often than Prometheus scrapes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a control plane is to run."""
 
-    scheduler: scheduler.Settings
+    scheduler: SchedulerSettings
     namespace: str = "aliquot-system"
     lease: str | None = "aliquot-scheduler"
-    """The name of the Lease that decides who leads; None: this one does, whoever else there is."""
+    """The name of the Lease for leader election; None: this replica always leads."""
     timing: Timing = field(default_factory=Timing)
     host: str = "127.0.0.1"
     health_port: int | None = None
-    """Where probes and metrics are answered; 0: any that is free, None: nowhere."""
+    """The port of probes and metrics; 0: any free port, None: no probes."""
     at_once: int = 32
-    """How many writes are under way at a time."""
+    """How many writes are under way at a time, each on a connection of its own."""
     audit_seconds: float = 30.0
+    """Seconds between two audits of the ledger."""
 
 
 @dataclass(slots=True)
-class Plane:
-    """A control plane that is running."""
+class ControlPlane:
+    """A running control plane."""
 
     scheduler: Scheduler
     writer: Writer
@@ -60,77 +65,83 @@ class Plane:
     probes: Probes | None
 
     def leads(self) -> bool:
-        """May it write?"""
+        """May this replica write?"""
         return self.election is None or self.election.holds()
 
-    async def follow(self) -> None:
-        """Keep the metrics up to date."""
-        view, restarts = self.scheduler.view, dict[str, int]()
+    async def update_metrics(self) -> None:
+        """Set gauges until cancelled."""
+        intake, restarts = self.scheduler.intake, dict[str, int]()
         while True:
             self.metrics.leader.set(self.leads())
             self.metrics.writes_waiting.set(self.writer.waiting)
-            for resource, reflector in view.reflectors.items():
-                word, known = resource.full_name, len(reflector)
-                self.metrics.cache_objects.labels(word).set(known)
-                more = reflector.restarts - restarts.get(word, 0)
-                self.metrics.watch_restarts.labels(word).inc(max(more, 0))
-                restarts[word] = reflector.restarts
-            await asyncio.sleep(_LOOK)
+            for resource, reflector in intake.reflectors.items():
+                name = resource.full_name
+                self.metrics.cache_objects.labels(name).set(len(reflector))
+                more = reflector.restarts - restarts.get(name, 0)
+                self.metrics.watch_restarts.labels(name).inc(max(more, 0))
+                restarts[name] = reflector.restarts
+            await asyncio.sleep(_METRICS_SECONDS)
 
 
 @contextlib.asynccontextmanager
-async def control_plane(reach: Callable[[], Access], settings: Settings) -> AsyncIterator[Plane]:
+async def control_plane(
+    find_access: Callable[[], Access], settings: Settings
+) -> AsyncIterator[ControlPlane]:
     """Run a control plane for as long as the block lasts.
 
-    `reach` says how to reach the cluster; it is asked for each thread. What the control plane fails
-    with ends the block.
+    `find_access` is called once for each thread, because credentials belong to one event loop. An
+    error of any part ends the block.
     """
     one_policy(settings.scheduler.configuration)
-    async with Client(reach(), connections=settings.at_once) as client:
-        own = Client(reach(), connections=2)
-        plane = _put_together(client, own, settings)
-        async with BackgroundLoop(*_beside(plane, own)) as side, asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in _work(plane, client, side, settings)]
+    async with Client(find_access(), connections=settings.at_once) as client:
+        election_client = Client(find_access(), connections=2)
+        plane = _assemble(client, election_client, settings)
+        background = BackgroundLoop(*_background_work(plane, election_client))
+        async with background, asyncio.TaskGroup() as group:
+            work = _main_work(plane, client, background, settings)
+            tasks = [group.create_task(each) for each in work]
             try:
                 yield plane
             finally:
-                await plane.writer.stop()  # whoever leads next must see all that was written
+                await plane.writer.stop()  # before the Lease is given back
                 for task in tasks:
                     task.cancel()
 
 
-def _put_together(client: Client, own: Client, settings: Settings) -> Plane:
+def _assemble(client: Client, election_client: Client, settings: Settings) -> ControlPlane:
     metrics, health = Metrics(), Health()
-    health.expect(_CAUGHT_UP)
+    health.expect(_CACHES)
     loop, wakes = asyncio.get_running_loop(), list[Callable[[], None]]()
 
     def wake() -> None:
-        """The election has another outcome; it is told in another thread."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended
+        """Wake the scheduler after an election; called in the background thread."""
+        with contextlib.suppress(RuntimeError):  # the main loop has ended
             for each in wakes:
                 loop.call_soon_threadsafe(each)
 
     election = None
     if settings.lease is not None:
         where = (settings.namespace, settings.lease)
-        election = Election(own, *where, on_won=wake, on_lost=wake, timing=settings.timing)
+        election = Election(
+            election_client, *where, on_won=wake, on_lost=wake, timing=settings.timing
+        )
     leads = election.holds if election is not None else _always
     writer = Writer(leads, settings.at_once, partial(_observe, metrics))
-    made = Scheduler(client, settings.scheduler, leads, writer, metrics, health.beat)
-    wakes.append(made.wake)
+    scheduler = Scheduler(client, settings.scheduler, leads, writer, metrics, health.beat)
+    wakes.append(scheduler.wake)
     probes = None
     if settings.health_port is not None:
         probes = Probes(health, metrics.registry, settings.health_port, settings.host)
-    return Plane(made, writer, metrics, health, election, probes)
+    return ControlPlane(scheduler, writer, metrics, health, election, probes)
 
 
-def _beside(plane: Plane, own: Client) -> Iterator[Work]:
-    """What the other thread does."""
+def _background_work(plane: ControlPlane, election_client: Client) -> Iterator[Work]:
+    """What runs in the background loop."""
     election = plane.election
     if election is not None:
 
         async def elect() -> None:
-            async with own:
+            async with election_client:
                 await election.run()
 
         yield elect
@@ -138,34 +149,34 @@ def _beside(plane: Plane, own: Client) -> Iterator[Work]:
         yield plane.probes.run
 
 
-def _work(
-    plane: Plane, client: Client, side: BackgroundLoop, settings: Settings
+def _main_work(
+    plane: ControlPlane, client: Client, background: BackgroundLoop, settings: Settings
 ) -> Iterator[Coroutine[None, None, None]]:
-    """What the main loop does."""
-    made = plane.scheduler
-    yield side.failed()
-    yield _filled(plane)
-    yield made.view.run()
+    """What runs in the main loop."""
+    scheduler = plane.scheduler
+    yield background.failed()
+    yield _fill_caches(plane)
+    yield scheduler.intake.run()
     yield plane.writer.run()
-    yield made.run()
-    yield plane.follow()
+    yield scheduler.run()
+    yield plane.update_metrics()
     if not settings.scheduler.dry_run:
-        yield Operator(client, plane.writer, made, plane.metrics).run()
-    yield Audit(made, plane.metrics, plane.health).run(settings.audit_seconds)
+        yield Operator(client, plane.writer, scheduler, plane.metrics).run()
+    yield Audit(scheduler, plane.metrics, plane.health).run(settings.audit_seconds)
 
 
-async def _filled(plane: Plane) -> None:
-    """Keep the garbage collector out until everything has been read; then say that it has."""
+async def _fill_caches(plane: ControlPlane) -> None:
+    """Be ready once everything has been listed; until then, the garbage collector is off."""
     with paused_collector():
-        while not plane.scheduler.view.ready:
-            await asyncio.sleep(0.05)
-    plane.health.met(_CAUGHT_UP)
+        while not plane.scheduler.intake.ready:
+            await asyncio.sleep(_CACHES_POLL)
+    plane.health.met(_CACHES)
 
 
 def _always() -> bool:
     return True
 
 
-def _observe(metrics: Metrics, word: str, result: str, seconds: float) -> None:
-    metrics.writes.labels(word, result).inc()
-    metrics.write_duration.labels(word).observe(seconds)
+def _observe(metrics: Metrics, operation: str, result: str, seconds: float) -> None:
+    metrics.writes.labels(operation, result).inc()
+    metrics.write_duration.labels(operation).observe(seconds)

@@ -1,13 +1,14 @@
-"""Events: what happened to an object, for `kubectl describe` to show.
+"""Events of the API, as `kubectl describe` shows them.
 
-The same word about the same object is counted, not repeated. Events come after everything else
-that is to be written, and where there are too many of them, the newest are left out: they are for
-people, and people do not read thousands.
+An event with the same reason and message about the same object is counted, not repeated. Events are
+written after everything else, and new ones are dropped while too many writes wait: they are for
+people to read, and must never hold up a binding.
 """
 
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Literal
 
 from aliquot.engine import Pod
@@ -21,14 +22,21 @@ from aliquot.kube.control.writer import Urgency, Write, Writer
 Kind = Literal["Normal", "Warning"]
 
 _MOST_REMEMBERED = 4096
+"""Events that are counted when they happen again: the cache size of client-go's event recorder."""
 _MOST_WAITING = 5000
-_LONGEST = 1024
+"""Waiting writes above which new events are dropped: some seconds of writing."""
+_LONGEST_MESSAGE = 1024
+"""Characters: the bound that events.k8s.io/v1 sets."""
+_LONGEST_NAME = 200
+"""Characters of the object's name in an event's: with the suffix below the limit of 253."""
+_NO_FAILURE = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+"""Refusals that are ignored: the namespace is being deleted, or the event exists already."""
 _COMPONENT = "aliquot"
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """The object that something happened to."""
+class InvolvedObject:
+    """The object that an event is about."""
 
     api_version: str
     kind: str
@@ -38,64 +46,71 @@ class About:
 
 
 @dataclass(slots=True)
-class _Told:
+class _Recorded:
+    """An event that was written: its name, and how often it happened."""
+
     name: str
     count: int
 
 
 class Events:
-    """Writes events."""
+    """Records events; the writer writes them."""
 
     def __init__(self, client: Client, writer: Writer, instance: str = "") -> None:
-        self.left_out = 0
+        self.dropped = 0
         self._client = client
         self._writer = writer
         self._instance = instance
-        self._told: OrderedDict[tuple[About, str, str], _Told] = OrderedDict()
+        self._recorded: OrderedDict[tuple[InvolvedObject, str, str], _Recorded] = OrderedDict()
 
-    def tell(self, about: About, kind: Kind, reason: str, message: str) -> None:
-        """Something happened to an object."""
-        message = message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}..."
+    def record(self, about: InvolvedObject, kind: Kind, reason: str, message: str) -> None:
+        """Record an event about an object."""
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[: _LONGEST_MESSAGE - 3]}..."
         key = (about, reason, message)
-        told = self._told.pop(key, None)
-        if told is None and self._writer.waiting > _MOST_WAITING:
-            self.left_out += 1
+        event = self._recorded.pop(key, None)
+        if event is None and self._writer.waiting > _MOST_WAITING:
+            self.dropped += 1
             return
-        if told is None:
-            told = _Told(f"{about.name[:200]}.{secrets.token_hex(8)}", 0)
-        told.count += 1
-        self._told[key] = told
-        if len(self._told) > _MOST_REMEMBERED:
-            self._told.popitem(last=False)
-        self._add(about, kind, reason, message, told)
+        if event is None:
+            event = _Recorded(f"{about.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}", 0)
+        event.count += 1
+        self._recorded[key] = event
+        if len(self._recorded) > _MOST_REMEMBERED:
+            self._recorded.popitem(last=False)
+        self._add(about, kind, reason, message, event)
 
-    def _add(self, about: About, kind: Kind, reason: str, message: str, told: _Told) -> None:
+    def _add(
+        self, about: InvolvedObject, kind: Kind, reason: str, message: str, event: _Recorded
+    ) -> None:
         namespace = about.namespace or "default"
 
         async def run() -> None:
-            if told.count > 1:
-                body = {"count": told.count, "lastTimestamp": now()}
+            if event.count > 1:
+                body = {"count": event.count, "lastTimestamp": now()}
                 try:
-                    await self._client.patch(EVENTS.path(namespace, told.name), body)
+                    await self._client.patch(EVENTS.path(namespace, event.name), body)
                     return
                 except ApiError as error:
-                    if error.code != 404:
+                    if error.code != HTTPStatus.NOT_FOUND:
                         raise
-            made = self._event(about, kind, reason, message, told)
+            body = self._body(about, kind, reason, message, event)
             try:
-                await self._client.post(EVENTS.path(namespace), made)
+                await self._client.post(EVENTS.path(namespace), body)
             except ApiError as error:
-                if error.code not in (403, 404, 409):  # its namespace is being deleted
+                if error.code not in _NO_FAILURE:
                     raise
 
-        self._writer.add(Write(f"event {told.name}", "event", Urgency.EVENT, run))
+        self._writer.add(Write(f"event {event.name}", "event", Urgency.EVENT, run))
 
-    def _event(self, about: About, kind: Kind, reason: str, message: str, told: _Told) -> Body:
+    def _body(
+        self, about: InvolvedObject, kind: Kind, reason: str, message: str, event: _Recorded
+    ) -> Body:
         moment = now()
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": told.name, "namespace": about.namespace or "default"},
+            "metadata": {"name": event.name, "namespace": about.namespace or "default"},
             "involvedObject": {
                 "apiVersion": about.api_version,
                 "kind": about.kind,
@@ -106,7 +121,7 @@ class Events:
             "type": kind,
             "reason": reason,
             "message": message,
-            "count": told.count,
+            "count": event.count,
             "firstTimestamp": moment,
             "lastTimestamp": moment,
             "source": {"component": _COMPONENT},
@@ -115,6 +130,6 @@ class Events:
         }
 
 
-def of_pod(pod: Pod) -> About:
-    """A pod, as an event names it."""
-    return About("v1", "Pod", pod.namespace, pod.name, pod.uid)
+def of_pod(pod: Pod) -> InvolvedObject:
+    """The pod as the object of an event."""
+    return InvolvedObject("v1", "Pod", pod.namespace, pod.name, pod.uid)

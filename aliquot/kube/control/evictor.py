@@ -1,26 +1,25 @@
-"""Evicts pods by the eviction API, so that disruption budgets are heard.
+"""Evicts pods by the eviction API, which respects PodDisruptionBudgets.
 
-A budget that refuses is asked again, later and later, for as long as somebody still waits for the
-pod to go; whoever prefers guarantees to budgets sets a time after which the pod is deleted instead.
-Once nobody waits for it any longer, it is left alone: no eviction without need.
+An eviction that a budget refuses is retried with backoff for as long as a claim still waits for it;
+with `delete_after`, for those who put guarantees above budgets, the pod is deleted after that time.
+Once no claim waits for it any longer, the eviction is dropped: no pod may be evicted without need.
 """
 
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 
 from aliquot.engine import Evict
 from aliquot.errors import ApiError
 from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS
-from aliquot.kube.control.binder import look_up
-from aliquot.kube.control.writer import SECONDS, Urgency, Write, Writer, passes
-
-_GONE, _CONFLICT = 404, 409
+from aliquot.kube.control.binder import read_pod
+from aliquot.kube.control.writer import WRITE_SECONDS, Urgency, Write, Writer, is_retriable
 
 
 class Evictor:
-    """Carries out `Evict`s. `wanted` says whether one still makes sense."""
+    """Carries out `Evict` decisions; `wanted` says whether one is still needed."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class Evictor:
         self._delete_after = delete_after
 
     def evict(self, decision: Evict) -> None:
-        """Have a pod evicted."""
+        """Have the writer evict a pod."""
         since = time.monotonic()
 
         async def run() -> None:
@@ -51,25 +50,26 @@ class Evictor:
         if not self._wanted(decision):
             self._failed(decision, "nobody waits for it to go any longer")
             return
-        late = self._delete_after is not None and time.monotonic() - since >= self._delete_after
+        overdue = self._delete_after is not None and time.monotonic() - since >= self._delete_after
         try:
-            await (self._delete(decision) if late else self._ask(decision))
+            await (self._delete(decision) if overdue else self._create_eviction(decision))
         except ApiError as error:
-            if error.code != _CONFLICT and passes(error):
+            conflict = error.code == HTTPStatus.CONFLICT
+            if not conflict and is_retriable(error):
                 raise
-            if error.code == _CONFLICT and await self._is_there(decision):
-                raise  # somebody else was writing at the same moment
-            if error.code not in (_GONE, _CONFLICT):
+            if conflict and await self._is_running(decision):
+                raise  # the pod was written at the same moment: the writer retries
+            if not conflict and error.code != HTTPStatus.NOT_FOUND:
                 self._failed(decision, error.message)
                 return
-        self._evicted(decision)  # or it is gone already, or another pod has its name
+        self._evicted(decision)  # or it was deleted already, or another pod has its name
 
-    async def _is_there(self, decision: Evict) -> bool:
-        """Is it still there, and not told to go? Then others were writing at the same moment."""
-        found = await look_up(self._client, decision.pod)
+    async def _is_running(self, decision: Evict) -> bool:
+        """Does the pod still exist, without a deletion timestamp?"""
+        found = await read_pod(self._client, decision.pod)
         return found is not None and "deletionTimestamp" not in found["metadata"]
 
-    async def _ask(self, decision: Evict) -> None:
+    async def _create_eviction(self, decision: Evict) -> None:
         pod = decision.pod
         body: Body = {
             "apiVersion": "policy/v1",
@@ -78,12 +78,14 @@ class Evictor:
             "deleteOptions": _options(decision),
         }
         where = PODS.path(pod.namespace, pod.name, "eviction")
-        await self._client.post(where, body, timeout=SECONDS)
+        await self._client.post(where, body, timeout=WRITE_SECONDS)
 
     async def _delete(self, decision: Evict) -> None:
         pod = decision.pod
         options = {"apiVersion": "v1", "kind": "DeleteOptions", **_options(decision)}
-        await self._client.delete(PODS.path(pod.namespace, pod.name), options, timeout=SECONDS)
+        await self._client.delete(
+            PODS.path(pod.namespace, pod.name), options, timeout=WRITE_SECONDS
+        )
 
 
 def _options(decision: Evict) -> Body:

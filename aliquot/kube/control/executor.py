@@ -1,8 +1,8 @@
-"""Carries out what the engine decides, and tells it what came of that.
+"""The executor: carries out the engine's decisions, and reports failures back to it.
 
-Binding and evicting are asked for at once. Room is only said to be held for a pod when all who make
-way for it have been asked to go: should we end in between, whoever takes over finds either a pod
-that waits as before, or one whose room is on its way.
+Bindings and evictions are written at once. A nomination is written only after all evictions for it:
+if the replica ends in between, the next leader finds either a pending pod without a nomination, or
+one whose victims are on their way out, never a nomination to a node that is still full.
 """
 
 import time
@@ -38,28 +38,30 @@ from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 
 BINDING_FAILED = "BindingFailed"
+"""The reason in the condition of a pod whose binding was refused."""
 _NO_EVENT = {Reason.SCHEDULING_GATED, Reason.WAITING_FOR_VICTIMS}
-"""Reasons that are no failure: somebody wants it so, or it is about to start."""
+"""Reasons without a FailedScheduling event: a user's gate, or a pod about to start."""
 _log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class _Errand:
-    """Whoever has yet to be asked to go, before room is said to be held for these."""
+class _Preemption:
+    """The evictions that one claim needs, and the nominations to write after them."""
 
     claimant: str = ""
-    """The first of them."""
-    awaited: set[str] = field(default_factory=set)
+    """The uid of the claim's first pod."""
+    victims: set[str] = field(default_factory=set)
+    """The uids of the pods whose eviction is not yet answered."""
     nominations: list[Nominate] = field(default_factory=list)
 
 
 class Executor:
-    """What is under way for one engine."""
+    """Carries out the decisions of one engine."""
 
     def __init__(
         self,
         engine: Engine,
-        view: Intake,
+        intake: Intake,
         client: Client,
         writer: Writer,
         events: Events,
@@ -68,122 +70,123 @@ class Executor:
         delete_after: float | None = None,
     ) -> None:
         self._engine = engine
-        self._view = view
+        self._intake = intake
         self._writer = writer
         self._events = events
         self._metrics = metrics
         self._wake = wake
         self._pod_status = PodStatusWriter(client, writer)
-        self._binder = Binder(client, writer, self._bound, self._not_bound)
+        self._binder = Binder(client, writer, self._bound, self._bind_failed)
         self._evictor = Evictor(
             *(client, writer, self._is_wanted),
-            *(self._evicted, self._not_evicted, delete_after),
+            *(self._evicted, self._evict_failed, delete_after),
         )
-        self._errands: dict[str, _Errand] = {}
-        """What is being prepared, by the uids of those who are asked to go."""
-        self._resting = BindBackoff(self._rested)
+        self._preemptions: dict[str, _Preemption] = {}
+        """The preemptions under way, by the uids of their victims."""
+        self._bind_backoff = BindBackoff(self._backoff_ended)
         self._nominated: dict[str, str] = {}
-        """The pods of which the cluster says, or is about to, that room is held for them; where."""
+        """The node of each pod whose nomination is in the cluster, or about to be written."""
         self._lost: dict[str, str] = {}
-        """The pods whose node is gone, and which they were on: it may come back with them."""
+        """The node of each pod that was lost with it: the node may come back with the pod."""
 
-    def hear(self, event: Event) -> None:
-        """Tell the engine what has happened, unless it is not to know of it yet.
+    def forward(self, event: Event) -> None:
+        """Apply an event to the engine, unless its pod is kept back.
 
-        Where room is held is the engine's own knowledge; the cluster only repeats it.
+        The nomination in a pod's status is left out: the engine has its own, which the cluster only
+        repeats.
         """
         if isinstance(event, PodSet):
-            record = self._view.mirror.records.get(event.pod.uid)
-            if self._resting.keeps(
+            record = self._intake.mirror.records.get(event.pod.uid)
+            if self._bind_backoff.keeps_back(
                 event.pod, record.group_ref.gang if record is not None else None
             ):
                 return
             if event.pod.nominated is not None:
                 event = PodSet(replace(event.pod, nominated=None))
         if isinstance(event, PodGone):
-            self._resting.gone(event.uid)
+            self._bind_backoff.gone(event.uid)
             self._lost.pop(event.uid, None)
         self._engine.apply(event)
         if isinstance(event, NodeSet) and self._lost:
-            self._found_again(event.node.name)
+            self._node_returned(event.node.name)
 
-    def carry_out(self, decisions: Iterable[Decision]) -> None:
-        """Have all of these written."""
+    def execute(self, decisions: Iterable[Decision]) -> None:
+        """Have the writer write all of these."""
         decisions = list(decisions)
         self._metrics.decided(decisions)
-        errand = _Errand()
+        preemption = _Preemption()
         for decision in decisions:
             match decision:
                 case Bind(pod):
                     self._writer.withdraw(pod.uid, "condition")
                     self._binder.bind(decision)
                 case Evict(claimant=claimant):
-                    if claimant is None or claimant.uid != errand.claimant:
-                        errand = _Errand(claimant.uid if claimant is not None else "")
-                    self._evict(decision, errand)
+                    if claimant is None or claimant.uid != preemption.claimant:
+                        preemption = _Preemption(claimant.uid if claimant is not None else "")
+                    self._evict(decision, preemption)
                 case Nominate(pod, node):
-                    if self._claimant(pod) != errand.claimant:
-                        errand = _Errand()  # nobody has to be asked for this one
+                    if self._claimant(pod) != preemption.claimant:
+                        preemption = _Preemption()  # this nomination needs no eviction
                     self._nominated[pod.uid] = node
-                    errand.nominations.append(decision)
-                    self._say_where(errand)
+                    preemption.nominations.append(decision)
+                    self._write_nominations(preemption)
                 case Wait():
                     self._refuse(decision)
-        self._tidy()
+        self._update_nominations()
 
     def stop(self) -> None:
-        """Leave everything as it is."""
-        self._resting.stop()
+        """End all backoffs; what was decided is left as it is."""
+        self._bind_backoff.stop()
 
-    def _evict(self, decision: Evict, errand: _Errand) -> None:
+    def _evict(self, decision: Evict, preemption: _Preemption) -> None:
         if decision.reason is Reason.NODE_LOST:
             _log.info("lost with its node", pod=decision.pod.path, why=decision.message)
             self._lost[decision.pod.uid] = self._booked_on(decision.pod.uid) or ""
             return
-        errand.awaited.add(decision.pod.uid)
-        self._errands[decision.pod.uid] = errand
+        preemption.victims.add(decision.pod.uid)
+        self._preemptions[decision.pod.uid] = preemption
         self._evictor.evict(decision)
 
-    def _say_where(self, errand: _Errand) -> None:
-        """Room is held, and everybody who makes way for it knows."""
-        if not errand.awaited:
-            said, errand.nominations = errand.nominations, []
-            for each in said:
-                if self._held_on(each.pod.uid) == each.node:
+    def _write_nominations(self, preemption: _Preemption) -> None:
+        """Write the nominations of a claim once all its evictions are answered."""
+        if not preemption.victims:
+            due, preemption.nominations = preemption.nominations, []
+            for each in due:
+                if self._nominated_node(each.pod.uid) == each.node:
                     self._pod_status.nominate(each.pod, each.node)
 
     def _refuse(self, decision: Wait) -> None:
         pod, refusal = decision.pod, refusal_of(decision.refusal)
-        said = self._view.pods.said.get(pod.uid)
-        if said is None or said.refusal == refusal:
+        shown = self._intake.pods.shown.get(pod.uid)
+        if shown is None or shown.refusal == refusal:
             return
-        self._pod_status.refuse(pod, refusal, known=said.refusal is not None)
+        self._pod_status.refuse(pod, refusal, known=shown.refusal is not None)
         if decision.refusal.reason not in _NO_EVENT:
-            self._events.tell(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
-        said.refusal = refusal
+            self._events.record(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
+        shown.refusal = refusal
 
-    def _tidy(self) -> None:
-        """Say so where room is no longer held, or held elsewhere."""
-        said = self._view.pods.said
+    def _update_nominations(self) -> None:
+        """Clear or change written nominations that the engine has given up or moved."""
+        shown = self._intake.pods.shown
         for uid, node in list(self._nominated.items()):
-            held = self._held_on(uid)
-            if held == node:
+            nominated = self._nominated_node(uid)
+            if nominated == node:
                 continue
             self._writer.withdraw(uid, "nominate")
-            if held is None:
+            if nominated is None:
                 del self._nominated[uid]
             else:
-                self._nominated[uid] = held
-            record = self._view.mirror.records.get(uid)
-            if record is not None and uid in said and uid in self._engine.state.waiting:
-                self._pod_status.nominate(record.pod, held)
+                self._nominated[uid] = nominated
+            record = self._intake.mirror.records.get(uid)
+            if record is not None and uid in shown and uid in self._engine.state.waiting:
+                self._pod_status.nominate(record.pod, nominated)
 
     def _claimant(self, pod: Pod) -> str:
-        """The first pod of those that this one waits with."""
+        """The uid of the first pod of this pod's claim."""
         waiting = self._engine.state.waiting
         return waiting.claim(pod.uid).pods[0].uid if pod.uid in waiting else pod.uid
 
-    def _held_on(self, uid: str) -> str | None:
+    def _nominated_node(self, uid: str) -> str | None:
         return self._booked_on(uid) if uid in self._engine.state.ledger.holding else None
 
     def _booked_on(self, uid: str) -> str | None:
@@ -191,55 +194,55 @@ class Executor:
         return entry.booking.node if entry is not None else None
 
     def adopt(self) -> None:
-        """Take over what the cluster says of rooms that are held."""
-        said = self._view.pods.said
+        """Take over the nominations that the cluster shows, so that stale ones are cleared."""
+        shown = self._intake.pods.shown
         self._nominated = {
-            uid: each.nominated for uid, each in said.items() if each.nominated is not None
+            uid: each.nominated for uid, each in shown.items() if each.nominated is not None
         }
 
     def _bound(self, decision: Bind) -> None:
         pod = decision.pod
-        self._resting.bound(pod.uid)
-        said = self._view.pods.said.get(pod.uid)
-        if said is not None:
-            self._metrics.pod_wait.observe(max(time.time() - said.created / 1e9, 0.0))
-        what = f"Successfully assigned {pod.path} to {decision.node}"
+        self._bind_backoff.bound(pod.uid)
+        shown = self._intake.pods.shown.get(pod.uid)
+        if shown is not None:
+            self._metrics.pod_wait.observe(max(time.time() - shown.created / 1e9, 0.0))
+        message = f"Successfully assigned {pod.path} to {decision.node}"
         if decision.devices:
-            what += f" on {', '.join(decision.devices)}"
-        self._events.tell(of_pod(pod), "Normal", "Scheduled", what)
+            message += f" on {', '.join(decision.devices)}"
+        self._events.record(of_pod(pod), "Normal", "Scheduled", message)
 
-    def _not_bound(self, pod: Pod, problem: str) -> None:
-        """A clear no: the pod waits again, but not at once.
+    def _bind_failed(self, pod: Pod, problem: str) -> None:
+        """The API server refused a binding: the pod waits again, after a backoff.
 
-        Unless it is gone, or has been bound by somebody else: whatever the engine has heard of it
-        meanwhile is newer than our wish.
+        Not if it was deleted, or bound by another scheduler: what the watch has shown meanwhile is
+        newer than the decision.
         """
         self._engine.apply(BindFailed(pod.uid))
         _log.warning("not bound", pod=pod.path, problem=problem)
-        record = self._view.mirror.records.get(pod.uid)
+        record = self._intake.mirror.records.get(pod.uid)
         if record is not None and record.alive and record.pod.node is None:
-            self._let_rest(pod, problem)
+            self._back_off(pod, problem)
         self._wake()
 
-    def _let_rest(self, pod: Pod, problem: str) -> None:
+    def _back_off(self, pod: Pod, problem: str) -> None:
         self._engine.apply(PodGone(pod.uid))
-        seconds = self._resting.refuse(pod.uid)
+        seconds = self._bind_backoff.bind_failed(pod.uid)
         message = f"binding was refused: {problem}; tried again in {seconds:.0f} s"
-        self._events.tell(of_pod(pod), "Warning", "FailedScheduling", message)
-        said = self._view.pods.said.get(pod.uid)
-        if said is not None:
-            self._pod_status.refuse(pod, (BINDING_FAILED, message), known=said.refusal is not None)
-        if said is not None and said.nominated is not None:
+        self._events.record(of_pod(pod), "Warning", "FailedScheduling", message)
+        shown = self._intake.pods.shown.get(pod.uid)
+        if shown is not None:
+            self._pod_status.refuse(pod, (BINDING_FAILED, message), known=shown.refusal is not None)
+        if shown is not None and shown.nominated is not None:
             self._pod_status.nominate(pod, None)
 
-    def _rested(self, uid: str) -> None:
-        record = self._view.mirror.records.get(uid)
+    def _backoff_ended(self, uid: str) -> None:
+        record = self._intake.mirror.records.get(uid)
         if record is not None and record.alive and record.pod.node is None:
-            self.hear(PodSet(record.pod))
+            self.forward(PodSet(record.pod))
             self._wake()
 
     def _is_wanted(self, decision: Evict) -> bool:
-        """Does anybody still wait for this pod to go?"""
+        """Does a claim still wait for this pod to leave?"""
         state, claimant = self._engine.state, decision.claimant
         if decision.pod.uid not in state.leaving:
             return False
@@ -251,38 +254,38 @@ class Executor:
         pod, claimant = decision.pod, decision.claimant
         whom = f" for {claimant.path}" if claimant is not None else ""
         _log.info("evicted", pod=pod.path, reason=decision.reason.value, whom=whom.strip())
-        message = f"evicted{whom}: {decision.message}"
-        self._events.tell(of_pod(pod), "Normal", "Preempted", f"{decision.reason.value}: {message}")
+        message = f"{decision.reason.value}: evicted{whom}: {decision.message}"
+        self._events.record(of_pod(pod), "Normal", "Preempted", message)
         if claimant is not None:
-            says = f"{decision.reason.value}: {pod.path} makes way: {decision.message}"
-            self._events.tell(of_pod(claimant), "Normal", "Preempting", says)
-        self._asked(pod.uid)
+            message = f"{decision.reason.value}: {pod.path} makes way: {decision.message}"
+            self._events.record(of_pod(claimant), "Normal", "Preempting", message)
+        self._eviction_answered(pod.uid)
 
-    def _not_evicted(self, decision: Evict, problem: str) -> None:
+    def _evict_failed(self, decision: Evict, problem: str) -> None:
         uid = decision.pod.uid
         _log.warning("not evicted", pod=decision.pod.path, problem=problem)
         if self._is_wanted(decision):
             self._engine.apply(EvictFailed(uid))
         else:
-            self._stays(uid)  # and may be asked another time
-        self._asked(uid)
+            self._keep(uid)  # it may be evicted another time
+        self._eviction_answered(uid)
         self._wake()
 
-    def _found_again(self, node: str) -> None:
-        """A node that was gone is back; whoever still is on it was not lost."""
+    def _node_returned(self, node: str) -> None:
+        """A lost node is back: the pods that still run on it were not lost."""
         for uid in [uid for uid, where in self._lost.items() if where == node]:
             del self._lost[uid]
-            self._stays(uid)
+            self._keep(uid)
 
-    def _stays(self, uid: str) -> None:
-        """A pod that was to go does not."""
+    def _keep(self, uid: str) -> None:
+        """Undo an eviction in the engine, and apply the pod as the cluster shows it."""
         self._engine.apply(EvictFailed(uid))
-        record = self._view.mirror.records.get(uid)
+        record = self._intake.mirror.records.get(uid)
         if record is not None and record.alive:
-            self.hear(PodSet(record.pod))
+            self.forward(PodSet(record.pod))
 
-    def _asked(self, uid: str) -> None:
-        errand = self._errands.pop(uid, None)
-        if errand is not None:
-            errand.awaited.discard(uid)
-            self._say_where(errand)
+    def _eviction_answered(self, uid: str) -> None:
+        preemption = self._preemptions.pop(uid, None)
+        if preemption is not None:
+            preemption.victims.discard(uid)
+            self._write_nominations(preemption)

@@ -1,9 +1,9 @@
-"""The cluster as the control plane sees it: every kind watched, kept in a mirror.
+"""The intake: watches every kind, and keeps the objects in a mirror.
 
-First all objects but pods are read, since they decide on what terms pods are read; then pods, one
-by one as they come, so that very many of them never lie around unread. When the terms change, a new
-mirror takes the place of the old one, and pods are listed anew. What comes is kept in order until
-`settle` is called, so that nothing changes while somebody decides.
+First all objects but pods are listed, because they decide the sharing mode, by which pods are read;
+then pods. When the sharing mode changes, a new mirror replaces the old one and pods are listed
+again. What the watches report is queued until `settle` is called: the mirror must never change
+during a cycle of the engine.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from aliquot.kube.api.resource import (
     RESOURCE_QUOTAS,
     Resource,
 )
-from aliquot.kube.control.objects import BEAR_ON_TERMS, Objects, manifest_of, name_of, shape_of
-from aliquot.kube.control.pods import Pods, Unreadable
+from aliquot.kube.control.objects import SHARING_MODE_KINDS, Objects, manifest_of, name_of, shape_of
+from aliquot.kube.control.pods import InvalidPodListener, Pods
 from aliquot.kube.control.sharing_mode import PodHints, SharingMode, sharing_mode
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Reflector
@@ -47,12 +47,13 @@ WATCHED: tuple[Resource, ...] = (
 )
 """All kinds but pods."""
 
-_SOON = 0.01
+_POLL_SECONDS = 0.01
+"""How often `refresh` looks whether the list is complete: small beside the time of a list."""
 
 
 @dataclass(slots=True)
 class _Inbox:
-    """Hears of one kind."""
+    """The listener of one kind's reflector: queues what it reports."""
 
     resource: Resource
     news: deque[tuple[Resource, Any]]
@@ -72,9 +73,10 @@ class _Inbox:
 
 
 class Intake:
-    """What is known of the cluster.
+    """The objects of a cluster, as watched.
 
-    `tell` hears what follows from it, `wake` that there is news.
+    `listener` is called with the engine's events that follow from changes, `wake` when there is
+    something to settle, `on_invalid` with each pod that is invalid.
     """
 
     def __init__(
@@ -82,65 +84,66 @@ class Intake:
         client: Client,
         configuration: Configuration,
         policy: str | None,
-        tell: Callable[[Event], None],
+        listener: Callable[[Event], None],
         wake: Callable[[], None],
-        unreadable: Unreadable | None = None,
+        on_invalid: InvalidPodListener | None = None,
     ) -> None:
-        self.names = frozenset(each.scheduler_name for each in configuration.profiles)
+        self.scheduler_names = frozenset(each.scheduler_name for each in configuration.profiles)
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
-        """Has everything been read, on the terms that hold?"""
+        """Has everything been listed, pods by the current sharing mode?"""
         self.read_since = 0.0
-        """When pods were last begun to be read: whatever was written before is known."""
+        """When the last list of pods was begun: what was written before is in it."""
         self._client = client
         self._configuration = configuration
         self._policy = policy
-        self._tell = tell
+        self._listener = listener
         self._wake = wake
-        self._unreadable = unreadable
-        self._found: dict[tuple[Resource, str, str], Any] = {}
+        self._on_invalid = on_invalid
+        self._bodies: dict[tuple[Resource, str, str], Any] = {}
+        """All objects but pods, as decoded, for the next mirror."""
         self._news: deque[tuple[Resource, Any]] = deque()
         self._pod_news: deque[tuple[Resource, Any]] = deque()
-        self._known = False
-        """Have all objects been read, so that the terms are known?"""
+        self._objects_read = False
+        """Have all objects but pods been listed, so that the sharing mode is known?"""
         self._complete = {each: asyncio.Event() for each in (*WATCHED, PODS)}
-        self._stale = asyncio.Event()
-        self._pleas = PodHints()
-        self.sharing_mode = sharing_mode(configuration, policy, (), self._pleas)
+        self._mode_changed = asyncio.Event()
+        self._hints = PodHints()
+        self.sharing_mode = sharing_mode(configuration, policy, (), self._hints)
         self._build()
 
     def _build(self) -> None:
-        """Begin anew, on the terms that hold, with all that is known but pods."""
+        """Make a new mirror for the current sharing mode, with all objects but pods."""
         special = special_quotas(self.sharing_mode.policy)
-        self.mirror = Mirror(self._tell, self.sharing_mode.cards, special, written_here=True)
+        self.mirror = Mirror(self._listener, self.sharing_mode.cards, special, written_here=True)
         self.objects = Objects(self.mirror)
-        self.pods = Pods(self.mirror, self.names, self._unreadable)
-        for (resource, _, _), found in self._found.items():
+        self.pods = Pods(self.mirror, self.scheduler_names, self._on_invalid)
+        for (resource, _, _), found in self._bodies.items():
             self.objects.put(resource, found)
         self.objects.settle()
 
     @property
     def missing(self) -> list[str]:
-        """The kinds that have not been read yet."""
+        """The kinds that have not been listed yet."""
         return [each.full_name for each, event in self._complete.items() if not event.is_set()]
 
     async def run(self) -> None:
-        """Watch for as long as this is not cancelled."""
+        """List and watch until cancelled."""
         async with asyncio.TaskGroup() as self._group:
             for resource in WATCHED:
                 self._group.create_task(self._reflect(resource, shape_of(resource)).run())
             for resource in WATCHED:
                 await self._complete[resource].wait()
             self.settle()
-            self.sharing_mode, self._known = self._sharing_mode(), True
+            self.sharing_mode, self._objects_read = self._sharing_mode(), True
             while True:
                 await self._follow_pods()
 
     async def _follow_pods(self) -> None:
-        """Read and watch pods for as long as the terms hold."""
+        """List and watch pods until the sharing mode changes."""
         why = self.sharing_mode.why
         _log.info("the cluster is shared", policy=self.sharing_mode.policy, because=why)
-        self._stale.clear()
+        self._mode_changed.clear()
         self._complete[PODS].clear()
         self._pod_news = deque()
         self._build()
@@ -148,14 +151,14 @@ class Intake:
         self._watching = self._group.create_task(self._reflect(PODS, PodWire).run())
         await self._complete[PODS].wait()
         self.settle()
-        if not self._stale.is_set():
+        if not self._mode_changed.is_set():
             self.ready = True
             self._wake()
-            await self._stale.wait()
+            await self._mode_changed.wait()
         self._watching.cancel()
 
     async def refresh(self) -> None:
-        """Read all pods anew, so that whatever was written before is known."""
+        """List all pods again, so that all that was written before is known."""
         reflector = self.reflectors[PODS]
         lists = reflector.lists
         self._watching.cancel()
@@ -163,17 +166,17 @@ class Intake:
         self.read_since = time.monotonic()
         self._watching = self._group.create_task(reflector.run())
         while not self.ready or (reflector is self.reflectors[PODS] and reflector.lists == lists):
-            await asyncio.sleep(_SOON)
+            await asyncio.sleep(_POLL_SECONDS)
         self.settle()
 
     def settle(self) -> bool:
-        """Take note of all that has come and gone, and tell what follows; was there anything?
+        """Apply all queued changes to the mirror; returns whether there were any.
 
-        Objects come first, because pods are read in their light.
+        Objects come before pods, which are read by them.
         """
         news = bool(self._news or self._pod_news)
         while self._news:
-            self._keep(*self._news.popleft())
+            self._apply(*self._news.popleft())
         self.objects.settle()
         while self._pod_news:
             _, found = self._pod_news.popleft()
@@ -181,23 +184,23 @@ class Intake:
                 self.pods.gone(found.uid)
             else:
                 self.pods.put(found)
-        self._reconsider()
+        self._update_sharing_mode()
         return news
 
-    def _keep(self, resource: Resource, found: Any) -> None:
+    def _apply(self, resource: Resource, found: Any) -> None:
         if isinstance(found, Name):
-            self._found.pop((resource, found.namespace, found.name), None)
+            self._bodies.pop((resource, found.namespace, found.name), None)
             self.objects.gone(resource, found.namespace, found.name)
         else:
-            self._found[(resource, *name_of(found))] = found
+            self._bodies[(resource, *name_of(found))] = found
             self.objects.put(resource, found)
 
-    def _reconsider(self) -> None:
-        """Do the terms still hold? If not, all is read anew."""
-        said = self._said()
-        if not self._known or not (self.objects.stirred or said != self._pleas):
+    def _update_sharing_mode(self) -> None:
+        """If the sharing mode has changed, have pods listed again."""
+        hints = self._pod_hints()
+        if not self._objects_read or not (self.objects.dirty or hints != self._hints):
             return
-        self.objects.stirred, self._pleas = False, said
+        self.objects.dirty, self._hints = False, hints
         try:
             found = self._sharing_mode()
         except InputError as error:
@@ -206,20 +209,20 @@ class Intake:
         if found != self.sharing_mode:
             self.sharing_mode = found
             self.ready = False
-            self._stale.set()
+            self._mode_changed.set()
 
-    def _said(self) -> PodHints:
-        """What pods say; while they are read, also what those said who have not come again yet."""
+    def _pod_hints(self) -> PodHints:
+        """The hints of all pods; during a list, also those of pods not listed again yet."""
         sharing = self.pods.sharing
-        said = PodHints(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
-        return said if self._complete[PODS].is_set() else self._pleas.and_also(said)
+        hints = PodHints(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
+        return hints if self._complete[PODS].is_set() else self._hints.and_also(hints)
 
     def _sharing_mode(self) -> SharingMode:
-        return sharing_mode(self._configuration, self._policy, self._manifests(), self._pleas)
+        return sharing_mode(self._configuration, self._policy, self._manifests(), self._hints)
 
     def _manifests(self) -> Iterable[Manifest]:
-        for (resource, _, _), found in self._found.items():
-            if resource.kind not in BEAR_ON_TERMS:
+        for (resource, _, _), found in self._bodies.items():
+            if resource.kind not in SHARING_MODE_KINDS:
                 continue
             try:
                 manifest = manifest_of(resource, found)

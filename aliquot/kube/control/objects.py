@@ -1,9 +1,9 @@
-"""Objects other than pods, as they are watched: which of them stand, and which changes matter.
+"""Objects other than pods, from the watch into the mirror: which are in force, what changed.
 
-Much of what is written into objects is our own word coming back: a status, figures in annotations.
-Such a change is kept, to be compared with what we would write, but nothing follows from it. An
-object that makes no sense leaves the last good one in force. Two groups can have objects of one
-kind and name; one of them stands, the other waits for it to go.
+Most changes are Aliquot's own writes coming back: a status, figures in annotations. They are kept,
+to be compared with what is to be written, but the mirror is told of no change. An invalid object
+leaves its last valid version in force. Two API groups can have objects of one kind and name: the
+group of the higher rank is in force, the other one once that object is deleted.
 """
 
 from dataclasses import replace
@@ -34,56 +34,60 @@ from aliquot.kube.api.resource import NODES, Resource
 from aliquot.mirror.mirror import Mirror
 
 _PLACE = "cluster"
-_OURS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
-"""The kinds whose status nobody but us writes, so that nothing follows from it."""
-BEAR_ON_TERMS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
-"""The kinds that decide on what terms the cluster is shared."""
+"""What errors name in place of a file."""
+_OWN_STATUS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
+"""The kinds whose status only Aliquot writes, so that a change of it is no news."""
+SHARING_MODE_KINDS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
+"""The kinds that the sharing mode depends on."""
 _RANKS = {group: rank for rank, group in enumerate((VOLCANO_GROUP, *KEP9_GROUPS, *NOS_GROUPS))}
+"""Which API group is in force where several have an object of one kind and name."""
 _log = structlog.get_logger()
 
 
 class Objects:
-    """The objects of a cluster, kept in a mirror."""
+    """The objects of a cluster but pods, applied to a mirror."""
 
     def __init__(self, mirror: Mirror) -> None:
-        self.stirred = False
-        """Has anything changed that bears on the terms on which the cluster is shared?"""
-        self.broken: dict[tuple[str, Key], str] = {}
-        """What is wrong with objects that make no sense, by their group and key."""
+        self.dirty = False
+        """Has an object changed that the sharing mode depends on?"""
+        self.problems: dict[tuple[str, Key], str] = {}
+        """What is wrong with invalid objects, by group and key."""
         self._mirror = mirror
-        self._rivals: dict[Key, dict[str, Manifest]] = {}
+        self._by_group: dict[Key, dict[str, Manifest]] = {}
         self._changed: list[Key] = []
         self._budgets: dict[Key, None] = {}
-        self._unread: dict[tuple[str, Key], tuple[Resource, Any]] = {}
+        self._invalid: dict[tuple[str, Key], tuple[Resource, Any]] = {}
 
     def put(self, resource: Resource, found: Any) -> None:
-        """An object is there, like this."""
+        """An object was created or changed."""
         manifest = self._read(resource, found)
         if manifest is None:
             return
-        rivals = self._rivals.setdefault(manifest.key, {})
-        rivals[manifest.group] = manifest
-        self._stand(manifest.key)
+        self._by_group.setdefault(manifest.key, {})[manifest.group] = manifest
+        self._put_in_force(manifest.key)
 
     def gone(self, resource: Resource, namespace: str, name: str) -> None:
-        """An object is no longer there."""
+        """An object was deleted."""
         key = (resource.kind, namespace, name)
         self._forget(resource.group, key)
-        rivals = self._rivals.get(key, {})
-        if rivals.pop(resource.group, None) is None:
+        by_group = self._by_group.get(key, {})
+        if by_group.pop(resource.group, None) is None:
             return
-        if not rivals:
-            del self._rivals[key]
-        self._stand(key)
+        if not by_group:
+            del self._by_group[key]
+        self._put_in_force(key)
 
     def settle(self) -> None:
-        """Tell what follows from all that has come and gone since the last time."""
+        """Tell the mirror of all changes since the last time.
+
+        An invalid object may only miss its PriorityClass: it is read again when one has changed.
+        """
         if any(kind == "PriorityClass" for kind, _, _ in self._changed):
-            for resource, found in list(self._unread.values()):
+            for resource, found in list(self._invalid.values()):
                 self.put(resource, found)
         if self._changed:
             changed, self._changed = self._changed, []
-            self._mirror.restate(changed, _age)
+            self._mirror.restate(changed, _created)
             for key in changed:
                 if key[0] == "PodDisruptionBudget":
                     self._note_budget(key)
@@ -97,32 +101,32 @@ class Objects:
             self._mirror.state_budget(manifest)
 
     def restate_budgets(self) -> None:
-        """Say anew what budgets allow of which nobody else says it."""
+        """Compute again what budgets allow whose status no disruption controller writes."""
         store = self._mirror.store
         for key in self._budgets:
             if not budgets.has_status(store.objects[key]):
                 self._mirror.state_budget(store.objects[key])
 
-    def _stand(self, key: Key) -> None:
-        """Let the one of this name stand that comes first by its group."""
+    def _put_in_force(self, key: Key) -> None:
+        """Put the object in force whose group has the highest rank of those with this key."""
         store = self._mirror.store
-        old, rivals = store.objects.get(key), self._rivals.get(key, {})
-        new = min(rivals.values(), key=lambda each: _RANKS.get(each.group, 0), default=None)
+        old, by_group = store.objects.get(key), self._by_group.get(key, {})
+        new = min(by_group.values(), key=lambda each: _RANKS.get(each.group, 0), default=None)
         if new is None:
             if old is not None:
                 store.remove(key)
                 self._mirror.drop(old)
                 self._change(key)
             return
-        if len(rivals) > 1 and new is not old:
+        if len(by_group) > 1 and new is not old:
             _log.warning("several of one name", object=new.title, standing=new.group)
         store.put(new)
-        if old is None or _matter(old) != _matter(new):
+        if old is None or _relevant(old) != _relevant(new):
             self._change(key)
 
     def _change(self, key: Key) -> None:
         self._changed.append(key)
-        self.stirred = self.stirred or key[0] in BEAR_ON_TERMS
+        self.dirty = self.dirty or key[0] in SHARING_MODE_KINDS
 
     def _read(self, resource: Resource, found: Any) -> Manifest | None:
         try:
@@ -131,91 +135,92 @@ class Objects:
                 self._mirror.store.check(manifest)
         except InputError as error:
             where = (resource.group, (resource.kind, *name_of(found)))
-            self._unread[where] = (resource, found)
-            self._leave_in_force(resource, found, error)
-            if self.broken.get(where) != str(error):
-                self.broken[where] = str(error)
+            self._invalid[where] = (resource, found)
+            self._keep_last_valid(resource, found, error)
+            if self.problems.get(where) != str(error):
+                self.problems[where] = str(error)
                 _log.warning("left as it was, because it makes no sense", problem=str(error))
             return None
         if manifest is not None:
             self._forget(manifest.group, manifest.key)
         return manifest
 
-    def _leave_in_force(self, resource: Resource, found: Any, error: InputError) -> None:
-        """Keep the last good object; what the cluster shows of it is what is written now.
+    def _keep_last_valid(self, resource: Resource, found: Any, error: InputError) -> None:
+        """Keep the last valid content of an object, with the body that the cluster shows now.
 
-        A quota on GPUs that never made sense lets nobody have any: it is not to be got around by
-        writing nonsense into it.
+        A GPUResourceQuota that was never valid allows no GPUs at all: an invalid field must not be
+        a way around the quota.
         """
         key = (resource.kind, *name_of(found))
-        good = self._rivals.get(key, {}).get(resource.group)
-        if good is None and resource.kind == GPU_QUOTA:
+        valid = self._by_group.get(key, {}).get(resource.group)
+        if valid is None and resource.kind == GPU_QUOTA:
             content = GpuQuotaWire(metadata=Metadata(name=key[2], namespace=key[1]))
-            good = Manifest(resource.kind, resource.group, key[1], key[2], _PLACE, content, {})
-        if good is None or isinstance(found, NodeWire):
+            valid = Manifest(resource.kind, resource.group, key[1], key[2], _PLACE, content, {})
+        if valid is None or isinstance(found, NodeWire):
             return
-        kept = replace(good, body=_body(resource, found))
-        self._rivals.setdefault(key, {})[resource.group] = kept
+        kept = replace(valid, body=_body(resource, found))
+        self._by_group.setdefault(key, {})[resource.group] = kept
         if resource.kind == GPU_QUOTA:
             self._mirror.gpu_quotas.problems[key[1:]] = f"{error.field}: {error.problem}"
             self._change(key)
-        standing = self._mirror.store.objects.get(key)
-        if standing is None or standing.group == resource.group:
+        in_force = self._mirror.store.objects.get(key)
+        if in_force is None or in_force.group == resource.group:
             self._mirror.store.put(kept)
 
     def _forget(self, group: str, key: Key) -> None:
         if key[0] == GPU_QUOTA:
             self._mirror.gpu_quotas.problems.pop(key[1:], None)
-        self.broken.pop((group, key), None)
-        self._unread.pop((group, key), None)
+        self.problems.pop((group, key), None)
+        self._invalid.pop((group, key), None)
 
 
 def name_of(found: Any) -> tuple[str, str]:
     """Namespace and name of an object."""
     if isinstance(found, NodeWire):
         return "", found.metadata.name
-    about = found.get("metadata") or {}
-    return about.get("namespace") or "", about.get("name") or ""
+    metadata = found.get("metadata") or {}
+    return metadata.get("namespace") or "", metadata.get("name") or ""
 
 
 def shape_of(resource: Resource) -> type[Any]:
-    """What objects of a kind are decoded to: whole, unless there are very many and large ones."""
+    """What objects of a kind are decoded to: `dict`, but for nodes, which are many and large."""
     return NodeWire if resource == NODES else dict
 
 
 def manifest_of(resource: Resource, found: Any) -> Manifest | None:
-    """An object as it is read; None if it has no part here."""
+    """An object as a manifest; None if its kind does not matter here."""
     if isinstance(found, NodeWire):
         return Manifest("Node", "", "", found.metadata.name, _PLACE, found, {})
     return read(Document(_PLACE, _body(resource, found)))
 
 
 def _body(resource: Resource, found: Body) -> Body:
-    """An object as it would be alone; in a list it does not say what it is."""
+    """An object with kind and apiVersion, which the items of a list do not have."""
     return {**found, "kind": resource.kind, "apiVersion": resource.api_version}
 
 
-def _matter(manifest: Manifest) -> object:
-    """What of an object anything follows from."""
+def _relevant(manifest: Manifest) -> object:
+    """The part of an object whose change is news, without what Aliquot itself writes."""
     if isinstance(manifest.content, NodeWire):
         node = manifest.content
         return node.metadata.labels, node.spec, node.status
-    about: Body = manifest.body.get("metadata") or {}
-    annotations = about.get("annotations") or {}
-    said = {key: value for key, value in annotations.items() if key not in FIGURES}
+    metadata: Body = manifest.body.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    others = {key: value for key, value in annotations.items() if key not in FIGURES}
     rest = {
         key: value
         for key, value in manifest.body.items()
-        if key not in ("metadata", "status") or (key == "status" and manifest.kind not in _OURS)
+        if key not in ("metadata", "status")
+        or (key == "status" and manifest.kind not in _OWN_STATUS)
     }
     status = manifest.body.get("status") or {}
     if manifest.kind == "Queue":
         rest["status"] = status.get("state")
     if manifest.kind == "GPU":
         rest["status"] = {key: value for key, value in status.items() if key != "available"}
-    return about.get("labels") or {}, said, rest, about.get("deletionTimestamp")
+    return metadata.get("labels") or {}, others, rest, metadata.get("deletionTimestamp")
 
 
-def _age(manifest: Manifest) -> int:
+def _created(manifest: Manifest) -> int:
     written = manifest.metadata.creation_timestamp
     return timestamp(written, _PLACE, "metadata.creationTimestamp") or 0

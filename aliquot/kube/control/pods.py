@@ -1,8 +1,8 @@
-"""Pods as they are watched: which of them count, what they ask for, what they say of themselves.
+"""Pods from the watch into the mirror: which of them count, and what they request.
 
-A pod of ours waits for us; everybody's bound pods hold what they hold. Pods of other schedulers
-that wait are not ours to look at. Pods made from one template are read once: what they ask for is
-found again by their words. Nothing here decides or writes.
+Pending pods count if they name one of our schedulers; bound pods count whichever scheduler bound
+them, because they use their node. Pods of one template share one `Shape`, found by their encoded
+spec, so that it is computed once. Nothing here decides or writes.
 """
 
 from collections.abc import Callable, Collection
@@ -25,73 +25,80 @@ from aliquot.mirror.statuses import CAPACITY_LABELS
 
 DEFAULT_SCHEDULER = "default-scheduler"
 _PLACE = "cluster"
+"""What errors name in place of a file."""
 _MOST_SHAPES = 20_000
+"""Shapes kept: far more than a cluster has templates; beyond it, the cache starts again empty."""
 
-Unreadable = Callable[[PodWire, InputError], None]
+InvalidPodListener = Callable[[PodWire, InputError], None]
+"""Called with each pod that is invalid, and why."""
 
 
 @dataclass(slots=True)
-class Said:
-    """What the cluster shows of a pod that we may have written."""
+class ShownStatus:
+    """What the cluster shows of a pod's status and labels that Aliquot writes."""
 
     created: int = 0
     nominated: str | None = None
     refusal: tuple[str, str] | None = None
-    """Reason and message of the condition that says that it is not scheduled."""
+    """Reason and message of the condition PodScheduled, if that is False."""
     capacity: dict[str, str] = field(default_factory=dict)
-    """Its labels about being within its quota's guarantee."""
+    """Its labels that say whether it is within its quota's min."""
 
 
 class Pods:
-    """The pods of a cluster, kept in a mirror."""
+    """The pods of a cluster, applied to a mirror."""
 
     def __init__(
-        self, mirror: Mirror, names: Collection[str], unreadable: Unreadable | None = None
+        self,
+        mirror: Mirror,
+        scheduler_names: Collection[str],
+        on_invalid: InvalidPodListener | None = None,
     ) -> None:
-        self.said: dict[str, Said] = {}
+        self.shown: dict[str, ShownStatus] = {}
         """By uid, of every pod that counts."""
         self.koordinator: dict[str, None] = {}
-        """The pods with keys that are written for Koordinator."""
+        """The uids of pods with Koordinator labels."""
         self.sharing: dict[str, bool] = {}
-        """The pods that ask for parts of GPUs; does it matter to them what those can compute?"""
-        self.unread: dict[str, tuple[PodWire, InputError]] = {}
-        """The pods that wait and make no sense, and why not."""
+        """The uids of pods that request parts of GPUs; do they request compute (TFLOPs), too?"""
+        self.invalid: dict[str, tuple[PodWire, InputError]] = {}
+        """The pending pods that are invalid, and why, by uid."""
         self._mirror = mirror
-        self._names = names
-        self._unreadable = unreadable
+        self._scheduler_names = scheduler_names
+        self._on_invalid = on_invalid
         self._shapes: dict[bytes, Shape] = {}
         self._encoder = msgspec.json.Encoder()
 
     def put(self, wire: PodWire) -> None:
-        """A pod is there, like this."""
+        """A pod was created or changed."""
         uid, spec = wire.metadata.uid or "", wire.spec or PodSpec()
-        if not spec.node_name and (spec.scheduler_name or DEFAULT_SCHEDULER) not in self._names:
+        scheduler = spec.scheduler_name or DEFAULT_SCHEDULER
+        if not spec.node_name and scheduler not in self._scheduler_names:
             self.gone(uid)
             return
-        self.unread.pop(uid, None)
+        self.invalid.pop(uid, None)
         self._note_keys(uid, wire)
         if pods.finished(wire.status):
             self._finished(uid, wire)
             return
         record = self._read(wire)
         if record is None:
-            self._leave_out(uid)
+            self._drop(uid)
             return
         self._keep(record, self._mirror.records.get(uid))
 
     def gone(self, uid: str) -> None:
-        """A pod is no longer there, or does not count."""
+        """A pod was deleted, or does not count."""
         self.koordinator.pop(uid, None)
         self.sharing.pop(uid, None)
-        self.unread.pop(uid, None)
-        self._leave_out(uid)
+        self.invalid.pop(uid, None)
+        self._drop(uid)
 
-    def _leave_out(self, uid: str) -> None:
-        """Know nothing of a pod, but keep what it says of how the cluster is shared.
+    def _drop(self, uid: str) -> None:
+        """Drop a pod from the mirror, but keep its part in `koordinator` and `sharing`.
 
-        Whether it makes sense may depend on just that.
+        These decide the sharing mode, on which it may depend whether the pod is valid.
         """
-        self.said.pop(uid, None)
+        self.shown.pop(uid, None)
         if uid in self._mirror.records:
             self._mirror.forget(uid)
 
@@ -104,13 +111,13 @@ class Pods:
             mirror.tell(record)
 
     def _finished(self, uid: str, wire: PodWire) -> None:
-        """It holds nothing any more; its gang remembers how it ended."""
+        """The pod has ended and uses nothing any more; its gang remembers how it ended."""
         old = self._mirror.records.get(uid)
         well = wire.status is not None and wire.status.phase == "Succeeded"
         phase: Phase = "Succeeded" if well else "Failed"
         if old is None:
             record = self._read(wire)
-            self.said.pop(uid, None)
+            self.shown.pop(uid, None)
             if record is None or record.group_ref.gang is None:
                 return
             record.phase = phase
@@ -118,18 +125,21 @@ class Pods:
             self._mirror.gangs.note(record, phase)
         elif old.alive:
             self._mirror.end(old, phase)
-        self.said.pop(uid, None)
+        self.shown.pop(uid, None)
 
     def _read(self, wire: PodWire) -> PodRecord | None:
-        """The pod; where it makes no sense, what it holds all the same, or nothing if it waits."""
+        """The pod's record; None if it is invalid and pending.
+
+        An invalid pod that is bound is read without labels and annotations: it uses its node.
+        """
         try:
             return self._record(wire)
         except InputError as error:
             waits = not (wire.spec or PodSpec()).node_name
             if waits and not pods.finished(wire.status):
-                self.unread[wire.metadata.uid or ""] = (wire, error)
-            if self._unreadable is not None:
-                self._unreadable(wire, error)
+                self.invalid[wire.metadata.uid or ""] = (wire, error)
+            if self._on_invalid is not None:
+                self._on_invalid(wire, error)
         if waits:
             return None
         bare = msgspec.structs.replace(wire.metadata, labels=None, annotations=None)
@@ -149,35 +159,35 @@ class Pods:
         started = 0
         if spec.node_name:
             started = timestamp(status.start_time, _PLACE, "startTime") or created
-        asked = (mirror.cards, defaults, shape, started)
-        pod = pods.pod(manifest, uid, priority_infos, created, *asked)
+        rest = (mirror.cards, defaults, shape, started)
+        pod = pods.pod(manifest, uid, priority_infos, created, *rest)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)
         if uid in self.koordinator:
             record.asks_for = koordinator.quota_named(manifest)
         record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
-        self.said[uid] = _said(wire, created)
+        self.shown[uid] = _shown(wire, created)
         return record
 
     def _shape(self, spec: PodSpec, status: PodStatus, manifest: Manifest) -> Shape:
-        """What a pod asks for; those that say the same in the same words share it."""
-        words = self._encoder.encode(
+        """What a pod requests; pods with the same encoded spec share one shape."""
+        encoded = self._encoder.encode(
             (
                 *(spec.containers, spec.init_containers, spec.resources, spec.overhead),
                 *(spec.node_selector, spec.affinity, spec.tolerations),
                 *(status.container_statuses, status.init_container_statuses),
             )
         )
-        known = self._shapes.get(words)
-        if known is None:
+        shape = self._shapes.get(encoded)
+        if shape is None:
             if len(self._shapes) >= _MOST_SHAPES:
                 self._shapes.clear()
-            known = pods.shape(spec, status, manifest, self._mirror.cards)
-            self._shapes[words] = known
-        return known
+            shape = pods.shape(spec, status, manifest, self._mirror.cards)
+            self._shapes[encoded] = shape
+        return shape
 
     def _note_keys(self, uid: str, wire: PodWire) -> None:
-        """Remember whom a pod is written for, as far as that decides how the cluster is shared."""
+        """Note the labels and annotations of a pod that bear on the sharing mode."""
         self.koordinator.pop(uid, None)
         self.sharing.pop(uid, None)
         if koordinator.has_keys((wire.metadata.labels,)):
@@ -187,15 +197,15 @@ class Pods:
 
 
 def _manifest(wire: PodWire) -> Manifest:
-    about = wire.metadata
-    return Manifest("Pod", "", about.namespace or "", about.name, _PLACE, wire, {})
+    metadata = wire.metadata
+    return Manifest("Pod", "", metadata.namespace or "", metadata.name, _PLACE, wire, {})
 
 
-def _said(wire: PodWire, created: int) -> Said:
+def _shown(wire: PodWire, created: int) -> ShownStatus:
     status, labels = wire.status or PodStatus(), wire.metadata.labels or {}
     refusal = None
     for each in status.conditions or ():
         if each.type == "PodScheduled" and each.status == "False":
             refusal = (each.reason or "", each.message or "")
     capacity = {key: str(labels[key]) for key in CAPACITY_LABELS.values() if key in labels}
-    return Said(created, status.nominated_node_name or None, refusal, capacity)
+    return ShownStatus(created, status.nominated_node_name or None, refusal, capacity)

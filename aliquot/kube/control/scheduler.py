@@ -1,9 +1,9 @@
-"""The scheduler: news in, a cycle of the engine, decisions out; for as long as it leads.
+"""The scheduler: applies what the intake reports, runs cycles of the engine, executes decisions.
 
-One loop, one thread: between two cycles everything that was heard is taken note of, during a cycle
-nothing changes. An engine is made when leadership is won, from what the cluster holds then, and
-thrown away when it is lost: what was decided and not written never happened. Should the engine
-fail, which is a defect, it is made anew in the same way.
+One loop in one thread: all changes are applied between two cycles, and none during a cycle. The
+engine is created when leadership is won, from the cluster's state at that time, and dropped when
+leadership is lost: a decision that was not written never happened. If the engine raises, which is
+a defect, it is created anew in the same way.
 """
 
 import asyncio
@@ -30,13 +30,17 @@ from aliquot.kube.observe.metrics import Metrics
 _log = structlog.get_logger()
 
 INVALID_POD = "InvalidPod"
-_TOGETHER = 0.003
-"""How long to wait for more news before deciding, in seconds."""
-_SOON = 0.01
-"""How long to wait at least."""
-_SHOWN_EVERY = 10.0
-_BEAT = 1.0
-"""How often to look around even if nothing happens."""
+"""The reason in the condition of a pod that cannot be read."""
+_BATCH_SECONDS = 0.003
+"""How long to wait for more changes before a cycle: unnoticed by users, and enough for a burst of
+watch events to arrive together."""
+_SHORTEST_WAIT = 0.01
+"""Seconds before a deadline of the engine is looked at again: a deadline is never a busy loop."""
+_STATUS_SECONDS = 10.0
+"""How often statuses are compared with the cluster even if nothing changes."""
+_LONGEST_WAIT = 1.0
+"""Seconds between two rounds of the loop if nothing changes: a lost fence is seen that soon, and
+the beats are far below the patience of the liveness probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +49,15 @@ class Settings:
 
     configuration: Configuration
     policy: str | None = None
-    """In place of the one that is configured."""
+    """Overrides the policy of the configuration."""
     delete_after: float | None = None
-    """After how many seconds a pod is deleted whose eviction a budget refuses; None: never."""
+    """Seconds after which a pod is deleted whose eviction a budget refuses; None: never."""
     dry_run: bool = False
+    """Log decisions instead of carrying them out."""
 
 
 class Scheduler:
-    """Keeps an engine while it leads, and lets it decide."""
+    """Has an engine while it leads, and runs its cycles."""
 
     def __init__(
         self,
@@ -64,11 +69,11 @@ class Scheduler:
         beat: Callable[[], None],
     ) -> None:
         self.engine: Engine | None = None
-        """There while it leads and knows the cluster."""
+        """Exists while this replica leads and the intake is ready."""
         self.decided = asyncio.Event()
-        """Set whenever something may have changed that statuses show."""
+        """Set when statuses may have changed; the operator waits for it."""
         self.listeners: list[Callable[[list[Decision]], None]] = []
-        """Told of all that is decided."""
+        """Called with the decisions of each cycle."""
         self.events = Events(client, writer)
         self._client = client
         self._settings = settings
@@ -77,178 +82,180 @@ class Scheduler:
         self._metrics = metrics
         self._beat = beat
         self._news = asyncio.Event()
-        self._hands: Executor | None = None
+        self._executor: Executor | None = None
         self._pod_status = PodStatusWriter(client, writer)
         self._failures = 0
         self._quiet_since: float | None = None
-        self._broken = False
-        """Has the engine failed?"""
-        self._heard = False
-        self._shown_by = 0.0
-        """When statuses are looked at again, even if nothing happens."""
+        self._engine_failed = False
+        """Has the engine raised while an event was applied?"""
+        self._changed = False
+        """Has the intake applied changes since statuses were last due?"""
+        self._statuses_due = 0.0
+        """When statuses are due even if nothing changes."""
         self._now = _steady_clock()
-        self.view = Intake(
+        self.intake = Intake(
             *(client, settings.configuration, settings.policy),
-            *(self._hear, self._news.set, self._cannot_read),
+            *(self._forward, self._news.set, self._report_invalid),
         )
 
     def wake(self) -> None:
-        """Look around soon: something has changed that is no object."""
+        """Begin the next round soon: something has changed that no watch reports."""
         self._news.set()
 
     async def run(self) -> None:
-        """Decide whenever there is news, for as long as this is not cancelled."""
+        """Run a cycle whenever something has changed, until cancelled."""
         while True:
             await self._wait()
             self._beat()
-            self._heard = self.view.settle() or self._heard
-            self._look_who_writes()
-            if not self.view.ready or not self._leads():
+            self._changed = self.intake.settle() or self._changed
+            self._update_quiet_since()
+            if not self.intake.ready or not self._leads():
                 self._resign()
             elif self.engine is None:
                 await self._take_over()
-            elif self._broken:
-                await self._begin_anew()
-            elif self._writer.lapsed:
-                self._resign()  # it led no longer for a moment, and what was to be written is lost
+            elif self._engine_failed:
+                await self._restart()
+            elif self._writer.fenced:
+                self._resign()  # leadership was lost for a moment, and with it a write
                 self.wake()
             else:
                 await self._decide(self.engine)
 
     async def _wait(self) -> None:
-        """Until there is news, or something is due."""
-        seconds = _BEAT
+        """Wait for changes, for the engine's next deadline, or for `_LONGEST_WAIT`."""
+        seconds = _LONGEST_WAIT
         if self.engine is not None and (due := self.engine.next_deadline()) is not None:
-            seconds = min(max((due - self._now()) / 1e9, _SOON), _BEAT)
+            seconds = min(max((due - self._now()) / 1e9, _SHORTEST_WAIT), _LONGEST_WAIT)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
-                await asyncio.sleep(_TOGETHER)
+                await asyncio.sleep(_BATCH_SECONDS)
         self._news.clear()
 
-    def _look_who_writes(self) -> None:
-        """Note since when nothing can be under way, neither another's nor ours."""
+    def _update_quiet_since(self) -> None:
+        """Note since when no write can be under way, of another replica or of this one."""
         if not self._leads() or self.engine is not None:
             self._quiet_since = None
         elif self._quiet_since is None and self._writer.idle:
             self._quiet_since = time.monotonic()
 
     async def _take_over(self) -> None:
-        """Make an engine from what the cluster holds, now that nobody else writes.
+        """Create an engine from the cluster's state, now that no other replica writes.
 
-        What the last holder wrote, or we did before, must be among that: so nothing of ours is
-        under way, and pods are read anew, unless they have been since.
+        All writes of the former leader, and of this replica, must be in that state: so no write may
+        be under way, and pods are listed again unless they have been since.
         """
         began = time.perf_counter()
         async with asyncio.TaskGroup() as group:
-            beating = group.create_task(self._go_on_beating())
+            beating = group.create_task(self._keep_beating())
             self._writer.drop_all()
             while not self._writer.idle:
                 self._writer.drop_all()
-                await asyncio.sleep(_SOON)
-            if self._quiet_since is None or self.view.read_since < self._quiet_since:
-                await self.view.refresh()
+                await asyncio.sleep(_SHORTEST_WAIT)
+            if self._quiet_since is None or self.intake.read_since < self._quiet_since:
+                await self.intake.refresh()
             beating.cancel()
-        if not self._leads() or not self.view.ready:
+        if not self._leads() or not self.intake.ready:
             return
-        engine = Engine(self.view.sharing_mode.policy, knobs(self._settings.configuration))
-        self.view.mirror.replay(engine.apply)
-        self._hands = Executor(
-            *(engine, self.view, self._client, self._writer),
+        engine = Engine(self.intake.sharing_mode.policy, knobs(self._settings.configuration))
+        self.intake.mirror.replay(engine.apply)
+        self._executor = Executor(
+            *(engine, self.intake, self._client, self._writer),
             *(self.events, self._metrics, self.wake, self._settings.delete_after),
         )
-        self._hands.adopt()
+        self._executor.adopt()
         self.engine, self._now = engine, _steady_clock()
-        for each in self.view.pods.unread.values():
-            self._say_why_it_waits(*each)
+        for each in self.intake.pods.invalid.values():
+            self._refuse_invalid(*each)
         _log.info(
             "leading",
-            policy=self.view.sharing_mode.policy,
+            policy=self.intake.sharing_mode.policy,
             pods=len(engine.state.pods),
             seconds=round(time.perf_counter() - began, 3),
         )
         await self._decide(engine)
 
-    async def _go_on_beating(self) -> None:
-        """It may take long until everything is read, but nothing hangs."""
+    async def _keep_beating(self) -> None:
+        """Beat while a long list is read, so that the liveness probe does not fail."""
         while True:
             self._beat()
-            await asyncio.sleep(_BEAT)
+            await asyncio.sleep(_LONGEST_WAIT)
 
     def _resign(self) -> None:
-        self._broken = False
+        """Drop the engine, and all writes that have not been sent."""
+        self._engine_failed = False
         if self.engine is not None:
             _log.info("decides no longer")
             self.engine = None
             self._writer.drop_all()
             self.decided.set()
-        if self._hands is not None:
-            self._hands.stop()
-            self._hands = None
+        if self._executor is not None:
+            self._executor.stop()
+            self._executor = None
 
     async def _decide(self, engine: Engine) -> None:
-        self.view.objects.restate_budgets()
+        self.intake.objects.restate_budgets()
         began = time.perf_counter()
         try:
             decisions = engine.cycle(self._now())
         except Exception:
             _log.exception("the engine failed, and is made anew")
-            await self._begin_anew()
+            await self._restart()
             return
         self._failures = 0
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
         if self._settings.dry_run:
             _log_only(decisions)
-        elif self._hands is not None:
-            self._hands.carry_out(decisions)
+        elif self._executor is not None:
+            self._executor.execute(decisions)
         for listener in self.listeners:
             listener(decisions)
-        if decisions or self._heard or time.monotonic() >= self._shown_by:
-            self._heard, self._shown_by = False, time.monotonic() + _SHOWN_EVERY
+        if decisions or self._changed or time.monotonic() >= self._statuses_due:
+            self._changed, self._statuses_due = False, time.monotonic() + _STATUS_SECONDS
             self.decided.set()
 
-    async def _begin_anew(self) -> None:
-        """The engine has failed: make another, but not at once."""
+    async def _restart(self) -> None:
+        """The engine has raised: drop it, and create another after a pause."""
         self._resign()
         self._failures += 1
         await asyncio.sleep(pause(self._failures))
         self.wake()
 
-    def _hear(self, event: Event) -> None:
-        if self._hands is None or self._broken:
+    def _forward(self, event: Event) -> None:
+        if self._executor is None or self._engine_failed:
             return
         try:
-            self._hands.hear(event)
+            self._executor.forward(event)
         except Exception:
             _log.exception("the engine failed, and is made anew")
-            self._broken = True
+            self._engine_failed = True
 
-    def _cannot_read(self, wire: PodWire, error: InputError) -> None:
-        """A pod makes no sense: say so, and let it wait; whoever takes over says it of all."""
+    def _report_invalid(self, wire: PodWire, error: InputError) -> None:
+        """Log an invalid pod, and write its condition; a new leader writes those of all."""
         _log.warning("a pod makes no sense", problem=str(error))
-        if self.engine is not None and (wire.metadata.uid or "") in self.view.pods.unread:
-            self._say_why_it_waits(wire, error)
+        if self.engine is not None and (wire.metadata.uid or "") in self.intake.pods.invalid:
+            self._refuse_invalid(wire, error)
 
-    def _say_why_it_waits(self, wire: PodWire, error: InputError) -> None:
+    def _refuse_invalid(self, wire: PodWire, error: InputError) -> None:
         if self._settings.dry_run:
             return
-        about = wire.metadata
-        pod = Pod(about.uid or "", about.namespace or "", about.name, Shape(()))
+        metadata = wire.metadata
+        pod = Pod(metadata.uid or "", metadata.namespace or "", metadata.name, Shape(()))
         conditions = wire.status.conditions if wire.status is not None else None
-        said = (INVALID_POD, f"{error.field}: {error.problem}")
-        if any((each.reason, each.message) == said for each in conditions or ()):
+        refusal = (INVALID_POD, f"{error.field}: {error.problem}")
+        if any((each.reason, each.message) == refusal for each in conditions or ()):
             return
-        self._pod_status.refuse(pod, said, known=False)
-        self.events.tell(of_pod(pod), "Warning", "FailedScheduling", said[1])
+        self._pod_status.refuse(pod, refusal, known=False)
+        self.events.record(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
 
 
 def _steady_clock() -> Callable[[], int]:
-    """A clock that begins with the time of day, and goes on whatever is done to that.
+    """A clock that starts at the time of day, and does not jump when that is set.
 
-    What is waited for would otherwise be given up, and others asked to go, when a clock is set.
+    A jump would end waits of the engine at once, such as that for victims, and evict other pods.
     """
-    ahead = time.time_ns() - time.monotonic_ns()
-    return lambda: ahead + time.monotonic_ns()
+    offset = time.time_ns() - time.monotonic_ns()
+    return lambda: offset + time.monotonic_ns()
 
 
 def _log_only(decisions: list[Decision]) -> None:

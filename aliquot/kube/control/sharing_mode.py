@@ -1,7 +1,7 @@
-"""On what terms a cluster is shared: the policy, and what cards come to; found in its objects.
+"""The sharing mode of a cluster: its policy, and how GPUs are counted; derived from its objects.
 
-Both are decided over all objects together, and pods have a say in them. When they change, pods and
-quotas mean something else than before, and everything is read anew.
+Both are decided from all objects together, with hints from pods. When the mode changes, the same
+pods and quotas have another meaning, so the intake lists all pods again.
 """
 
 from collections.abc import Iterable
@@ -17,17 +17,17 @@ from aliquot.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class PodHints:
-    """What pods have to say about it."""
+    """What the pods of a cluster imply for its sharing mode."""
 
     koordinator: bool = False
-    """Is any written for Koordinator?"""
+    """Does any pod have Koordinator labels?"""
     sharing: bool = False
-    """Does any ask for parts of GPUs?"""
+    """Does any pod request parts of GPUs?"""
     compute: bool = False
-    """Does it matter to any what those can compute?"""
+    """Does any pod request compute (TFLOPs) of a GPU?"""
 
     def and_also(self, other: "PodHints") -> "PodHints":
-        """What these say, and those."""
+        """Both hints together."""
         return PodHints(
             self.koordinator or other.koordinator,
             self.sharing or other.sharing,
@@ -37,7 +37,7 @@ class PodHints:
 
 @dataclass(frozen=True, slots=True)
 class SharingMode:
-    """How a cluster is shared, and why."""
+    """How a cluster is shared, and why; `why` is for the log."""
 
     policy: str
     cards: Cards
@@ -48,24 +48,26 @@ def sharing_mode(
     configuration: Configuration,
     named: str | None,
     manifests: Iterable[Manifest],
-    pleas: PodHints,
+    hints: PodHints,
 ) -> SharingMode:
-    """Those of a cluster with these objects. Objects that contradict each other are refused."""
+    """The mode of a cluster with these objects; contradictions among them are refused."""
     manifests = list(manifests)
     chosen, why = policy.resolve(named, configuration, manifests)
     open_to_pods = (named or policy.configured(configuration)) == "auto"
-    if open_to_pods and pleas.koordinator and chosen != "queues":
+    if open_to_pods and hints.koordinator and chosen != "queues":
         chosen, why = "hierarchy", "there are pods that carry Koordinator keys"
     found = cards(configuration.gpu, manifests)
-    shared = found.shared or pleas.sharing
-    compute = shared and (found.compute or pleas.compute or counts_compute(manifests))
+    shared = found.shared or hints.sharing
+    compute = shared and (found.compute or hints.compute or counts_compute(manifests))
     return SharingMode(chosen, replace(found, shared=shared, compute=compute), why)
 
 
 def one_policy(configuration: Configuration) -> None:
-    """Refuse profiles that do not agree: one cluster is shared on one set of terms."""
+    """Refuse profiles with different policies: one cluster has one sharing mode."""
     found = {each.policy for each in configuration.profiles}
     if len(found) > 1:
-        said = ", ".join(f"{each.scheduler_name}: {each.policy}" for each in configuration.profiles)
-        problem = f"must all have one policy, because they share one cluster ({said})"
+        listed = ", ".join(
+            f"{each.scheduler_name}: {each.policy}" for each in configuration.profiles
+        )
+        problem = f"must all have one policy, because they share one cluster ({listed})"
         raise InputError("configuration", "profiles", problem)

@@ -1,8 +1,8 @@
-"""Why pods wait, with the numbers of now.
+"""Keeps the numbers in the messages of waiting pods up to date.
 
-The engine says why a pod waits when that is news. Its numbers grow old: quotas are edited, others
-come and go. So each waiting pod is looked at again now and then, a few at a time, and what is said
-of it is written anew where it is no longer so.
+The engine reports why a pod waits when the reason changes. The numbers in the message become stale
+when quotas are edited and other pods start or end. So every waiting pod is checked again from time
+to time, a few at a time, and its condition is written where the message has changed.
 """
 
 import time
@@ -12,37 +12,37 @@ from aliquot.engine import Engine
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import PodStatusWriter, refusal_of
 
-_ROUND = 15.0
-"""How many seconds a message may be old before it is looked at again."""
+_ROUND_SECONDS = 15.0
+"""How old a message may become: short for a person who looks, long beside the time of a round."""
 _AT_ONCE = 0.02
-"""For how many seconds messages are looked at, each time."""
+"""Seconds that one call may take: a cycle is delayed by no more than that."""
 
 
-class Reasons:
-    """Goes round all waiting pods, and begins again."""
+class StaleReasons:
+    """Checks all waiting pods in rounds."""
 
-    def __init__(self, marks: PodStatusWriter) -> None:
-        self._pod_status = marks
-        self._turn: list[str] = []
+    def __init__(self, pod_status: PodStatusWriter) -> None:
+        self._pod_status = pod_status
+        self._due: list[str] = []
         self._next_round = 0.0
-        self._forest = QuotaIndex()
+        self._quota_index = QuotaIndex()
 
-    def look(self, engine: Engine, view: Intake) -> None:
-        """Look at the next few."""
+    def refresh(self, engine: Engine, intake: Intake) -> None:
+        """Check the next few pods; all of them anew if a quota was edited."""
         until = time.monotonic() + _AT_ONCE
-        if view.mirror.quota_index is not self._forest:  # quotas were edited
-            self._forest, self._turn, self._next_round = view.mirror.quota_index, [], 0.0
-        if not self._turn and time.monotonic() >= self._next_round:
-            self._next_round = time.monotonic() + _ROUND
-            self._turn = [uid for uid, said in view.pods.said.items() if said.refusal is not None]
-        while self._turn and time.monotonic() < until:
-            self._renew(self._turn.pop(), engine, view)
+        if intake.mirror.quota_index is not self._quota_index:
+            self._quota_index, self._due, self._next_round = intake.mirror.quota_index, [], 0.0
+        if not self._due and time.monotonic() >= self._next_round:
+            self._next_round = time.monotonic() + _ROUND_SECONDS
+            self._due = [uid for uid, shown in intake.pods.shown.items() if shown.refusal]
+        while self._due and time.monotonic() < until:
+            self._update(self._due.pop(), engine, intake)
 
-    def _renew(self, uid: str, engine: Engine, view: Intake) -> None:
-        said = view.pods.said.get(uid)
-        if said is None or said.refusal is None or uid not in engine.state.waiting:
+    def _update(self, uid: str, engine: Engine, intake: Intake) -> None:
+        shown = intake.pods.shown.get(uid)
+        if shown is None or shown.refusal is None or uid not in engine.state.waiting:
             return
         why = engine.why(uid)
-        if why is not None and refusal_of(why) != said.refusal:
-            said.refusal = refusal_of(why)
-            self._pod_status.refuse(engine.state.pods[uid], said.refusal, known=True)
+        if why is not None and refusal_of(why) != shown.refusal:
+            shown.refusal = refusal_of(why)
+            self._pod_status.refuse(engine.state.pods[uid], shown.refusal, known=True)

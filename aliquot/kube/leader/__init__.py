@@ -1,1 +1,1 @@
-"""Which replica leads: the rules, and the Lease."""
+"""Leader election: the rules, and the Lease that they are applied to."""

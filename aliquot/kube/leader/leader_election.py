@@ -1,10 +1,10 @@
-"""The election: one of several replicas holds a Lease, and only that one may write.
+"""Leader election: one of several replicas holds a Lease, and only that one may write.
 
-It runs in the side thread, so that a main loop that is busy deciding does not lose the Lease.
-`holds()` is the fence that every write of the main loop asks: it turns false by itself when the
-last renewal is too old, even if this thread hangs, so it must never wait for anything or be cached.
-Whoever stops a replica must stop its writes first: `run` gives the Lease back when it is cancelled,
-and a standby may take it in the same second. The rules themselves are in `tenure`.
+It runs in the background loop, so that a main loop that is busy in a cycle does not lose the Lease.
+`holds()` is the fence that is asked before every write of the main loop: it turns false by itself
+when the last renewal is too old, even if this thread hangs, so it must never wait or be cached.
+A replica must stop its writes before `run` is cancelled: `run` then gives the Lease back, and a
+standby may take it in the same second. The rules themselves are in `leader_rules`.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Protocol
 
 import structlog
@@ -24,15 +25,14 @@ from aliquot.json import Body
 from aliquot.kube.leader.leader_rules import Candidate, Read, Term, Timing, Wait, Write
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""One that goes on while the machine sleeps: others do not wait for it to wake up."""
+"""A clock that counts while the machine is suspended: the standby does not wait for it."""
 _STEPS = 4
-"""Read and write, and once more if somebody else wrote in between."""
-_CONFLICT, _NOT_FOUND = 409, 404
+"""Read and write, and once more if another replica wrote in between."""
 _log = structlog.get_logger(__name__)
 
 
 class Requests(Protocol):
-    """What the election needs of a client; one of its own, so that nobody is before it in line."""
+    """What the election needs of a client, which must be its own: it never waits for others."""
 
     async def get(self, path: str) -> Any:
         """Read an object."""
@@ -45,7 +45,7 @@ class Requests(Protocol):
 
 
 class Election:
-    """A candidate for one Lease; `on_won` and `on_lost` are called in the loop that runs it."""
+    """The election as one replica sees it; `on_won`, `on_lost` are called in its own loop."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Election:
         self._timing = timing or Timing()
         self._candidate = Candidate(self.identity, self._timing)
         self._on_won, self._on_lost = on_won, on_lost
-        self._told = False
+        self._reported = False
         self._body: Body = {}
         self._trouble = ""
 
@@ -74,7 +74,7 @@ class Election:
 
     @property
     def leader(self) -> str:
-        """Who holds the Lease, as last seen; empty if nobody does."""
+        """The identity of the Lease's holder, as last seen; empty if it has none."""
         return "" if self._candidate.term is None else self._candidate.term.holder
 
     @property
@@ -83,24 +83,24 @@ class Election:
         return self._candidate.transitions
 
     async def run(self) -> None:
-        """Stand for election, hold, and stand again, until cancelled; then give the Lease back."""
+        """Acquire and renew the Lease until cancelled; then give it back."""
         try:
             while True:
-                self._tell()
+                self._report()
                 pause = await self._round()
-                self._tell()
+                self._report()
                 await asyncio.sleep(self._pause(pause))
         finally:
             self._candidate.leave()
-            self._tell()
+            self._report()
             await self._round()
 
-    def _tell(self) -> None:
-        """Call back, if this replica has won or lost since it last did."""
+    def _report(self) -> None:
+        """Log and call back, if this replica has won or lost the Lease since the last call."""
         holds = self.holds()
-        if holds == self._told:
+        if holds == self._reported:
             return
-        self._told = holds
+        self._reported = holds
         _log.info(
             "this replica leads" if holds else "this replica leads no longer",
             identity=self.identity,
@@ -110,12 +110,12 @@ class Election:
         (self._on_won if holds else self._on_lost)()
 
     def _pause(self, most: float) -> float:
-        """Not in step with others, and not beyond the time when something happens by itself."""
+        """Seconds to wait, with jitter, but never beyond the end of a hold or of a wait."""
         retry = self._timing.retry * random.uniform(0.75, 1.0)
         return min(retry, most, self._candidate.left(_now()) or math.inf)
 
     async def _round(self) -> float:
-        """Get as far as possible in the time there is; the answer is how long to wait at most."""
+        """Try to acquire or renew, within the deadline; returns how long to wait at most."""
         limit = self._timing.deadline / 2
         try:
             async with asyncio.timeout(min(limit, self._candidate.left(_now()) or limit)):
@@ -142,7 +142,7 @@ class Election:
         try:
             body = await self._client.get(f"{self._folder}/{self._name}")
         except ApiError as error:
-            if error.code != _NOT_FOUND:
+            if error.code != HTTPStatus.NOT_FOUND:
                 raise
             self._body = {}
             self._candidate.saw(None, None, _now())
@@ -151,13 +151,13 @@ class Election:
             self._candidate.saw(_term(body), _version(body), _now())
 
     async def _write(self, step: Write) -> bool:
-        """Was it accepted? If not, somebody else has changed the Lease."""
+        """Returns whether the write was accepted; if not, another writer changed the Lease."""
         sent = _now()
         try:
             body = await self._send(step)
         except ApiError as error:
-            gone = error.code == _NOT_FOUND and step.version is not None
-            if error.code != _CONFLICT and not gone:
+            gone = error.code == HTTPStatus.NOT_FOUND and step.version is not None
+            if error.code != HTTPStatus.CONFLICT and not gone:
                 raise
             self._candidate.unsure()
             return False
@@ -166,7 +166,7 @@ class Election:
         return True
 
     async def _send(self, step: Write) -> Body:
-        """The whole object, with its uid: one that was deleted must not come back by an update."""
+        """Send the whole object, with its uid: a PUT must not recreate a deleted Lease."""
         body = {**self._body, "spec": {**(self._body.get("spec") or {}), **_spec(step.term)}}
         if step.version is None:
             body["apiVersion"], body["kind"] = "coordination.k8s.io/v1", "Lease"
@@ -177,7 +177,7 @@ class Election:
         return answer
 
     def _warn(self, error: Exception) -> None:
-        """Once, not every two seconds."""
+        """Log an error once, not at every retry."""
         trouble = str(error) or type(error).__name__
         if trouble != self._trouble:
             self._trouble = trouble
@@ -193,7 +193,7 @@ def _version(body: Body) -> str:
 
 
 def _term(body: Body) -> Term:
-    """People edit Leases, too: whatever is missing is as if it was never written."""
+    """The spec of a Lease; people edit Leases, so each field may be missing."""
     spec = body.get("spec") or {}
     return Term(
         spec.get("holderIdentity") or "",

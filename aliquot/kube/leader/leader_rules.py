@@ -1,11 +1,11 @@
-"""Who holds the Lease, as far as one candidate may believe it: rules without clock or connection.
+"""The rules of leader election for one candidate, without clock or connection.
 
-At most one candidate holds at any time, whatever is late, lost or refused, because of three things.
-Whoever holds believes it for a shorter time, from before it sent its renewal, than others leave it
-alone, from after they saw that renewal. Every write names the version it replaces, so one that
-arrives late changes nothing. And whatever a Lease says that others wrote, or its absence, counts as
-somebody's term from when it was first seen; only one that was given back in full is free at once.
-All times are read on the candidate's own clock; what other machines' clocks say is never compared.
+At most one candidate holds the Lease at any time, whatever is late, lost or refused, for three
+reasons. The holder counts `deadline` from before it sent a renewal, other candidates count the
+longer `duration` from after they saw it. Every write names the resourceVersion it replaces, so that
+one that arrives late changes nothing. And a Lease that another candidate wrote, or that is missing,
+counts as held from when it was first seen; only one that was given back in full is free at once.
+All times are read on the candidate's own clock; times of other machines are never compared.
 """
 
 import math
@@ -17,15 +17,16 @@ from aliquot.errors import InputError
 
 _NEVER = -math.inf
 _LATE = 32
-"""How many renewals back one may still arrive: far more than can be under way."""
+"""How many of its own renewals a candidate recognises: one is under way at a time, so that even
+a late answer is far fewer renewals old."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds: others wait `duration`, a holder stops at `deadline`, all try again after `retry`.
+    """Seconds: others wait `duration`, the holder stops at `deadline`, all try each `retry`.
 
-    What lies between deadline and duration is for writes that are under way at the deadline, and
-    for clocks that run faster than others.
+    The time between deadline and duration is for writes that are under way at the deadline, and for
+    clocks that run faster than others. The defaults are those of kube-scheduler.
     """
 
     duration: float = 15.0
@@ -40,7 +41,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a Lease says. Times are as written, and only ever compared for being the same."""
+    """The spec of a Lease. Times are text, and only ever compared for equality."""
 
     holder: str = ""
     seconds: int | None = None
@@ -50,18 +51,18 @@ class Term:
 
     @property
     def free(self) -> bool:
-        """Given back in full, or never held; who only erases the holder has not waited for it."""
+        """Given back in full, or never held; a Lease with only its holder erased is not free."""
         return not self.holder and not self.renewed
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Ask what the Lease says."""
+    """Step: read the Lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Make the Lease say this, if it still has this version; None: if there is none."""
+    """Step: replace the Lease if it has this resourceVersion; None: create it."""
 
     term: Term
     version: str | None
@@ -69,7 +70,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Leave it alone, for so many seconds at least."""
+    """Step: do nothing for at least so many seconds."""
 
     seconds: float
 
@@ -78,35 +79,35 @@ Step = Read | Write | Wait
 
 
 class Candidate:
-    """One who would hold the Lease: told what was seen and written, says what to do next."""
+    """A replica that wants the Lease: is told what was read and written, names the next step."""
 
     def __init__(self, identity: str, timing: Timing) -> None:
         self.identity = identity
         self.timing = timing
         self.term: Term | None = None
-        """What the Lease said when it was last seen."""
+        """The Lease as last seen."""
         self.transitions = 0
         self._version: str | None = None
         self._sure = False
-        """May what was last seen be written over?"""
+        """Is `term` still what the Lease says, as far as known, so that a write may replace it?"""
         self._taken_until = _NEVER
-        """When nobody else can hold any more, of those who were seen."""
+        """Until when another candidate may hold the Lease."""
         self._held_until = _NEVER
         self._leaving = False
         self._last: datetime | None = None
         self._stamps: deque[str] = deque(maxlen=_LATE)
-        """Times of renewals that were offered; one of them, in a Lease, shows that it is ours."""
+        """Times of this candidate's last renewals; a Lease with one of them was written by it."""
 
     def holds(self, now: float) -> bool:
         """Does it hold the Lease? Turns false by itself; one comparison, safe in any thread."""
         return now < self._held_until
 
     def left(self, now: float) -> float:
-        """For how many seconds it will hold the Lease without a renewal."""
+        """For how many seconds it holds the Lease without another renewal."""
         return max(self._held_until - now, 0.0)
 
     def step(self, now: float, wall: datetime) -> Step:
-        """What to do next; `wall` is only for people who read the Lease."""
+        """The next step; `wall` is written into the Lease, and only people read it there."""
         if not self._sure:
             return Read()
         if self._leaving:
@@ -117,7 +118,7 @@ class Candidate:
         return Write(self._own(wall), self._version)
 
     def saw(self, term: Term | None, version: str | None, now: float) -> None:
-        """Take note of an answer to `Read`: what the Lease says, or that there is none."""
+        """Note the answer to `Read`: what the Lease says, or that there is none."""
         if term is None:
             self._saw_none(now)
         elif not self._is_own(term):
@@ -127,17 +128,17 @@ class Candidate:
             self.transitions = term.transitions
 
     def wrote(self, term: Term, version: str, sent: float) -> None:
-        """Take note that what was written, and sent at this time, was accepted."""
+        """Note that a write, sent at this time, was accepted."""
         self.term, self._version, self._sure = term, version, True
         self.transitions = term.transitions
         self._held_until = _NEVER if self._leaving else sent + self.timing.deadline
 
     def unsure(self) -> None:
-        """Take note that a request was refused, or got no answer, and may or may not count."""
+        """Note that a request was refused or not answered: the Lease may have changed."""
         self._sure = False
 
     def leave(self) -> None:
-        """Hold no longer, from now on; what follows is about giving the Lease back."""
+        """Hold no longer, from now on; the next steps give the Lease back."""
         self._held_until = _NEVER
         self._leaving = True
 
@@ -147,7 +148,7 @@ class Candidate:
         return Write(Term(transitions=self.transitions), self._version)
 
     def _saw_none(self, now: float) -> None:
-        """Somebody has deleted it: whoever held it, and does not know yet, has that much time."""
+        """The Lease was deleted: its holder may not know yet, and writes until its deadline."""
         if self.term is not None and not self.holds(now):
             self._taken_until = now + self.timing.duration
 
@@ -159,7 +160,7 @@ class Candidate:
             self._taken_until = now + max(self.timing.duration, term.seconds or 0)
 
     def _is_own(self, term: Term) -> bool:
-        """Was it written here? The name alone is no proof: people can write it, too."""
+        """Did this candidate write it? The holder's name alone is no proof: people edit Leases."""
         return term.holder == self.identity and term.renewed in self._stamps
 
     def _own(self, wall: datetime) -> Term:
@@ -171,7 +172,7 @@ class Candidate:
         return Term(self.identity, seconds, stamp, stamp, self.transitions + more)
 
     def _stamp(self, wall: datetime) -> str:
-        """Never the same twice, even if the clock is set back: others see renewals by it."""
+        """A time never used before, even if the clock is set back: each renewal must differ."""
         if self._last is not None and wall <= self._last:
             wall = self._last + timedelta(microseconds=1)
         self._last = wall

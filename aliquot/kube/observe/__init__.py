@@ -1,1 +1,1 @@
-"""How the control plane is doing: probes, metrics, logs, and the check of the books."""
+"""Observability of the control plane: probes, metrics, logs, and the audit of the ledger."""

@@ -1,9 +1,9 @@
-"""A check that never ends: is the ledger what the cluster says?
+"""The audit: a periodic check that the ledger agrees with the cluster.
 
-Now and then the books are compared with what they would be had they just been opened: every pod
-that the cluster shows as bound is booked once, where it runs, with what it asks for; and what
-quotas and nodes are charged is the sum of the bookings. What was decided and is still on its way to
-the cluster is ours alone, and left out of the first comparison.
+Two things must hold: every pod that the cluster shows as bound is booked once, on its node, with
+what it requests; and what quotas and nodes are charged is the sum of the bookings. Pods that are
+assumed, whose binding the cluster does not show yet, are left out of the first check. The audit
+only reports: it must never correct the ledger, which would hide a defect.
 """
 
 import asyncio
@@ -21,14 +21,17 @@ from aliquot.mirror.mirror import Mirror
 _log = structlog.get_logger()
 
 _PERIOD = 30.0
-_PART_OF_TIME = 100
-_MOST_TOLD = 20
+"""Seconds between two checks: a violation is seen while what led to it is still in the log."""
+_PAUSE_FACTOR = 100
+"""After a check, pause for so many times as long as it took: at most 1% of the time."""
+_MOST_LOGGED = 20
+"""Violations in the log for each check: enough to see a pattern; the metric has the number."""
 _AT_ONCE = 2000
-"""How many pods are looked at without a pause."""
+"""Pods checked before other tasks have a turn, so that a cycle never waits long for the audit."""
 
 
 class Audit:
-    """Looks at the books of a scheduler while it leads."""
+    """Checks the ledger of a scheduler while it leads."""
 
     def __init__(self, scheduler: Scheduler, metrics: Metrics, health: Health) -> None:
         self._scheduler = scheduler
@@ -36,33 +39,33 @@ class Audit:
         self._health = health
 
     async def run(self, period: float = _PERIOD) -> None:
-        """Look every so often, for as long as this is not cancelled."""
+        """Check every `period` seconds until cancelled."""
         while True:
             await asyncio.sleep(period)
             engine = self._scheduler.engine
             if engine is not None:
                 began = time.perf_counter()
-                await self._look(engine)
-                await asyncio.sleep(_PART_OF_TIME * (time.perf_counter() - began))
+                await self._check(engine)
+                await asyncio.sleep(_PAUSE_FACTOR * (time.perf_counter() - began))
 
-    async def _look(self, engine: Engine) -> None:
-        """Look at everything, with pauses in which others go on."""
+    async def _check(self, engine: Engine) -> None:
+        """Check everything; other tasks have a turn in between."""
         found: list[str] = []
-        for number, violation in enumerate(violations(engine, self._scheduler.view.mirror)):
+        for number, violation in enumerate(violations(engine, self._scheduler.intake.mirror)):
             if violation:
                 found.append(violation)
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
                 if engine is not self._scheduler.engine:
                     return
-        for each in found[:_MOST_TOLD]:
+        for each in found[:_MOST_LOGGED]:
             _log.error("the ledger is not what the cluster says", violation=each)
         self._metrics.invariant_violations.set(len(found))
         self._health.invariants(*found)
 
 
 def violations(engine: Engine, mirror: Mirror) -> Iterator[str]:
-    """What is wrong with the books of an engine, by the pods that the cluster shows as bound."""
+    """What is wrong with an engine's ledger; an empty string for each pod that is right."""
 
     def bound(uid: str) -> Pod | None:
         record = mirror.records.get(uid)

@@ -1,9 +1,9 @@
-"""The side thread: what must go on while the main loop is busy deciding.
+"""The background loop: an event loop in a thread of its own, named `side`.
 
-A decision may take the main loop seconds, in which it renews no Lease and answers no probe. So that
-work has a thread and an event loop of its own. Nothing in it may touch the engine or wait for the
-main loop. If any of it fails, all of it ends, and the main loop is told: a control plane without
-its election or its probes must not go on as if nothing had happened.
+A cycle may keep the main loop busy for seconds, in which it could renew no Lease and answer no
+probe. So the election and the probes run here. They must never touch the engine or wait for the
+main loop. If one of them fails, all of them end, and the main loop ends with the same error: a
+control plane without its election or its probes must not go on.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from typing import Self
 import structlog
 
 Work = Callable[[], Awaitable[None]]
-"""Called in the side thread, so that whatever it makes belongs to the loop there."""
+"""Called in the background thread, so that locks and sockets belong to its loop."""
 
 _PATIENCE = 10.0
-"""Seconds for everything to end in, such as a Lease to be given back."""
+"""Seconds for all work to end: giving the Lease back takes at most half its deadline, 5 s."""
 _log = structlog.get_logger(__name__)
 
 
 class BackgroundLoop:
-    """Runs work in a thread of its own, from entering to leaving `async with Side(...)`."""
+    """Runs work in a thread of its own, for as long as `async with BackgroundLoop(...)` lasts."""
 
     def __init__(self, *work: Work) -> None:
         self._work = work
@@ -53,7 +53,7 @@ class BackgroundLoop:
             self._ended.result()
 
     async def failed(self) -> None:
-        """Wait until the side thread fails, and raise what it failed with."""
+        """Wait until the background thread fails, and raise its error."""
         await asyncio.shield(self._ended)
 
     def _run(self) -> None:
@@ -63,7 +63,7 @@ class BackgroundLoop:
                 runner.run(self._all())
         except BaseException as error:
             failure = _first(error)
-        with contextlib.suppress(RuntimeError):  # the main loop is gone: nobody to tell
+        with contextlib.suppress(RuntimeError):  # the main loop has ended already
             self._main.call_soon_threadsafe(self._end, failure)
 
     async def _all(self) -> None:
@@ -86,7 +86,7 @@ async def _awaited(work: Work) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What went wrong first; the rest is what it led to."""
+    """The first error of a group; the others follow from it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,8 +1,8 @@
-"""How the control plane says what it does: lines of JSON in a cluster, colours in a terminal.
+"""Logging of the control plane: lines of JSON in a cluster, colours in a terminal.
 
-Everything goes through one chain, what libraries log by the standard library included. Whatever
-looks like a secret is blotted out at its end, tracebacks included: no caller has to think of it,
-and no token ever gets into a log. Tracebacks never show the values of variables.
+All records go through one chain of processors, also those of libraries that use the standard
+library. The last one redacts what looks like a secret, in tracebacks too: no token may ever get
+into a log, whatever the caller does. Tracebacks never show the values of variables.
 """
 
 import logging
@@ -16,7 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 Form = Literal["json", "console"]
 Level = Literal["debug", "info", "warning", "error"]
 
-_BLOT = "[secret]"
+_REDACTED = "[secret]"
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|credential|passw|secret|token|private.?key|client.?key", re.IGNORECASE
 )
@@ -27,13 +27,14 @@ _SECRET_TEXTS = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
-"""After a word that announces one; a signed token by its looks; a private key."""
+"""A value after a word such as `Bearer` or `password=`; a JSON Web Token; a private key."""
 
 _NOISY = ("aiohttp.access",)
+"""Loggers with a line for each request: only their warnings are kept."""
 
 
 def set_up(form: Form = "json", level: Level = "info") -> None:
-    """Log in this form, to stderr, what is at least of this level; may be called again."""
+    """Log to stderr in this form, from this level on; may be called again."""
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*_CHAIN, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -50,9 +51,9 @@ def set_up(form: Form = "json", level: Level = "info") -> None:
     logging.captureWarnings(True)
 
 
-def blot(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Blot out what looks like a secret, by its name or by itself, however deep it is."""
-    return {name: _blotted(name, value) for name, value in event.items()}
+def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Redact what looks like a secret by its name or its value, however deep it is nested."""
+    return {name: _redacted(name, value) for name, value in event.items()}
 
 
 _CHAIN: list[Processor] = [
@@ -75,25 +76,25 @@ def _formatter(form: Form) -> logging.Formatter:
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.StackInfoRenderer(),
             structlog.processors.format_exc_info,
-            blot,
+            redact,
             renderer,
         ],
     )
 
 
-def _blotted(name: str, value: Any) -> Any:
+def _redacted(name: str, value: Any) -> Any:
     if _SECRET_NAMES.search(name):
-        return _BLOT if value else value
+        return _REDACTED if value else value
     if isinstance(value, str):
-        return _SECRET_TEXTS.sub(_cover, value)
+        return _SECRET_TEXTS.sub(_replacement, value)
     if isinstance(value, dict):
-        return {key: _blotted(str(key), each) for key, each in value.items()}
+        return {key: _redacted(str(key), each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_blotted("", each) for each in value]
+        return [_redacted("", each) for each in value]
     if isinstance(value, int | float | None):
         return value
-    return _SECRET_TEXTS.sub(_cover, str(value))
+    return _SECRET_TEXTS.sub(_replacement, str(value))
 
 
-def _cover(found: "re.Match[str]") -> str:
-    return f"{found['before'] or ''}{_BLOT}"
+def _replacement(found: "re.Match[str]") -> str:
+    return f"{found['before'] or ''}{_REDACTED}"

@@ -1,9 +1,9 @@
-"""What a replica counts and measures, for Prometheus; docs/reference/metrics.md explains each.
+"""The metrics of a replica, for Prometheus; docs/reference/metrics.md explains each.
 
-Names begin with `aliquot_`, times are in seconds, counters end in `_total`. No label ever holds the
-name of a pod: there are too many, and they never come back. The registry is its own, so that who
-uses Aliquot as a library finds nothing of it in theirs. Every method and metric is safe in any
-thread, and cheap enough to be called for every decision.
+Names begin with `aliquot_`, times are in seconds, counters end in `_total`. No label may ever hold
+the name of a pod: the number of series would have no bound. The registry is not the global one, so
+that a program that uses Aliquot as a library does not find these metrics in its own. Every method
+and metric is safe in any thread, and cheap enough to be called for every decision.
 """
 
 import platform
@@ -24,22 +24,23 @@ from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot, SnapshotColle
 
 _DECISIONS = {Bind: "bind", Wait: "hold", Evict: "evict", Nominate: "nominate"}
 _SHORT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+"""From half a millisecond, a cycle with nothing to do, to the timeout of a request."""
 _LONG = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
     *(60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200, 86400),
 )
-"""From 5 ms to a day: some pods start at once, others wait for their turn overnight."""
+"""From 5 ms to a day: some pods start at once, others wait overnight for their quota."""
 
 
 class Metrics:
     """All metrics of a replica, in a registry of their own."""
 
     def __init__(self) -> None:
-        # The times of first use would double the series, and tell nothing.
+        # `_created` series would double the number of series.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
-        self._standing = SnapshotCollector()
-        registry.register(self._standing)
+        self._collector = SnapshotCollector()
+        registry.register(self._collector)
         ProcessCollector(registry=registry)
         build_info(registry)
         self.decisions = Counter(
@@ -86,19 +87,19 @@ class Metrics:
             "aliquot_writes_waiting", "Writes not yet answered.", registry=registry
         )
         for word in _DECISIONS.values():
-            self.decisions.labels(word)  # so that the first of its kind is an increase
+            self.decisions.labels(word)  # starts at 0, so that `increase()` sees the first one
 
     @property
-    def standing(self) -> MetricsSnapshot:
-        """How everything stood when the main loop last said so; what is set must not change."""
-        return self._standing.standing
+    def snapshot(self) -> MetricsSnapshot:
+        """The last snapshot of quotas, queues and gangs; it must not be changed once set."""
+        return self._collector.snapshot
 
-    @standing.setter
-    def standing(self, standing: MetricsSnapshot) -> None:
-        self._standing.standing = standing
+    @snapshot.setter
+    def snapshot(self, snapshot: MetricsSnapshot) -> None:
+        self._collector.snapshot = snapshot
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Count what was decided, and evictions by their reason."""
+        """Count decisions by kind, and evictions by reason."""
         for decision in decisions:
             self.decisions.labels(_DECISIONS[type(decision)]).inc()
             if isinstance(decision, Evict):
@@ -106,7 +107,7 @@ class Metrics:
 
 
 def build_info(registry: CollectorRegistry) -> None:
-    """Say which version runs here."""
+    """Register a gauge whose labels name the version of Aliquot and of Python."""
     labels = ["version", "python"]
     info = Gauge("aliquot_build_info", "What runs here; always 1.", labels, registry=registry)
     info.labels(aliquot.__version__, platform.python_version()).set(1)

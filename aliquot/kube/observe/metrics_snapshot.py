@@ -1,9 +1,9 @@
-"""How everything stands, as a scrape sees it: figures that the main loop has left there.
+"""A snapshot of quotas, queues, gangs and pending pods, as gauges for Prometheus.
 
-The main loop sets a `MetricsSnapshot` now and then; a scrape reads the last one, in another thread,
-and never the engine. So a `MetricsSnapshot` must not be changed once it is set. Amounts are in base
-units, as Prometheus has it: cores, bytes, TFLOPs, and whole cards and pods. What is unlimited is
-absent. There are no labels of pods or gangs: their number has no bound.
+The operator sets a `MetricsSnapshot` in the main loop; a scrape reads the last one in another
+thread, and never the engine. So a snapshot must not be changed once it is set. Amounts are in base
+units, as Prometheus asks for: cores, bytes, TFLOPs, and whole cards and pods. An unlimited amount
+has no series. No label names a pod or a gang: the number of series would have no bound.
 """
 
 from collections import Counter
@@ -24,10 +24,10 @@ from aliquot.engine import (
 )
 
 Value = tuple[tuple[str, ...], float]
-"""The values of the labels, and the one that they lead to."""
+"""The values of the labels, and the value of the gauge."""
 
 _PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
-_ALL = 100
+_PERCENT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,16 @@ class SnapshotCollector(Collector):
     """Turns the last `MetricsSnapshot` into gauges."""
 
     def __init__(self) -> None:
-        self.standing = MetricsSnapshot()
+        self.snapshot = MetricsSnapshot()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All gauges, from one and the same `MetricsSnapshot`."""
-        standing = self.standing
-        yield from _quotas(standing.quotas)
-        yield from _queues(standing.queues)
-        yield from _gangs(standing.gangs)
-        yield from _gpu_quotas(standing.gpu_quotas)
-        pending = (((reason,), number) for reason, number in standing.pending.items())
+        """All gauges, from the same `MetricsSnapshot`."""
+        snapshot = self.snapshot
+        yield from _quotas(snapshot.quotas)
+        yield from _queues(snapshot.queues)
+        yield from _gangs(snapshot.gangs)
+        yield from _gpu_quotas(snapshot.gpu_quotas)
+        pending = (((reason,), number) for reason, number in snapshot.pending.items())
         yield _gauge("pending_pods", "Pods that wait, by reason.", ("reason",), pending)
 
 
@@ -98,7 +98,7 @@ def _gpu_quotas(quotas: Sequence[GpuQuotaSummary]) -> Iterator[GaugeMetricFamily
     used = (((each.namespace, figure), value) for each in quotas for figure, value in _gpus(each))
     yield _gauge("gpu_quota_used", "Of a quota on GPUs: held by bound pods.", labels, used)
     available = (
-        ((each.namespace, figure), float(Fraction(left, _ALL)))
+        ((each.namespace, figure), float(Fraction(left, _PERCENT)))
         for each in quotas
         for figure, left in each.available_percent.items()
         if left is not None

@@ -1,12 +1,14 @@
-"""What the kubelet, Prometheus and people ask a replica, on a port of its own.
+"""The server for health probes and metrics, on a port of its own.
 
-It answers from the side thread, so that a busy main loop is told from a dead one. It must never ask
-the main loop or the engine for anything: all it knows was left for it in `Health` and `Metrics`.
+It runs in the background loop, so that probes are answered while the main loop is busy, and a busy
+one can be told from a dead one. It must never ask the main loop or the engine for anything: it
+reads `Health` and `Metrics` only.
 """
 
 import asyncio
 from collections.abc import Callable
 from errno import EADDRINUSE
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -17,7 +19,6 @@ from prometheus_client.exposition import choose_encoder
 from aliquot.errors import InputError
 from aliquot.kube.observe.health import Check, Health
 
-_WELL, _NOT_WELL = 200, 503
 _INDEX = """\
 /livez             is the main loop alive? (?verbose lists the checks)
 /readyz            has everything been read? (?verbose lists the checks)
@@ -28,17 +29,17 @@ _INDEX = """\
 
 
 class Probes:
-    """The server; port 0 takes any that is free."""
+    """The server; port 0 takes any free port."""
 
     def __init__(
         self, health: Health, registry: CollectorRegistry, port: int, host: str | None = None
     ) -> None:
         self.port = port
-        """Where it listens, once it does."""
+        """The port it listens on, once it does."""
         self._health = health
         self._registry = registry
         self._host = host
-        self._scraping = asyncio.Lock()
+        self._scrape = asyncio.Lock()
 
     async def run(self) -> None:
         """Answer until cancelled."""
@@ -63,9 +64,9 @@ class Probes:
         application.add_routes(
             [
                 web.get("/", self._index),
-                web.get("/livez", _answering("livez", self._health.alive)),
-                web.get("/healthz", _answering("healthz", self._health.alive)),
-                web.get("/readyz", _answering("readyz", self._health.ready)),
+                web.get("/livez", _handler("livez", self._health.alive)),
+                web.get("/healthz", _handler("healthz", self._health.alive)),
+                web.get("/readyz", _handler("readyz", self._health.ready)),
                 web.get("/metrics", self._metrics),
                 web.get("/debug/invariants", self._invariants),
             ]
@@ -76,9 +77,9 @@ class Probes:
         return web.Response(text=_INDEX)
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        """In another thread, since it may take a while, and the Lease is renewed in this one."""
+        """Encode in another thread: it may take long, and this thread renews the Lease."""
         encode, form = choose_encoder(request.headers.get("Accept", ""))
-        async with self._scraping:
+        async with self._scrape:
             text = await asyncio.to_thread(encode, self._registry)
         return web.Response(body=text, headers={"Content-Type": form})
 
@@ -90,17 +91,18 @@ class Probes:
         return web.Response(body=msgspec.json.encode(body), content_type="application/json")
 
 
-def _answering(name: str, checks: Callable[[], list[Check]]) -> Callable[[web.Request], Any]:
+def _handler(name: str, checks: Callable[[], list[Check]]) -> Callable[[web.Request], Any]:
     async def answer(request: web.Request) -> web.Response:
         found = checks()
-        well = all(check.well for check in found)
-        text = _words(name, found) if "verbose" in request.query or not well else "ok"
-        return web.Response(text=text, status=_WELL if well else _NOT_WELL)
+        ok = all(check.ok for check in found)
+        text = _report(name, found) if "verbose" in request.query or not ok else "ok"
+        status = HTTPStatus.OK if ok else HTTPStatus.SERVICE_UNAVAILABLE
+        return web.Response(text=text, status=status)
 
     return answer
 
 
-def _words(name: str, checks: list[Check]) -> str:
-    lines = [f"[{'+' if each.well else '-'}]{each.name} {each.words}" for each in checks]
-    verdict = "passed" if all(check.well for check in checks) else "failed"
+def _report(name: str, checks: list[Check]) -> str:
+    lines = [f"[{'+' if each.ok else '-'}]{each.name} {each.message}" for each in checks]
+    verdict = "passed" if all(check.ok for check in checks) else "failed"
     return "\n".join([*lines, f"{name} check {verdict}", ""])

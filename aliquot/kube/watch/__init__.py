@@ -1,1 +1,1 @@
-"""Lists and watches, for ever: every object of a kind, and every change to it."""
+"""List and watch: every object of a kind, and every change to it, for as long as it runs."""

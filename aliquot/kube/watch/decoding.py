@@ -1,11 +1,12 @@
-"""Decoding of lists and watches into the fields that matter, in one pass.
+"""Decoding of lists and watch events into structs with only the fields that are used.
 
-Choosing fields is what makes it fast. What does not fit its shape is taken apart a second time to
-see whose object it is, so that one bad object costs nothing but itself. A bookmark is an object
-without content, which need not fit any shape: only its metadata is read.
+Leaving fields out is what makes it fast. An object that does not fit its struct is decoded a second
+time for its name alone, so that one bad object never hides the others. A bookmark is an object
+without content, which fits no struct: only its metadata is read.
 """
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -18,11 +19,12 @@ from aliquot.kube.watch.known_names import Name
 
 Object = TypeVar("Object")
 _START = b'{"type":"'
+"""How API servers begin an event, so that its type can be read without decoding the object."""
 _INITIAL_END = "k8s.io/initial-events-end"
 
 
 class Read(NamedTuple):
-    """An object, and who it is; one that does not fit its shape is a problem instead."""
+    """A decoded object with its name and resourceVersion; `problem` if it does not fit."""
 
     name: Name
     version: str
@@ -31,12 +33,12 @@ class Read(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some objects of a list."""
+    """One page of a list."""
 
     objects: list[Read]
     version: str
     rest: str
-    """The token with which to ask for the next ones; empty: these were the last."""
+    """The `continue` token of the next page; empty: this was the last."""
 
 
 class _ListMetadata(Wire):
@@ -64,8 +66,8 @@ _types = tolerant(msgspec.json.Decoder(_Type).decode)
 _anything = msgspec.json.Decoder(PlainWire).decode
 
 
-class Decoding(Generic[Object]):
-    """Reads objects of one shape: a struct with metadata, or plain data."""
+class ObjectDecoder(Generic[Object]):
+    """Decodes the objects of one kind into `shape`: a struct with metadata, or `dict`."""
 
     def __init__(self, shape: type[Object]) -> None:
         self._one = msgspec.json.Decoder(shape).decode
@@ -74,18 +76,18 @@ class Decoding(Generic[Object]):
         self._event = tolerant(msgspec.json.Decoder(events).decode)
         self._read: Callable[[Any], Read] = _plain if shape is dict else _typed
 
-    def page(self, said: bytes) -> Page:
-        """The objects of a response to a list; `msgspec.DecodeError` if it is none."""
+    def page(self, answer: bytes) -> Page:
+        """The objects of an answer to a list; `msgspec.DecodeError` if it is none."""
         try:
-            found: _List[Any] = self._list(said)
+            found: _List[Any] = self._list(answer)
             read = [self._read(each) for each in found.items or ()]
         except msgspec.ValidationError:
-            found = _lists_of_anything(said)
-            read = [self._each(raw) for raw in found.items or ()]
+            found = _lists_of_anything(answer)
+            read = [self._one_of(raw) for raw in found.items or ()]
         return Page(read, found.metadata.resource_version or "", found.metadata.rest or "")
 
     def event(self, line: bytes) -> Read:
-        """The object of an event; `msgspec.DecodeError` if there is none in it."""
+        """The object of a watch event; `msgspec.DecodeError` if it has none."""
         try:
             return self._read(self._event(line).object)
         except msgspec.ValidationError as error:
@@ -93,36 +95,36 @@ class Decoding(Generic[Object]):
                 object=None, problem=str(error)
             )
 
-    def _each(self, raw: msgspec.Raw) -> Read:
+    def _one_of(self, raw: msgspec.Raw) -> Read:
         try:
             return self._read(self._one(raw))
         except msgspec.ValidationError as error:
-            return _nameless(raw)._replace(object=None, problem=str(error))
+            return _name_only(raw)._replace(object=None, problem=str(error))
 
 
 def type_of(line: bytes) -> str:
-    """What an event is: read first, since what its object looks like depends on it."""
+    """The type of a watch event: read first, since the object's struct depends on it."""
     if line.startswith(_START):
         return line[len(_START) : line.find(b'"', len(_START))].decode(errors="replace")
     return _types(line).type
 
 
-def whose(line: bytes) -> Read:
-    """Who an event is about, and nothing else of it."""
+def name_in(line: bytes) -> Read:
+    """The name and resourceVersion of an event's object; the object itself may be anything."""
     return _typed(_events_of_anything(line).object)
 
 
 def bookmark(line: bytes) -> tuple[str, bool]:
-    """How far a watch has come, and whether what was there at its beginning is complete now."""
+    """The resourceVersion of a bookmark, and whether it ends the initial events."""
     metadata = _events_of_anything(line).object.metadata
-    said = (metadata.annotations or {}).get(_INITIAL_END)
-    return metadata.resource_version or "", said == "true"
+    ends = (metadata.annotations or {}).get(_INITIAL_END)
+    return metadata.resource_version or "", ends == "true"
 
 
 def error(line: bytes) -> ApiError:
-    """The refusal that an event is."""
+    """The `ApiError` of an ERROR event."""
     status = _errors(line).object
-    return status.error(status.code or 500)
+    return status.error(status.code or HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 def _typed(found: Any) -> Read:
@@ -135,14 +137,14 @@ def _plain(found: dict[str, Any]) -> Read:
     metadata = found.get("metadata")
     if not isinstance(metadata, dict):
         raise msgspec.ValidationError("Object missing required field `metadata`")
-    said = [metadata.get(key) or "" for key in ("namespace", "name", "uid", "resourceVersion")]
-    if not all(isinstance(each, str) for each in said):
+    fields = [metadata.get(key) or "" for key in ("namespace", "name", "uid", "resourceVersion")]
+    if not all(isinstance(each, str) for each in fields):
         raise msgspec.ValidationError("Expected `str` - at `$.metadata`")
-    return Read(Name(*said[:3]), said[3], found)
+    return Read(Name(*fields[:3]), fields[3], found)
 
 
-def _nameless(raw: msgspec.Raw) -> Read:
-    """Whose object it is, as far as can be read."""
+def _name_only(raw: msgspec.Raw) -> Read:
+    """The name of an object that fits no struct; empty if not even that can be read."""
     try:
         return _typed(_anything(raw))
     except msgspec.ValidationError:

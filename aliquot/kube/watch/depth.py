@@ -1,7 +1,8 @@
-"""Objects that are nested beyond all sense, read all the same.
+"""Objects nested deeper than the JSON decoder can read.
 
-An API server keeps objects ten times as deep as what is read here can be, and whoever may make one
-could keep a whole kind from ever being read again. Nothing that matters lies so deep: it is cut.
+An API server accepts objects nested some ten times as deep as msgspec decodes. A user who creates
+one of them must not keep a whole kind from being listed: what lies too deep, where no field of any
+API is, is replaced by null. It works on the text, before `decoding` makes objects of it.
 """
 
 import re
@@ -10,23 +11,24 @@ from typing import TypeVar
 
 Decoded = TypeVar("Decoded")
 _DEEPEST = 100
+"""Levels: the fields that are read lie some fifteen deep, the decoder gives up near a thousand."""
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]', re.DOTALL)
 
 
 def tolerant(decode: Callable[[bytes], Decoded]) -> Callable[[bytes], Decoded]:
-    """The same decoder, but what is too deep for it is taken for null."""
+    """The same decoder, except that what is nested too deep for it is read as null."""
 
-    def read(said: bytes) -> Decoded:
+    def read(text: bytes) -> Decoded:
         try:
-            return decode(said)
+            return decode(text)
         except RecursionError:
-            return decode(shallow(said))
+            return decode(shallow(text))
 
     return read
 
 
 def shallow(text: bytes) -> bytes:
-    """JSON with everything left out that is nested more than a hundred deep."""
+    """JSON with null in place of everything nested more than `_DEEPEST` levels deep."""
     kept: list[bytes] = []
     depth = begun = end = 0
     for token in _TOKEN.finditer(text):

@@ -1,15 +1,16 @@
-"""A reflector: tells a listener of every object of a kind, and of every change, for ever.
+"""A reflector: reports every object of a kind, and every change to it, to a listener.
 
-It lists, then watches from where the list ended. Whatever goes wrong with the server or on the way
-to it is logged once, waited out and made good: the listener hears of nothing twice gone, misses
-nobody who left meanwhile, and may be told of an object again that it knows. The reflector keeps
-names, never objects, and never raises for what the server does.
+It lists, then watches from the resourceVersion of the list, as client-go's reflector does. A
+failure of the server or the network is logged once, and repaired after a pause: no deletion is
+reported twice, none that happened in between is missed, and an object may be reported again
+unchanged. The reflector keeps names, never objects, and must never raise for what a server does.
 """
 
 import asyncio
 import random
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -20,62 +21,66 @@ from aliquot.kube.api.backoff import Backoff
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import Resource
 from aliquot.kube.watch import decoding
-from aliquot.kube.watch.decoding import Decoding, Read
-from aliquot.kube.watch.known_names import Known, Name
+from aliquot.kube.watch.decoding import ObjectDecoder, Read
+from aliquot.kube.watch.known_names import KnownNames, Name
 
 Object = TypeVar("Object")
 Listened = TypeVar("Listened", contravariant=True)
 
 _log = structlog.get_logger()
-_GONE, _MISSING = 410, 404
-_NOT_NOW = (401, 403, 429)
-_NO_SUCH_QUERY = (400, 422)
+_TEMPORARY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
+"""Refusals that another way of listing would not help against."""
+_QUERY_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
+"""How a server answers `sendInitialEvents` that it does not know."""
 _SOUND_SECONDS = 10.0
-"""A watch that has lived this long was a sound one."""
+"""A watch that lasted this long was sound: far longer than one that fails at once, and far shorter
+than the minutes for which one is asked."""
 _MOST_ATTEMPTS = 3
+"""Failures in a row before another way of listing is tried: a restart of the server may cause one
+or two."""
 
 
 class Listener(Protocol[Listened]):
-    """Who is told. All is told in the event loop, in the order in which it happened."""
+    """Receives what a reflector reports: in the event loop, in the order of the server."""
 
     def put(self, found: Listened, /) -> None:
-        """An object is new, or changed, or may have."""
+        """An object was created or changed, or is reported again."""
         ...
 
     def gone(self, name: Name, /) -> None:
-        """An object that was told of is there no more."""
+        """An object that was reported has been deleted."""
         ...
 
     def synced(self, resource: Resource, /) -> None:
-        """All that was there has been told, for the first time."""
+        """The first list is complete."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much at once, how long, how often."""
+    """Page size and times of a reflector."""
 
     page: int = 1000
-    """Objects asked for at a time."""
+    """Objects of one page of a list: at some KiB each, a few MiB an answer."""
     list_seconds: float = 60.0
-    """How long to wait for them."""
+    """How long to wait for one page."""
     watch_seconds: tuple[float, float] = (300.0, 600.0)
-    """For how long a watch is asked for, at least and at most: not all end at the same time."""
+    """The bounds of a watch's random `timeoutSeconds`, as in client-go: not all end at once."""
     silence_seconds: float = 30.0
-    """How much longer than that to wait for an end that does not come."""
+    """How much longer than that to wait for the server to end it."""
     absent_seconds: float = 15.0
-    """How often to look for a kind that is not served."""
+    """How often to look for a kind that is not served: its definition may be installed later."""
 
 
 class Reflector(Generic[Object]):
-    """The objects of one kind, all or those of a selection, told as they come and go."""
+    """Reports the objects of one kind, all or those that selectors choose, to a listener."""
 
     def __init__(
         self,
         client: Client,
         resource: Resource,
         shape: type[Object],
-        tell: Listener[Object],
+        listener: Listener[Object],
         *,
         namespace: str | None = None,
         field_selector: str | None = None,
@@ -83,30 +88,30 @@ class Reflector(Generic[Object]):
         streaming: bool = True,
         pace: Pace | None = None,
     ) -> None:
-        """Tell of the objects of a kind in this shape: a struct with metadata, or `dict`.
+        """Decode objects into `shape`: a struct with metadata, or `dict`.
 
-        With `streaming`, servers that can are asked to send the list as part of the watch.
+        With `streaming`, the server is asked to send the list as the initial events of the watch.
         """
         self.resource = resource
         self.lists = 0
         """Complete lists so far."""
         self.events = 0
-        """Changes that watches told of."""
+        """Changes that watches reported."""
         self.restarts = 0
-        """Watches that ended and were begun again."""
+        """Watches that ended and were opened again."""
         self.last_event: float | None = None
-        """When the server last said something, on the monotonic clock."""
+        """When the server last sent something, on the monotonic clock."""
         self.version: str | None = None
-        """How far the watch has come; None: there must be a list first."""
+        """The resourceVersion that the watch has reached; None: a list comes first."""
         self._client = client
-        self._tell = tell
+        self._listener = listener
         self._path = resource.path(namespace)
         selectors = {"fieldSelector": field_selector, "labelSelector": label_selector}
-        self._chosen = {key: text for key, text in selectors.items() if text}
+        self._selectors = {key: text for key, text in selectors.items() if text}
         self._streaming = streaming
         self._pace = pace or Pace()
-        self._decoding = Decoding(shape)
-        self._known = Known()
+        self._decoder = ObjectDecoder(shape)
+        self._known = KnownNames()
         self._synced = False
         self._watched = False
         self._attempts = 0
@@ -117,7 +122,7 @@ class Reflector(Generic[Object]):
         self._log = _log.bind(resource=resource.full_name)
 
     def __len__(self) -> int:
-        """How many objects it has told of that are still there."""
+        """How many objects exist, as far as it has reported."""
         return len(self._known)
 
     async def run(self) -> None:
@@ -126,11 +131,11 @@ class Reflector(Generic[Object]):
             await asyncio.sleep(await self._round())
 
     def list_again(self) -> None:
-        """List anew, instead of going on from where the watch is; from the next round on."""
+        """In the next round, list again instead of resuming the watch."""
         self.version = None
 
     async def _round(self) -> float:
-        """List if need be, and watch until that ends; how many seconds to wait before the next."""
+        """List if need be, and watch until it ends; returns the pause before the next round."""
         try:
             if self.version is None and not self._streaming:
                 await self._list()
@@ -138,10 +143,10 @@ class Reflector(Generic[Object]):
         except ApiError as error:
             return self._refused(error)
         except UnreachableError as error:
-            self._note("unreachable", str(error))
+            self._warn("unreachable", str(error))
             self._failed(counts=error.sent and self.version is None)
         except msgspec.DecodeError as error:
-            self._note("garbled", str(error))
+            self._warn("garbled", str(error))
             self._failed(counts=True)
         return self._backoff.pause()
 
@@ -150,16 +155,16 @@ class Reflector(Generic[Object]):
         self._known.begin()
         rest = ""
         while True:
-            query: dict[str, str | int] = {**self._chosen}
+            query: dict[str, str | int] = {**self._selectors}
             if self._expiries < _MOST_ATTEMPTS:
                 query["limit"] = self._pace.page
             if rest:
                 query["continue"] = rest
-            said = await self._client.call(
+            answer = await self._client.call(
                 "GET", self._path, query=query, timeout=self._pace.list_seconds
             )
-            page = self._decoding.page(said)
-            self._heard()
+            page = self._decoder.page(answer)
+            self._received()
             for read in page.objects:
                 self._put(read)
             rest = page.rest
@@ -167,10 +172,10 @@ class Reflector(Generic[Object]):
                 return self._listed(page.version)
 
     async def _watch(self) -> None:
-        """Hear of changes until the server ends it; of what there is before that, if need be."""
+        """Watch until the server ends it, with the list as initial events if there is none yet."""
         seconds = random.uniform(*self._pace.watch_seconds)
         query: dict[str, str | int] = {
-            **self._chosen,
+            **self._selectors,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "timeoutSeconds": max(1, round(seconds)),
@@ -187,32 +192,32 @@ class Reflector(Generic[Object]):
             opened = time.monotonic()
             try:
                 async for line in lines:
-                    self._heard()
+                    self._received()
                     if line:
-                        self._take(line)
+                        self._handle(line)
             finally:
                 if time.monotonic() - opened >= _SOUND_SECONDS:
                     self._backoff.reset()
         if self.version is None:
             self._failed(counts=True)
 
-    def _take(self, line: bytes) -> None:
-        """One line of a watch."""
+    def _handle(self, line: bytes) -> None:
+        """Handle one event of a watch."""
         match decoding.type_of(line):
             case "ADDED" | "MODIFIED":
-                read = self._decoding.event(line)
+                read = self._decoder.event(line)
                 self._put(read)
                 self._advance(read)
             case "DELETED":
-                read = decoding.whose(line)
+                read = decoding.name_in(line)
                 self._drop(self._known.pop(read.name))
                 self._advance(read)
             case "BOOKMARK":
-                self._marked(*decoding.bookmark(line))
+                self._bookmarked(*decoding.bookmark(line))
             case "ERROR":
                 raise decoding.error(line)
             case other:
-                msgspec.json.decode(line)  # what is not even JSON is no event
+                msgspec.json.decode(line)  # raises if it is not even JSON
                 self._log.warning("event of an unknown type", type=other[:40])
 
     def _put(self, read: Read) -> None:
@@ -221,19 +226,19 @@ class Reflector(Generic[Object]):
             self._drop(self._known.see(read.name))
             return
         self._drop(self._known.put(read.name))
-        self._tell.put(read.object)
+        self._listener.put(read.object)
 
     def _drop(self, name: Name | None) -> None:
         if name is not None:
-            self._tell.gone(name)
+            self._listener.gone(name)
 
     def _advance(self, read: Read) -> None:
-        """A watch has come this far; a list that is under way has no version yet."""
+        """Count an event of a watch; initial events are part of a list and do not count."""
         if self.version is not None:
             self.events += 1
             self._reached(read.version)
 
-    def _marked(self, version: str, complete: bool) -> None:
+    def _bookmarked(self, version: str, complete: bool) -> None:
         if self.version is None and complete:
             self._watched = True
             self._listed(version)
@@ -241,16 +246,16 @@ class Reflector(Generic[Object]):
             self._reached(version)
 
     def _reached(self, version: str) -> None:
-        """The watch works, and has come this far."""
+        """The watch works, and has reached this resourceVersion."""
         self.version = version or self.version
         self._attempts = 0
         if self._trouble:
             self._recovered()
 
     def _listed(self, version: str) -> None:
-        """A list is complete: who was not on it is gone."""
+        """A list is complete: objects that were not on it have been deleted."""
         for name in self._known.end():
-            self._tell.gone(name)
+            self._listener.gone(name)
         self.version = version
         self._attempts, self._absences, self._expiries = 0, 0, 0
         self.lists += 1
@@ -261,23 +266,23 @@ class Reflector(Generic[Object]):
     def _sync(self) -> None:
         if not self._synced:
             self._synced = True
-            self._tell.synced(self.resource)
+            self._listener.synced(self.resource)
 
     def _refused(self, error: ApiError) -> float:
-        """The server has said no; how many seconds to wait."""
-        if error.code == _MISSING:
+        """Handle an error status; returns how many seconds to wait."""
+        if error.code == HTTPStatus.NOT_FOUND:
             return self._absent()
-        if error.code == _GONE:
+        if error.code == HTTPStatus.GONE:
             return self._expired()
-        if error.code in _NO_SUCH_QUERY and self.version is None and self._streaming:
+        if error.code in _QUERY_REFUSED and self.version is None and self._streaming:
             self._streaming = False
             return 0.0
-        self._note(f"refused with {error.code}", str(error))
-        self._failed(counts=error.code not in _NOT_NOW)
+        self._warn(f"refused with {error.code}", str(error))
+        self._failed(counts=error.code not in _TEMPORARY)
         return self._backoff.pause(error.retry_after)
 
     def _expired(self) -> float:
-        """What we know is too old to go on from, or a list took too long to read in pages."""
+        """410: the resourceVersion, or the `continue` token of a list, is too old to go on."""
         if self.version is None:
             self._expiries += 1
             self._failed(counts=True)
@@ -285,20 +290,20 @@ class Reflector(Generic[Object]):
         return self._backoff.pause()
 
     def _absent(self) -> float:
-        """The kind is not served. A server that has just begun may say so by mistake, once."""
+        """404: the kind is not served. A server that is starting may say so once by mistake."""
         self._absences += 1
         self.version = None
         if self._known and self._absences == 1:
             return self._backoff.pause(1.0)
         self._known.begin()
         for name in self._known.end():
-            self._tell.gone(name)
-        self._note("not served", "")
+            self._listener.gone(name)
+        self._warn("not served", "")
         self._sync()
         return self._pace.absent_seconds * random.uniform(0.9, 1.0)
 
     def _failed(self, counts: bool) -> None:
-        """What fails again and again is given up for what may work: pages, or a new list."""
+        """After several failures in a row, list again; if listing failed, list in pages."""
         self._attempts += counts
         if self._attempts < _MOST_ATTEMPTS:
             return
@@ -307,11 +312,11 @@ class Reflector(Generic[Object]):
             self._streaming = False
         self.version = None
 
-    def _heard(self) -> None:
+    def _received(self) -> None:
         self.last_event = time.monotonic()
 
-    def _note(self, trouble: str, problem: str) -> None:
-        """Say what the trouble is, if it is another than before."""
+    def _warn(self, trouble: str, problem: str) -> None:
+        """Log what is wrong, unless it was wrong in the same way before."""
         if trouble != self._trouble:
             self._trouble = trouble
             self._log.warning("list or watch in trouble", trouble=trouble, problem=problem)

@@ -1,7 +1,7 @@
-"""The webhook, put together: caches, certificate, registration, service; started, and stopped.
+"""The webhook as a whole: cache, certificate, registration, service, probes.
 
-`async with webhook(client, settings) as running:` is all that a command, a test or another server
-in the same process needs. What it fails with ends the block.
+`async with webhook(client, settings) as app:` starts and stops all of them; a command, a test or
+another server in the same process needs no more. An error of any part ends the block.
 """
 
 import asyncio
@@ -35,8 +35,11 @@ from aliquot.kube.webhook.registration import Registration
 from aliquot.kube.webhook.service import Service
 
 _GRACE = 5.0
+"""Seconds for requests under way when the webhook stops: API servers wait 5 s for an answer."""
 _BEAT_SECONDS = 0.25
-_READY = "caches"
+"""How often the main loop beats and looks whether it is ready: soon enough for a rollout."""
+_CACHES = "caches"
+"""The check of /readyz that is met when everything has been listed."""
 _log = structlog.get_logger()
 
 
@@ -50,22 +53,22 @@ class Settings:
     namespace: str = NAMESPACE
     host: str = "127.0.0.1"
     port: int = 0
-    """0: any that is free."""
+    """0: any free port."""
     service: str = WEBHOOK
     secret: str = CERTIFICATE
     registered: str = CONFIGURATION
     """The name of both webhook configurations."""
     url: str | None = None
-    """Where API servers are to ask, if not by the Service; empty: where this one listens."""
+    """The URL that API servers call in place of the Service; empty: where this one listens."""
     files: tuple[Path, Path] | None = None
-    """A certificate and its key that somebody else looks after."""
+    """A certificate and its key that another program renews."""
     health_host: str = "127.0.0.1"
     health_port: int | None = None
-    """Where probes and metrics are answered; 0: any that is free, None: nowhere."""
+    """The port of probes and metrics; 0: any free port, None: no probes."""
 
     @property
     def names(self) -> list[str]:
-        """What API servers may call the webhook."""
+        """The DNS names by which API servers call the webhook."""
         full = f"{self.service}.{self.namespace}.svc"
         found = [full, f"{full}.cluster.local", f"{self.service}.{self.namespace}"]
         if self.url is not None:
@@ -74,151 +77,150 @@ class Settings:
 
 
 @dataclass(slots=True)
-class Running:
-    """A webhook that is running."""
+class WebhookApp:
+    """A running webhook."""
 
-    live: Cache
+    cache: Cache
     service: Service
     metrics: Metrics
     health: Health
     tls: ssl.SSLContext
     registration: Registration
     ready: asyncio.Event
-    """Set when everything has been read, and API servers can ask."""
+    """Set when everything has been listed and the webhook listens."""
     port: int = 0
 
-    def show(self, pair: Pair) -> None:
-        """Prove who we are by this pair, from the next connection on."""
+    def serve_with(self, pair: Pair) -> None:
+        """Serve with this certificate, from the next connection on."""
         pair.load_into(self.tls)
         _, end = certificates.validity(pair.certificate)
         self.metrics.certificate_expiry.set(end.timestamp())
 
     def use(self, identity: Identity) -> None:
-        """The same, and have API servers trust who vouches for it."""
+        """Serve with this identity's certificate, and have API servers trust its authority."""
         self.registration.bundle = identity.bundle
-        self.show(identity.pair)
+        self.serve_with(identity.pair)
 
 
 @asynccontextmanager
-async def webhook(client: Client, settings: Settings) -> AsyncIterator[Running]:
+async def webhook(client: Client, settings: Settings) -> AsyncIterator[WebhookApp]:
     """Run a webhook for as long as the block lasts; the block begins before it is ready."""
-    running = _put_together(client, settings)
-    async with _probes(running, settings) as failed, asyncio.TaskGroup() as group:
+    app = _assemble(client, settings)
+    async with _probes(app, settings) as failed, asyncio.TaskGroup() as group:
         listening = asyncio.Event()
         works = (
             failed,
-            _read_all(client, running),
-            _serve(client, settings, running, listening),
-            _follow(running, listening),
+            _fill_cache(client, app),
+            _serve(client, settings, app, listening),
+            _beat(app, listening),
         )
         tasks = [group.create_task(each) for each in works]
         try:
-            yield running
+            yield app
         finally:
             for task in tasks:
                 task.cancel()
 
 
-def _put_together(client: Client, settings: Settings) -> Running:
-    live, metrics, health = Cache(settings.configuration, settings.policy), Metrics(), Health()
-    health.expect(_READY)
-    service = Service(live, metrics, f"system:serviceaccount:{settings.namespace}:")
+def _assemble(client: Client, settings: Settings) -> WebhookApp:
+    cache, metrics, health = Cache(settings.configuration, settings.policy), Metrics(), Health()
+    health.expect(_CACHES)
+    service = Service(cache, metrics, f"system:serviceaccount:{settings.namespace}:")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     registration = Registration(client, settings.registered)
-    return Running(live, service, metrics, health, tls, registration, asyncio.Event())
+    return WebhookApp(cache, service, metrics, health, tls, registration, asyncio.Event())
 
 
 @asynccontextmanager
 async def _probes(
-    running: Running, settings: Settings
+    app: WebhookApp, settings: Settings
 ) -> AsyncIterator[Coroutine[Any, Any, object]]:
-    """Answer probes, if anywhere; yields what waits for them to fail."""
+    """Run the probes, if they have a port; yields a coroutine that raises if they fail."""
     if settings.health_port is None:
         yield asyncio.Event().wait()
         return
-    probes = Probes(
-        running.health, running.metrics.registry, settings.health_port, settings.health_host
-    )
-    async with BackgroundLoop(probes.run) as side:
-        yield side.failed()
+    probes = Probes(app.health, app.metrics.registry, settings.health_port, settings.health_host)
+    async with BackgroundLoop(probes.run) as background:
+        yield background.failed()
 
 
-async def _read_all(client: Client, running: Running) -> None:
-    """Read everything, then follow what changes."""
-    waited_for = {each: asyncio.Event() for each in WATCHED}
+async def _fill_cache(client: Client, app: WebhookApp) -> None:
+    """List everything, then watch."""
+    synced = {each: asyncio.Event() for each in WATCHED}
     async with asyncio.TaskGroup() as group:
         with paused_collector():
-            for resource, complete in waited_for.items():
-                made = reflector(client, running.live, resource, complete.set)
+            for resource, complete in synced.items():
+                made = reflector(client, app.cache, resource, complete.set)
                 group.create_task(made.run())
-            for complete in waited_for.values():
+            for complete in synced.values():
                 await complete.wait()
-        running.service.ready = True
-        _log.info("everything has been read", quotas=len(running.live.shares))
+        app.service.ready = True
+        _log.info("everything has been read", quotas=len(app.cache.quotas))
 
 
 async def _serve(
-    client: Client, settings: Settings, running: Running, listening: asyncio.Event
+    client: Client, settings: Settings, app: WebhookApp, listening: asyncio.Event
 ) -> None:
-    """Listen, as soon as there is a certificate to show; then look after it."""
+    """Listen as soon as there is a certificate; then keep it up to date."""
     if settings.files is not None:
-        given = CertFiles(*settings.files)
-        pair = given.pair()
-        running.show(pair)
-        async with _listening(running, settings), _registered(settings, running):
+        cert_files = CertFiles(*settings.files)
+        pair = cert_files.pair()
+        app.serve_with(pair)
+        async with _listening(app, settings), _registered(settings, app):
             listening.set()
-            await given.follow(running.show, pair)
-    keeper = CertSecret(client, settings.namespace, settings.secret, settings.names)
-    identity = await keeper.identity()
-    running.use(identity)
-    async with _listening(running, settings), _registered(settings, running):
+            await cert_files.follow(app.serve_with, pair)
+    cert_secret = CertSecret(client, settings.namespace, settings.secret, settings.names)
+    identity = await cert_secret.identity()
+    app.use(identity)
+    async with _listening(app, settings), _registered(settings, app):
         listening.set()
         async with asyncio.TaskGroup() as group:
-            group.create_task(running.registration.follow())
-            group.create_task(keeper.follow(running.use, identity))
+            group.create_task(app.registration.follow())
+            group.create_task(cert_secret.follow(app.use, identity))
 
 
 @asynccontextmanager
-async def _registered(settings: Settings, running: Running) -> AsyncIterator[None]:
-    """Be asked at the address that is given.
+async def _registered(settings: Settings, app: WebhookApp) -> AsyncIterator[None]:
+    """Register the webhook under its URL, if it has one.
 
-    Where that is our own, nobody will ever answer there again: who asks must be told of the end.
+    If that is the address of this process, it is unregistered at the end: API servers would call an
+    address where nothing listens any more.
     """
     if settings.url is None:
         yield
         return
-    own = f"https://{settings.host}:{running.port}"
-    await running.registration.register(settings.url or own, settings.namespace)
+    own = f"https://{settings.host}:{app.port}"
+    await app.registration.register(settings.url or own, settings.namespace)
     try:
         yield
     finally:
         if not settings.url:
-            await running.registration.unregister()
+            await app.registration.unregister()
 
 
-async def _follow(running: Running, listening: asyncio.Event) -> None:
-    """Keep what others are told about us up to date."""
+async def _beat(app: WebhookApp, listening: asyncio.Event) -> None:
+    """Beat for the liveness probe, and be ready once the webhook is."""
     while True:
-        running.health.beat()
-        if running.service.ready and listening.is_set():
-            running.health.met(_READY)
-            running.ready.set()
+        app.health.beat()
+        if app.service.ready and listening.is_set():
+            app.health.met(_CACHES)
+            app.ready.set()
         await asyncio.sleep(_BEAT_SECONDS)
 
 
 @asynccontextmanager
-async def _listening(running: Running, settings: Settings) -> AsyncIterator[None]:
+async def _listening(app: WebhookApp, settings: Settings) -> AsyncIterator[None]:
     runner = web.AppRunner(
-        running.service.application(),
+        app.service.application(),
         access_log=None,
         handle_signals=False,
         shutdown_timeout=_GRACE,
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, settings.host, settings.port, ssl_context=running.tls).start()
-        running.port = int(runner.addresses[0][1])
-        _log.info("listening", host=settings.host, port=running.port)
+        await web.TCPSite(runner, settings.host, settings.port, ssl_context=app.tls).start()
+        app.port = int(runner.addresses[0][1])
+        _log.info("listening", host=settings.host, port=app.port)
         yield
     finally:
         await runner.cleanup()

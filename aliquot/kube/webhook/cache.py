@@ -1,9 +1,8 @@
-"""The cluster as the webhook knows it: what writes are judged against.
+"""The webhook's cache of the cluster: what writes are validated against.
 
-It holds objects that make sense, and of those only what a rule may ask for: pods in a slim form,
-nodes as a sum. What it is told of is never judged again; an object that makes no sense is as good
-as not there, as it is to the scheduler. Nothing here waits for anything, so that a judgement sees
-one moment.
+It holds valid objects, and of those only what a rule may need: pods with the few labels and
+annotations that rules read, nodes as a sum. An invalid object is left out, as in the scheduler.
+Nothing here may await: each verdict sees one consistent state.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,10 +18,10 @@ from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import gangs, queues
 from aliquot.errors import InputError
 from aliquot.kube.webhook.capacity import Capacity
-from aliquot.kube.webhook.index import Index, slim, words_of, words_of_pod
+from aliquot.kube.webhook.index import Index, object_keys, pod_keys, slim
 
-SHARES = {*quotas.KINDS, queues.KIND}
-"""The kinds of objects that say who gets how much."""
+QUOTA_KINDS = {*quotas.KINDS, queues.KIND}
+"""The kinds of quotas and queues."""
 
 _READERS: Mapping[str, Callable[[Manifest], object]] = {
     **dict.fromkeys(quotas.KINDS, quotas.quota),
@@ -30,20 +29,20 @@ _READERS: Mapping[str, Callable[[Manifest], object]] = {
     gangs.KIND: gangs.gang,
     gpu_quotas.KIND: gpu_quotas.quota,
     "ResourceQuota": quotas.hard,
-    "Namespace": lambda manifest: list(words_of(manifest)),
+    "Namespace": lambda manifest: list(object_keys(manifest)),
 }
-"""How to find out whether an object makes sense."""
+"""By kind, a function that raises `InputError` for an invalid object."""
 
 
-def make_sure(manifest: Manifest) -> None:
-    """Refuse an object that makes no sense by itself, and that rules could not look at."""
+def check(manifest: Manifest) -> None:
+    """Raise `InputError` for an object that is invalid by itself: rules could not read it."""
     reader = _READERS.get(manifest.kind)
     if reader is not None:
         reader(manifest)
 
 
 class Cache:
-    """The objects of a cluster, as they were last told."""
+    """The objects of a cluster, as last watched."""
 
     def __init__(self, settings: Configuration, named_policy: str | None = None) -> None:
         self.settings = settings
@@ -52,45 +51,45 @@ class Cache:
         self.capacity = Capacity(self.cards)
         self.index = Index()
         self.objects: dict[Key, Manifest] = {}
-        """All but pods, nodes and what is in `shares`."""
-        self.shares: dict[tuple[str, Key], Manifest] = {}
+        """All but pods, nodes and what is in `quotas`."""
+        self.quotas: dict[tuple[str, Key], Manifest] = {}
         """Quotas and queues, by group and key."""
         self.version = 0
-        """Goes up with every change."""
+        """Increases with every change."""
         self._policy = named_policy or policy.configured(settings)
-        self._forest: QuotaIndex | None = None
+        self._quota_index: QuotaIndex | None = None
 
     @property
     def quota_index(self) -> QuotaIndex:
-        """The quotas and queues, with what they mean to each other."""
-        if self._forest is None:
-            self._forest = build(self.shares.values(), self.special())
-        return self._forest
+        """The quotas and queues, with parents, children and namespaces."""
+        if self._quota_index is None:
+            self._quota_index = build(self.quotas.values(), self.special())
+        return self._quota_index
 
     def special(self, *coming: Manifest) -> Special:
-        """Whose quotas are there that nobody wrote, once these have come?"""
+        """The built-in quotas of the policy, as it is once the coming objects exist."""
         choice = self.choice(*coming)
         return policy.special_quotas(choice.policy if choice is not None else self._policy)
 
     def choice(self, *coming: Manifest) -> Choice | None:
-        """The policy that the objects ask for, once these have come; None if it is given."""
+        """The policy that the objects imply once the coming ones exist; None if configured."""
         if self._policy != "auto":
             return None
-        return policy.choose((*self.shares.values(), *coming))
+        return policy.choose((*self.quotas.values(), *coming))
 
     def __contains__(self, wanted: object) -> bool:
-        """Is there an object of this key? Pods and nodes are not asked for."""
-        return wanted in self.objects or (VOLCANO_GROUP, wanted) in self.shares
+        """Is there an object of this key? Not for pods and nodes."""
+        return wanted in self.objects or (VOLCANO_GROUP, wanted) in self.quotas
 
-    def space(self, name: str) -> Manifest | None:
-        """A namespace."""
+    def namespace(self, name: str) -> Manifest | None:
+        """The namespace of this name, if there is one."""
         return self.objects.get(key("Namespace", "", name))
 
     def put(self, manifest: Manifest) -> None:
-        """An object is there, or has changed."""
+        """An object was created or changed."""
         self.version += 1
         try:
-            make_sure(manifest)
+            check(manifest)
         except InputError:
             self.drop(manifest.group, manifest.key)
             return
@@ -99,19 +98,19 @@ class Cache:
                 self._put_pod(manifest)
             case "Node":
                 self.capacity.put(manifest)
-            case kind if kind in SHARES:
-                self.shares.pop((manifest.group, manifest.key), None)
-                self.shares[manifest.group, manifest.key] = manifest
-                self._forest = None
+            case kind if kind in QUOTA_KINDS:
+                self.quotas.pop((manifest.group, manifest.key), None)
+                self.quotas[manifest.group, manifest.key] = manifest
+                self._quota_index = None
             case _:
                 self.objects[manifest.key] = manifest
-                self.index.put(manifest, words_of(manifest))
+                self.index.put(manifest, object_keys(manifest))
 
     def drop(self, group: str, gone: Key) -> None:
-        """An object is not there any more."""
+        """An object was deleted."""
         self.version += 1
-        if self.shares.pop((group, gone), None) is not None:
-            self._forest = None
+        if self.quotas.pop((group, gone), None) is not None:
+            self._quota_index = None
         if gone[0] == "Node":
             self.capacity.drop(gone[2])
         if gone[0] == "Pod" or (gone in self.objects and self.objects[gone].group == group):
@@ -123,4 +122,4 @@ class Cache:
         if kept is None:
             self.index.drop(manifest.key)
         else:
-            self.index.put(kept, words_of_pod(kept))
+            self.index.put(kept, pod_keys(kept))

@@ -1,4 +1,4 @@
-"""A certificate that somebody else looks after, in files that are read again when they change."""
+"""A certificate in files that another program renews, such as cert-manager; read periodically."""
 
 import asyncio
 import ssl
@@ -11,7 +11,8 @@ import structlog
 from aliquot.certificates import Pair
 from aliquot.errors import InputError
 
-_LOOK_SECONDS = 5.0
+_READ_SECONDS = 5.0
+"""How often files are read: certificates are renewed days before they end, and reading is cheap."""
 _log = structlog.get_logger()
 
 
@@ -23,7 +24,7 @@ class CertFiles:
     key: Path
 
     def pair(self) -> Pair:
-        """What they hold now; an InputError if that is no certificate with its key."""
+        """The current content; `InputError` if it is not a certificate with its key."""
         try:
             found = Pair(self.certificate.read_bytes(), self.key.read_bytes())
             found.load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
@@ -35,13 +36,13 @@ class CertFiles:
         return found
 
     async def follow(self, use: Callable[[Pair], None], used: Pair) -> None:
-        """Read them again and again; `use` hears of every other pair than the one before.
+        """Read the files periodically, and call `use` with each new pair.
 
-        Both files are never written at the same moment: until they belong together, the pair from
-        before is used.
+        The two files are not replaced at the same moment: while they do not belong together, the
+        last pair stays in use.
         """
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_READ_SECONDS)
             try:
                 found = self.pair()
             except InputError as error:

@@ -1,14 +1,15 @@
-"""Keeps the webhook's identity in a Secret that all replicas share.
+"""The Secret with the webhook's identity, which all replicas share.
 
-Whoever writes it first has made it: the others find that their own is too late, and take the one
-that is there. A renewal goes the same way. Nothing is ever taken from a Secret that would not be
-written into one.
+The first replica creates it; the write of any other replica conflicts, and that replica uses what
+it finds. A renewal works in the same way. An identity from a Secret is used only if it needs no
+renewal, that is, if it is just what would be written there.
 """
 
 import asyncio
 import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import structlog
 
@@ -19,28 +20,27 @@ from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import NAMESPACES, SECRETS
 from aliquot.kube.webhook.identity import Identity, of_secret, renewed
 
-_LOOK_SECONDS = 60.0
-"""How often to look: this is also how long others may use the one before."""
-_GONE, _CONFLICT = 404, 409
+_READ_SECONDS = 60.0
+"""How often the Secret is read, and so how long a replica may serve with an older certificate."""
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class CertSecret:
-    """Looks after one Secret."""
+    """Reads, creates and renews one Secret."""
 
     client: Client
     namespace: str
     name: str
-    reached_by: Sequence[str]
-    """The names that the certificate must have."""
+    names: Sequence[str]
+    """The DNS names that the certificate must have."""
 
     async def identity(self) -> Identity:
-        """What is kept, made or renewed if need be; tries until the API server answers."""
+        """The identity, created or renewed if need be; retries until the API server answers."""
         backoff = Backoff()
         while True:
             try:
-                found = await self._look()
+                found = await self._ensure()
             except (ApiError, UnreachableError) as error:
                 _log.warning("cannot read or write the certificate", problem=str(error))
                 found = None
@@ -49,19 +49,19 @@ class CertSecret:
             await asyncio.sleep(backoff.pause())
 
     async def follow(self, use: Callable[[Identity], None], used: Identity) -> None:
-        """Look after it for ever; `use` hears of every other one than the one before."""
+        """Keep it up to date until cancelled, and call `use` with each new identity."""
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_READ_SECONDS)
             found = await self.identity()
             if found != used:
                 used = found
                 use(found)
 
-    async def _look(self) -> Identity | None:
-        """What is kept once all is well; None if somebody else came in between."""
+    async def _ensure(self) -> Identity | None:
+        """The identity of the Secret, renewed if due; None if another replica wrote first."""
         secret = await self._secret()
         kept = of_secret(secret) if secret is not None else None
-        new = renewed(kept, self.reached_by, datetime.datetime.now(datetime.UTC))
+        new = renewed(kept, self.names, datetime.datetime.now(datetime.UTC))
         if new is None:
             return kept
         body = {**(secret or self._new()), "data": new.data()}
@@ -71,10 +71,10 @@ class CertSecret:
             else:
                 await self.client.put(SECRETS.path(self.namespace, self.name), body)
         except ApiError as error:
-            if error.code == _CONFLICT:
+            if error.code == HTTPStatus.CONFLICT:
                 return None
-            if error.code == _GONE and secret is None:
-                await self._make_namespace()
+            if error.code == HTTPStatus.NOT_FOUND and secret is None:
+                await self._create_namespace()
                 return None
             raise
         _log.info("new certificate", name=f"{self.namespace}/{self.name}")
@@ -84,13 +84,13 @@ class CertSecret:
         try:
             found: Body = await self.client.get(SECRETS.path(self.namespace, self.name))
         except ApiError as error:
-            if error.code == _GONE:
+            if error.code == HTTPStatus.NOT_FOUND:
                 return None
             raise
         return found
 
-    async def _make_namespace(self) -> None:
-        """Whoever runs in a namespace finds it there; who runs elsewhere may have to make it."""
+    async def _create_namespace(self) -> None:
+        """Create the namespace: it is missing only if the webhook runs outside the cluster."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         await self.client.post(NAMESPACES.path(), body)
 

@@ -1,4 +1,4 @@
-"""Hears of one kind of objects, and has the live cluster know them."""
+"""Fills the webhook's cache: one listener and one reflector for each kind."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,26 +28,27 @@ WATCHED: tuple[Resource, ...] = (
     *(PODS, NODES, NAMESPACES, RESOURCE_QUOTAS, PRIORITY_CLASSES),
     *(each for each in CUSTOM.values() if each.group != VOLCANO_JOBS and each.kind != GPU),
 )
-"""The kinds that writes are judged by."""
+"""The kinds that writes are validated against."""
 
 _PLACE = "cluster"
+"""What errors name in place of a file."""
 _log = structlog.get_logger()
 
 
 class CacheListener:
-    """A listener of one kind; `on_synced` hears that all there is of it is known."""
+    """Puts the objects of one kind into the cache; calls `on_synced` after the first list."""
 
-    def __init__(self, live: Cache, resource: Resource, on_synced: Callable[[], None]) -> None:
-        self._live = live
+    def __init__(self, cache: Cache, resource: Resource, on_synced: Callable[[], None]) -> None:
+        self._cache = cache
         self._resource = resource
         self._on_synced = on_synced
 
     def put(self, found: Any) -> None:
-        """An object is there; one that cannot be read is as good as gone."""
+        """An object was created or changed; an invalid one is dropped from the cache."""
         if isinstance(found, PodWire):
-            about = found.metadata
-            names = ("Pod", "", about.namespace or "default", about.name, _PLACE)
-            self._live.put(Manifest(*names, found, {}))
+            metadata = found.metadata
+            names = ("Pod", "", metadata.namespace or "default", metadata.name, _PLACE)
+            self._cache.put(Manifest(*names, found, {}))
             return
         try:
             manifest = manifest_of(self._resource, found)
@@ -56,23 +57,23 @@ class CacheListener:
             self._drop(*name_of(found))
             return
         if manifest is not None:
-            self._live.put(manifest)
+            self._cache.put(manifest)
 
     def gone(self, name: Name) -> None:
-        """An object is not there any more."""
+        """An object was deleted."""
         self._drop(name.namespace, name.name)
 
     def synced(self, resource: Resource) -> None:
-        """All there is of this kind is known."""
+        """The first list of this kind is complete."""
         self._on_synced()
 
     def _drop(self, namespace: str, name: str) -> None:
-        self._live.drop(self._resource.group, key(self._resource.kind, namespace, name))
+        self._cache.drop(self._resource.group, key(self._resource.kind, namespace, name))
 
 
 def reflector(
-    client: Client, live: Cache, resource: Resource, on_synced: Callable[[], None]
+    client: Client, cache: Cache, resource: Resource, on_synced: Callable[[], None]
 ) -> Reflector[Any]:
-    """Keeps the live cluster informed of one kind."""
+    """The reflector that keeps one kind of the cache up to date."""
     shape = PodWire if resource == PODS else shape_of(resource)
-    return Reflector(client, resource, shape, CacheListener(live, resource, on_synced))
+    return Reflector(client, resource, shape, CacheListener(cache, resource, on_synced))

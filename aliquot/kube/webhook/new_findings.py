@@ -1,4 +1,4 @@
-"""What a write is to blame for: of all that is wrong afterwards, what was not wrong before."""
+"""Which errors a write causes: those that the rules find after it, but not before it."""
 
 from collections.abc import Iterable
 
@@ -8,19 +8,19 @@ from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.volcano import queues
 from aliquot.engine import Amounts
 from aliquot.errors import InputError
-from aliquot.kube.webhook.cache import SHARES
+from aliquot.kube.webhook.cache import QUOTA_KINDS
 
 
-def to_blame(
+def new_errors(
     errors: Iterable[Finding], before: list[Finding], old: Manifest | None, new: Manifest | None
 ) -> list[Finding]:
-    """The errors that are new."""
+    """The errors that are not among the findings before the write."""
     eased = _is_eased(old, new)
-    return [each for each in errors if not _was_so(each, before, eased)]
+    return [each for each in errors if not _existed(each, before, eased)]
 
 
-def _was_so(finding: Finding, before: list[Finding], eased: bool) -> bool:
-    """Was it wrong already? Where bounds are eased, less of the same is no news either."""
+def _existed(finding: Finding, before: list[Finding], eased: bool) -> bool:
+    """Is a finding not new? If the bounds are eased, nor is one on the same field as before."""
     if finding in before:
         return True
     where = (finding.object, finding.field)
@@ -28,12 +28,12 @@ def _was_so(finding: Finding, before: list[Finding], eased: bool) -> bool:
 
 
 def _is_eased(old: Manifest | None, new: Manifest | None) -> bool:
-    """Does a quota ask for no more than it did, so that no sum can be higher than it was?"""
-    if old is None or new is None or new.kind not in SHARES:
+    """Does no bound of a quota increase, so that no sum over quotas can increase?"""
+    if old is None or new is None or new.kind not in QUOTA_KINDS:
         return False
-    shown = queues.queue if new.kind == queues.KIND else quotas.quota
+    read = queues.queue if new.kind == queues.KIND else quotas.quota
     try:
-        one, other = shown(old), shown(new)
+        one, other = read(old), read(new)
     except InputError:
         return False
     pairs = ((one.min, other.min), (one.max, other.max), (one.deserved, other.deserved))

@@ -1,8 +1,8 @@
-"""What a write must be seen together with: all that a rule may ask for, and no more of it.
+"""The objects that a write is validated together with: all that its rules read, and no others.
 
 Rules look at all objects they are given. A cluster has tens of thousands, of which one write
-concerns a few: which ones follows from what the rules about its kind look at, and is decided here
-and nowhere else.
+concerns a few. Which ones depends on the rules for its kind, and is decided only here: a rule that
+reads more must get it from here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,61 +14,63 @@ from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import queues
 from aliquot.errors import InputError
-from aliquot.kube.webhook.cache import SHARES, Cache
-from aliquot.kube.webhook.index import Word
+from aliquot.kube.webhook.cache import QUOTA_KINDS, Cache
+from aliquot.kube.webhook.index import IndexKey
 from aliquot.mirror.group_membership import group_of, group_ref
 
 
-def surroundings(live: Cache, old: Manifest | None, new: Manifest | None) -> dict[Key, Manifest]:
-    """The objects that a write is judged among, without the one that is written."""
+def related_objects(
+    cache: Cache, old: Manifest | None, new: Manifest | None
+) -> dict[Key, Manifest]:
+    """The objects to validate a write with, without the written one itself."""
     subject = new or old
     assert subject is not None
     found: dict[Key, Manifest] = {}
-    for each in _around(live, old, new):
+    for each in _related(cache, old, new):
         if each.key != subject.key:
             found[each.key] = each
         elif each.group != subject.group:
-            found[_another_name(each)] = each
+            found[_qualified_key(each)] = each
     return found
 
 
-def _around(live: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
+def _related(cache: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
     subject = new or old
     assert subject is not None
-    yield from live.index.find(("PriorityClass", ""))
-    if subject.kind in SHARES:
-        yield from live.shares.values()
+    yield from cache.index.find(("PriorityClass", ""))
+    if subject.kind in QUOTA_KINDS:
+        yield from cache.quotas.values()
     if subject.kind == queues.KIND:
-        yield from _with_ties(live, _pods_of_queues(live, old, new))
+        yield from _with_groups(cache, _pods_of_queues(cache, old, new))
     elif subject.kind in quotas.KINDS:
-        yield from _hard_limits(live, subject)
-        yield from _pods_of_quota(live, old, new)
+        yield from _hard_limits(cache, subject)
+        yield from _pods_of_quota(cache, old, new)
     elif subject.kind == gpu_quotas.KIND:
-        yield from live.index.find((gpu_quotas.KIND, subject.namespace))
+        yield from cache.index.find((gpu_quotas.KIND, subject.namespace))
     else:
-        yield from _with_ties(live, [subject])
+        yield from _with_groups(cache, [subject])
 
 
-def _hard_limits(live: Cache, subject: Manifest) -> Iterator[Manifest]:
+def _hard_limits(cache: Cache, subject: Manifest) -> Iterator[Manifest]:
     """The ResourceQuotas of the namespaces that a quota covers."""
     try:
         covered = set(quotas.namespaces(subject))
     except InputError:
         covered = set()
-    return live.index.find(*(("ResourceQuota", each) for each in {*covered, subject.namespace}))
+    return cache.index.find(*(("ResourceQuota", each) for each in {*covered, subject.namespace}))
 
 
-def _pods_of_quota(live: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
-    """Pods bear on a quota that goes, or that is to hold quotas instead of them."""
+def _pods_of_quota(cache: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
+    """The pods of a quota that is deleted, or that becomes a parent, which holds no pods."""
     if old is None or old.group not in KEP9_GROUPS:
         return
-    words: list[Word] = [("quota", old.name)]
+    index_keys: list[IndexKey] = [("quota", old.name)]
     if new is not None:
         if not _becomes_parent(old, new):
             return
-        known = live.quota_index.quotas.get(quotas.quota_name(old))
-        words += [("namespace", each) for each in sorted(known.namespaces if known else ())]
-    yield from live.index.find(*words)
+        known = cache.quota_index.quotas.get(quotas.quota_name(old))
+        index_keys += [("namespace", each) for each in sorted(known.namespaces if known else ())]
+    yield from cache.index.find(*index_keys)
 
 
 def _becomes_parent(old: Manifest, new: Manifest) -> bool:
@@ -78,8 +80,8 @@ def _becomes_parent(old: Manifest, new: Manifest) -> bool:
         return False
 
 
-def _pods_of_queues(live: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
-    """Pods bear on a queue that goes, and on one that gets a queue below it."""
+def _pods_of_queues(cache: Cache, old: Manifest | None, new: Manifest | None) -> Iterator[Manifest]:
+    """The pods of a queue that is deleted, or that gets a child queue."""
     if new is None:
         assert old is not None
         queue: str | None = old.name
@@ -89,29 +91,29 @@ def _pods_of_queues(live: Cache, old: Manifest | None, new: Manifest | None) -> 
             return
     if queue is None:
         return
-    groups = live.index.find(("queue of PodGroup", queue))
-    spaces = live.index.find(("queue of Namespace", queue))
-    words: list[Word] = [("queue", queue)]
-    words += [("gang", f"{each.namespace}/{each.name}") for each in groups]
-    words += [("namespace", each.name) for each in spaces]
-    yield from live.index.find(*words)
+    groups = cache.index.find(("queue of PodGroup", queue))
+    namespaces = cache.index.find(("queue of Namespace", queue))
+    index_keys: list[IndexKey] = [("queue", queue)]
+    index_keys += [("gang", f"{each.namespace}/{each.name}") for each in groups]
+    index_keys += [("namespace", each.name) for each in namespaces]
+    yield from cache.index.find(*index_keys)
 
 
-def _with_ties(live: Cache, subjects: Iterable[Manifest]) -> Iterator[Manifest]:
-    """Objects, with the gangs and namespaces that decide which queue they are in."""
+def _with_groups(cache: Cache, subjects: Iterable[Manifest]) -> Iterator[Manifest]:
+    """Objects, with the gangs and namespaces that decide which queue they belong to."""
     for each in subjects:
-        space = live.space(each.namespace)
-        if space is not None:
-            yield space
+        namespace = cache.namespace(each.namespace)
+        if namespace is not None:
+            yield namespace
         try:
-            said = [group_ref(view, each) for view in template_views(each)]
+            refs = [group_ref(view, each) for view in template_views(each)]
         except InputError:
-            said = []
-        groups = (group_of(one, each.namespace, live.objects) for one in said)
+            refs = []
+        groups = (group_of(ref, each.namespace, cache.objects) for ref in refs)
         yield from (group for group in groups if group is not None)
         yield each
 
 
-def _another_name(manifest: Manifest) -> Key:
-    """Two groups may have a kind in common; both objects are there, under one name."""
+def _qualified_key(manifest: Manifest) -> Key:
+    """A key for an object of another API group that has the same kind and name."""
     return key(manifest.kind, manifest.namespace, f"{manifest.name} of {manifest.group}")

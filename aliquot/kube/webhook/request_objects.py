@@ -1,6 +1,6 @@
-"""Objects of a request, as far as they can be read.
+"""The objects of an admission request, as far as they can be read.
 
-What makes no sense is told, never raised: it is for a verdict to say what follows from it.
+An invalid object is returned as a problem, never raised: the verdict decides what follows from it.
 """
 
 from dataclasses import dataclass, field
@@ -11,48 +11,50 @@ from aliquot.dialects.core.findings import Finding, refused
 from aliquot.dialects.core.manifest import Manifest, read
 from aliquot.errors import InputError
 from aliquot.json import Body
-from aliquot.kube.webhook.cache import make_sure
+from aliquot.kube.webhook.cache import check
 
 PLACE = "in this request"
+"""What findings name in place of a file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """An object as it could be read; if it could not, why."""
+class RequestObject:
+    """An object, or the problems that keep it from being read."""
 
     manifest: Manifest | None = None
     problems: list[Finding] = field(default_factory=list)
 
 
-def reading(body: Body | None) -> Reading:
-    """An object, or why it makes no sense; nothing, if there is none."""
+def read_object(body: Body | None) -> RequestObject:
+    """Read an object; both fields are empty if there is none."""
     if body is None:
-        return Reading()
+        return RequestObject()
     try:
-        return Reading(read(Document(PLACE, _named(body))))
+        return RequestObject(read(Document(PLACE, _named(body))))
     except InputError as error:
-        return Reading(problems=[refused(error, PLACE)])
+        return RequestObject(problems=[refused(error, PLACE)])
 
 
-def sound(found: Reading) -> Reading:
-    """The same, where what makes no sense is as good as not there; what is wrong with it is told.
+def checked(found: RequestObject) -> RequestObject:
+    """The object, or its problems if it is invalid.
 
-    An object may have come before anybody looked. It can still be put right, and deleted.
+    The old object of a request may be invalid, if it was stored before the webhook was there. It
+    counts as missing, so that it can still be corrected and deleted.
     """
     if found.manifest is None:
         return found
     try:
-        make_sure(found.manifest)
+        check(found.manifest)
     except InputError as error:
-        return Reading(problems=[refused(error, PLACE)])
+        return RequestObject(problems=[refused(error, PLACE)])
     return found
 
 
 def _named(body: Body) -> Body:
-    """The object as it is judged.
+    """The object with a name and without a node.
 
-    Names that are to be made up come after us. Which node a pod runs on is not for us to say:
-    whoever binds it may know nodes that we have not heard of yet.
+    A name from `generateName` is added only after admission. A pod's node is not validated: the
+    scheduler that binds it may know nodes that are not in the cache yet.
     """
     metadata: Any = body.get("metadata") or {}
     if isinstance(metadata, dict) and not metadata.get("name") and metadata.get("generateName"):

@@ -1,118 +1,125 @@
-"""Whether a write may be made, by the very rules of `aliquot validate`.
+"""The verdict on a write, by the same rules as `aliquot validate`.
 
-Only what a write makes wrong refuses it: what the rules find afterwards is compared with what they
-find as things are, so that an old sin elsewhere never stands in the way of an innocent write. Both
-times the object in question comes last, so that a sum that is too high is laid at its door. Never
-decides whether a pod fits its quota: that is the scheduler's to say, and no reason to refuse it.
+A write is refused only for errors that it causes: what the rules find after it is compared with
+what they find before it, so that an existing error in another object never refuses a valid write.
+Both times the written object comes last, so that a sum that is too high is reported on it. Whether
+a pod fits its quota is never decided here: the scheduler does that, and the pod waits.
 """
 
 from collections.abc import Iterator
+from http import HTTPStatus
 
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import gangs
-from aliquot.kube.webhook.cache import SHARES, Cache
-from aliquot.kube.webhook.new_findings import to_blame
-from aliquot.kube.webhook.related_objects import surroundings
-from aliquot.kube.webhook.request_objects import PLACE, Reading, reading, sound
-from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
+from aliquot.kube.webhook.cache import QUOTA_KINDS, Cache
+from aliquot.kube.webhook.new_findings import new_errors
+from aliquot.kube.webhook.related_objects import related_objects
+from aliquot.kube.webhook.request_objects import PLACE, RequestObject, checked, read_object
+from aliquot.kube.webhook.review import ALLOWED, AdmissionRequest, Verdict
 from aliquot.mirror.store import Change
 from aliquot.validation import history, pods_and_queues, pods_in_the_way
 from aliquot.validation.history import State
 
-OURS = {*SHARES, gangs.KIND, gpu_quotas.KIND}
-"""The kinds that nobody else judges."""
-JUDGED = {*OURS, "Pod"}
+OWN_KINDS = {*QUOTA_KINDS, gangs.KIND, gpu_quotas.KIND}
+"""Aliquot's own kinds: no other component validates them."""
+JUDGED = {*OWN_KINDS, "Pod"}
+"""The kinds that rules exist for."""
 
 _MOST_ERRORS = 5
+"""Errors named in a refusal: enough to correct an object, and still one line in a terminal."""
 
 
-def judge(live: Cache, asked: Asked) -> Verdict:
-    """Say whether a write may be made."""
-    if asked.kind not in JUDGED or asked.part or asked.operation == "CONNECT":
+def judge(cache: Cache, request: AdmissionRequest) -> Verdict:
+    """The verdict on a write."""
+    if request.kind not in JUDGED or request.part or request.operation == "CONNECT":
         return ALLOWED
-    if asked.changes_nothing_of_note or asked.is_leaving:
+    if request.changes_nothing_of_note or request.is_leaving:
         return ALLOWED
-    old, new = sound(reading(asked.old)), reading(asked.new)
+    old, new = checked(read_object(request.old)), read_object(request.new)
     if old.manifest is None and new.manifest is None and not new.problems:
         return ALLOWED
-    malformed, found = _after(live, old.manifest, new)
-    if asked.operation == "CREATE":
-        found += _conflicts(live, new.manifest)
+    malformed, found = _after(cache, old.manifest, new)
+    if request.operation == "CREATE":
+        found += _conflicts(cache, new.manifest)
     errors = [each for each in (*malformed, *found) if each.severity == "error"]
     if errors:
-        before = [*old.problems, *_before(live, old.manifest, new.manifest)]
-        errors = to_blame(errors, before, old.manifest, new.manifest)
+        before = [*old.problems, *_before(cache, old.manifest, new.manifest)]
+        errors = new_errors(errors, before, old.manifest, new.manifest)
     title = _title(old, new)
-    warnings = [_words(each, title) for each in _worth_a_word(found, title, new.manifest, live)]
-    if errors and _must_go(live, asked):
-        warnings, errors = [*(_words(each, title) for each in errors), *warnings], []
-    code = 422 if any(each in malformed for each in errors) else 403
+    warnings = [_text(each, title) for each in _warnings(found, title, new.manifest, cache)]
+    if errors and _leaves_with_namespace(cache, request):
+        warnings, errors = [*(_text(each, title) for each in errors), *warnings], []
+    invalid = any(each in malformed for each in errors)
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if invalid else HTTPStatus.FORBIDDEN
     return Verdict(_refusal(errors, title), code, tuple(warnings))
 
 
-def _after(live: Cache, old: Manifest | None, new: Reading) -> tuple[list[Finding], list[Finding]]:
-    """What makes no sense in what is written, and what is to be said once it is."""
+def _after(
+    cache: Cache, old: Manifest | None, new: RequestObject
+) -> tuple[list[Finding], list[Finding]]:
+    """What is invalid in the written object, and what the rules find after the write."""
     if new.manifest is None and (old is None or new.problems):
         return new.problems, []
-    state = _standing(live, old, new.manifest)
+    state = _state(cache, old, new.manifest)
     if new.manifest is not None:
         state.move_on(Change(0, (new.manifest,)))
     elif old is not None:
         state.move_on(Change(0, delete=((old.key, PLACE),)))
-    return state.refusals, [each for each in _found(state, live) if each not in state.refusals]
+    return state.refusals, [each for each in _found(state, cache) if each not in state.refusals]
 
 
-def _before(live: Cache, old: Manifest | None, new: Manifest | None) -> list[Finding]:
-    """What is to be said as things are.
+def _before(cache: Cache, old: Manifest | None, new: Manifest | None) -> list[Finding]:
+    """What the rules find before the write.
 
-    Rules speak up when something changes: so what is there is put where it is, once more.
+    Rules report on changes: so the old object, or for a creation the last quota, is written again
+    unchanged.
     """
     if old is None and new is None:
         return []
-    state = _standing(live, old, new)
-    again = old or next((e for e in reversed(state.sound.values()) if e.kind in SHARES), None)
+    state = _state(cache, old, new)
+    again = old or next((e for e in reversed(state.sound.values()) if e.kind in QUOTA_KINDS), None)
     if again is None:
         return []
     state.move_on(Change(0, (again,)))
-    return list(_found(state, live))
+    return list(_found(state, cache))
 
 
-def _standing(live: Cache, old: Manifest | None, new: Manifest | None) -> State:
-    objects = surroundings(live, old, new)
+def _state(cache: Cache, old: Manifest | None, new: Manifest | None) -> State:
+    objects = related_objects(cache, old, new)
     if old is not None:
         objects[old.key] = old
-    special = live.special(*(each for each in (new,) if each is not None))
-    return history.standing(objects, live.quota_index, live.cards, special)
+    special = cache.special(*(each for each in (new,) if each is not None))
+    return history.standing(objects, cache.quota_index, cache.cards, special)
 
 
-def _found(state: State, live: Cache) -> Iterator[Finding]:
-    """Everything that `aliquot validate` would say."""
-    parents_hold_pods = live.settings.hierarchy.parent_pods == "implicitChild"
-    yield from history.found(state, live.capacity.total)
+def _found(state: State, cache: Cache) -> Iterator[Finding]:
+    """All that `aliquot validate` would find."""
+    parents_hold_pods = cache.settings.hierarchy.parent_pods == "implicitChild"
+    yield from history.found(state, cache.capacity.total)
     yield from pods_in_the_way.strangers(state, state.quota_index.names)
     yield from pods_in_the_way.objections(state, parents_hold_pods)
-    yield from pods_and_queues.queue_strangers(state, live)
-    yield from pods_and_queues.queue_objections(state, live)
+    yield from pods_and_queues.queue_strangers(state, cache)
+    yield from pods_and_queues.queue_objections(state, cache)
 
 
-def _conflicts(live: Cache, new: Manifest | None) -> Iterator[Finding]:
-    """Queues and quotas together need somebody to say which of them hold."""
-    if new is None or new.kind not in SHARES:
+def _conflicts(cache: Cache, new: Manifest | None) -> Iterator[Finding]:
+    """Queues and quotas together are an error, unless the configuration names the policy."""
+    if new is None or new.kind not in QUOTA_KINDS:
         return
-    before, after = live.choice(), live.choice(new)
+    before, after = cache.choice(), cache.choice(new)
     refusal = after.refusal() if after is not None else None
     if refusal is not None and before is not None and not before.conflict:
         yield refusal
 
 
-def _worth_a_word(
-    found: list[Finding], title: str, new: Manifest | None, live: Cache
+def _warnings(
+    found: list[Finding], title: str, new: Manifest | None, cache: Cache
 ) -> Iterator[Finding]:
-    """Warnings about the object itself; pods that somebody else schedules are left alone."""
-    ours = {each.scheduler_name for each in live.settings.profiles}
+    """Warnings about the written object itself; none for pods of other schedulers."""
+    ours = {each.scheduler_name for each in cache.settings.profiles}
     content = new.content if new is not None else None
     if isinstance(content, PodWire) and _scheduler(content) not in ours:
         return
@@ -123,27 +130,27 @@ def _scheduler(pod: PodWire) -> str | None:
     return pod.spec.scheduler_name if pod.spec is not None else None
 
 
-def _must_go(live: Cache, asked: Asked) -> bool:
-    """Whatever is in a namespace goes with it: to refuse that would only hold up the rest."""
-    space = live.space(asked.namespace) if asked.namespace else None
-    leaving = space is not None and space.metadata.deletion_timestamp is not None
-    return asked.operation == "DELETE" and leaving
+def _leaves_with_namespace(cache: Cache, request: AdmissionRequest) -> bool:
+    """Is it a deletion in a namespace that is being deleted? A refusal would only delay that."""
+    namespace = cache.namespace(request.namespace) if request.namespace else None
+    leaving = namespace is not None and namespace.metadata.deletion_timestamp is not None
+    return request.operation == "DELETE" and leaving
 
 
-def _title(old: Reading, new: Reading) -> str:
+def _title(old: RequestObject, new: RequestObject) -> str:
     manifest = new.manifest or old.manifest
     return manifest.title if manifest is not None else ""
 
 
 def _refusal(errors: list[Finding], title: str) -> str:
-    """All that is wrong, as far as anybody would read."""
-    words = list(dict.fromkeys(_words(each, title) for each in errors))
-    more = len(words) - _MOST_ERRORS
-    shown = "; ".join(words[:_MOST_ERRORS])
+    """The first errors in one line, and how many more there are."""
+    texts = list(dict.fromkeys(_text(each, title) for each in errors))
+    more = len(texts) - _MOST_ERRORS
+    shown = "; ".join(texts[:_MOST_ERRORS])
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
-def _words(finding: Finding, title: str) -> str:
-    """A finding; the object is named where it is another than the one that is written."""
+def _text(finding: Finding, title: str) -> str:
+    """A finding as text; its object is named unless it is the written one."""
     parts = (finding.object if finding.object != title else "", finding.field, finding.problem)
     return ": ".join(part for part in parts if part)

@@ -109,7 +109,7 @@ async def test_what_goes_with_a_request() -> None:
 @story
 async def test_a_server_may_live_below_a_path() -> None:
     async with asking(says({})) as (client, script):
-        below = Access(f"{script.url}/clusters/one", client._access.proof)
+        below = Access(f"{script.url}/clusters/one", client._access.credentials)
         async with Client(below) as other:
             await other.get(NODES.path(name="n"))
             await other.get(NODES.path(), {"limit": 1})
@@ -173,8 +173,8 @@ async def test_a_read_may_be_sent_again() -> None:
 async def test_nobody_there() -> None:
     async with asking(says({})) as (client, script):
         await client.get("/a")
-    proof = client._access.proof
-    async with Client(Access(script.url, proof)) as other:
+    credentials = client._access.credentials
+    async with Client(Access(script.url, credentials)) as other:
         for method in ("GET", "POST", "PUT"):
             with pytest.raises(UnreachableError) as caught:
                 await other.call(method, "/a", {})

@@ -37,7 +37,7 @@ async def scheduling(
         writer, metrics = Writer(fence), Metrics()
         made = Scheduler(client, SETTINGS, lambda: True, writer, metrics, lambda: None)
         operator = Operator(client, writer, made, metrics)
-        tasks = [asyncio.create_task(each.run()) for each in (made.view, writer, made, operator)]
+        tasks = [asyncio.create_task(each.run()) for each in (made.intake, writer, made, operator)]
         try:
             yield client, made
         finally:

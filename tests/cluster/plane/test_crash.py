@@ -30,7 +30,7 @@ _STEP = 4
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statuses are written as soon as there is anything to say; nobody waits for the dead."""
     monkeypatch.setattr(operator, "_PAUSE", 0.02)
-    monkeypatch.setattr(writer, "SECONDS", 0.02)
+    monkeypatch.setattr(writer, "WRITE_SECONDS", 0.02)
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=str)

@@ -36,10 +36,10 @@ def manifest(body: Body) -> Manifest:
     return found
 
 
-def filled(live: Cache, body: Body, is_new: bool = True) -> Body:
+def filled(cache: Cache, body: Body, is_new: bool = True) -> Body:
     """The object with all defaults; filled in a second time, nothing changes."""
-    whole: Body = json_patch(body, patch(live, manifest(body), is_new))
-    assert patch(live, manifest(whole), is_new) == []
+    whole: Body = json_patch(body, patch(cache, manifest(body), is_new))
+    assert patch(cache, manifest(whole), is_new) == []
     return whole
 
 

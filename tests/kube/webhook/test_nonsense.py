@@ -92,16 +92,16 @@ def reviewed(body: Body, operation: str, old: Body | None) -> bytes:
 @settings(max_examples=examples(600), deadline=None)
 @given(new=nonsense(), old=nonsense())
 def test_nonsense_gets_an_answer(new: Body, old: Body) -> None:
-    live = cluster(*THERE, policy="capacity")
-    service = Service(live, Metrics(), "")
+    cache = cluster(*THERE, policy="capacity")
+    service = Service(cache, Metrics(), "")
     for operation, body, before in (
         ("CREATE", new, None),
         ("UPDATE", new, {**old, "kind": new["kind"], "apiVersion": new["apiVersion"]}),
         ("DELETE", new, new),
     ):
         question = review.read(reviewed(body, operation, before))
-        assert review.answer(question, judge(live, question))
-        assert review.answer(question, service._fill(question))
+        assert review.answer(question, judge(cache, question))
+        assert review.answer(question, service._fill_in(question))
 
 
 @settings(max_examples=examples(100), deadline=None)

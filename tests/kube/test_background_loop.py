@@ -1,4 +1,4 @@
-"""The side thread: begins, goes on while the main loop is busy, ends, and says if it fails."""
+"""The background loop: begins, goes on while the main loop is busy, ends, and says if it fails."""
 
 import asyncio
 import threading

@@ -34,17 +34,17 @@ def test_pods_that_have_to_come_again_still_have_a_say() -> None:
     async def watch() -> Intake:
         async with asking(slow_about_pods(0.1, lists)) as (client, _):
             configuration = Configuration(profiles=[Profile("aliquot")])
-            view = Intake(client, configuration, None, lambda event: None, lambda: None)
-            running = asyncio.create_task(view.run())
+            intake = Intake(client, configuration, None, lambda event: None, lambda: None)
+            running = asyncio.create_task(intake.run())
             try:
-                async with asyncio.timeout(60):
-                    while not view.ready:
+                async with asyncio.timeout(5):
+                    while not intake.ready:
                         await asyncio.sleep(0.01)
-                        view.settle()
+                        intake.settle()
             finally:
                 running.cancel()
-            return view
+            return intake
 
-    view = asyncio.run(watch())
-    assert view.sharing_mode.policy == "hierarchy"
+    intake = asyncio.run(watch())
+    assert intake.sharing_mode.policy == "hierarchy"
     assert len(lists) == 2

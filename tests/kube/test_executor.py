@@ -52,7 +52,7 @@ def test_a_pod_that_somebody_else_has_bound_is_not_forgotten() -> None:
         await shop.write()
 
     shop = play(story)
-    assert not any(violations(shop.engine, shop.view.mirror))
+    assert not any(violations(shop.engine, shop.intake.mirror))
     assert shop.engine.state.ledger.entries["p"].booking.node == "n2"
 
 
@@ -74,7 +74,7 @@ def test_a_pod_that_is_gone_before_its_binding_is_refused_leaves_nothing() -> No
         shop.pod("p", "a")
         shop.answers.refuse["/binding"] = always(404)
         shop.decide()
-        shop.view.pods.gone("p")
+        shop.intake.pods.gone("p")
         await shop.write()
 
     shop = play(story)
@@ -90,7 +90,7 @@ def test_room_is_not_said_to_be_held_once_a_binding_was_refused() -> None:
         assert isinstance(held, Nominate)
         await shop.write()
         shop.pod("p", "a", 2, nominatedNodeName=held.node)
-        shop.view.pods.gone(victim.pod.uid)
+        shop.intake.pods.gone(victim.pod.uid)
         shop.answers.refuse["/binding"] = always(403)
         shop.decide()
         await shop.write()
@@ -125,7 +125,7 @@ def test_who_waits_for_nobody_is_nominated_whoever_others_wait_for() -> None:
         shop.quota("c", 1)
         leaving = pod("y", "c", 1, node="n3")
         leaving.metadata.deletion_timestamp = "2026-01-01T00:01:00Z"
-        shop.view.pods.put(leaving)
+        shop.intake.pods.put(leaving)
         shop.pod("p", "a", 2)
         shop.pod("q", "c", 1)
         shop.answers.refuse["/eviction"] = always(429)
@@ -196,7 +196,7 @@ def test_who_makes_way_for_one_is_still_asked_for_the_other() -> None:
         stubborn = f"x{held['p1'][1:]}"
         shop.answers.refuse[f"{stubborn}/eviction"] = always(429)
         await shop.write()
-        shop.view.pods.gone(f"x{held['p2'][1:]}")
+        shop.intake.pods.gone(f"x{held['p2'][1:]}")
         assert [(each.pod.name, type(each)) for each in shop.decide()] == [("p1", Bind)]
         shop.answers.refuse.clear()
         await shop.again()
