@@ -43,5 +43,5 @@ class GpuQuotas:
         """What is in force: of one that makes no sense, the last good one, or nothing at all."""
         problem = self.problems.get((manifest.namespace, manifest.name), "")
         if problem and not gpu_quotas.is_written(manifest):
-            return gpu_quotas.nothing(manifest, problem)
+            return gpu_quotas.deny_all(manifest, problem)
         return replace(gpu_quotas.quota(manifest), problem=problem)

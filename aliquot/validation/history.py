@@ -15,7 +15,7 @@ from aliquot.dialects.kep9 import rules as quota_rules
 from aliquot.dialects.koordinator import rules as tree_rules
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
-from aliquot.dialects.tensor_fusion.gpu_rules import BEAR_ON_GPUS, check_gpus
+from aliquot.dialects.tensor_fusion.gpu_rules import GPU_KINDS, check_gpus
 from aliquot.dialects.volcano import queue_rules, queues
 from aliquot.errors import InputError
 from aliquot.mirror.group_membership import group_ref, queue_of
@@ -183,7 +183,7 @@ def found(state: State, capacity: Mapping[str, int] | None = None) -> Iterator[F
         if capacity is None and state.knows_all_nodes:
             capacity = quota_rules.capacity_of(known, state.cards)
         yield from quota_rules.check_quotas(state.quota_index, known, capacity)
-    if state.changed_kinds & BEAR_ON_GPUS:
+    if state.changed_kinds & GPU_KINDS:
         yield from check_gpus(state.sound.values(), state.cards, state.knows_all_nodes)
     if state.quotas_changed:
         yield from tree_rules.check_tree(state.quota_index, state.coming)

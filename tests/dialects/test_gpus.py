@@ -9,7 +9,7 @@ from aliquot.dialects.core.nodes import node as read_node
 from aliquot.dialects.nos.cards import Cards, cards
 from aliquot.dialects.tensor_fusion.derived_gpus import MOST, devices
 from aliquot.dialects.tensor_fusion.gpu_rules import check_gpus
-from aliquot.dialects.tensor_fusion.gpus import device, outside, taken
+from aliquot.dialects.tensor_fusion.gpus import device, outside_use, taken
 from aliquot.dialects.tensor_fusion.models import tflops
 from aliquot.engine.model.gpu import WHOLE_GPU, Device, GpuAmount, GpuAsk
 from aliquot.errors import InputError
@@ -79,7 +79,7 @@ def test_a_gpu_that_says_little() -> None:
 )
 def test_what_others_have_is_what_nobody_here_holds(available: Any, held: Any, others: Any) -> None:
     amounts = (GpuAmount(100, 10), GpuAmount(*available), GpuAmount(*held))
-    assert outside(*amounts) == GpuAmount(*others)
+    assert outside_use(*amounts) == GpuAmount(*others)
 
 
 def test_what_pods_take_of_a_device() -> None:

@@ -1,4 +1,7 @@
-"""Quantity maps of Kubernetes objects, as amounts; what is nonsense is refused by name."""
+"""Quantities of Kubernetes objects as the engine's integer amounts, and back.
+
+A value that is no quantity is refused with the field that holds it.
+"""
 
 from collections.abc import Mapping
 
@@ -10,7 +13,7 @@ from aliquot.errors import QuantityError
 
 
 def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[str, int]:
-    """Amounts by resource; none negative, extended resources whole, each under its one name."""
+    """Amounts by resource: none negative, extended resources whole, GPU memory in one spelling."""
     amounts: dict[str, int] = {}
     for resource, value in (quantities or {}).items():
         where = f"{field}[{resource}]"
@@ -26,7 +29,7 @@ def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[
 
 
 def read_one(value: object, resource: str, manifest: Manifest, where: str) -> int:
-    """A single quantity, as an amount of its resource."""
+    """A single quantity as an amount of its resource."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise manifest.error(where, f"{value!r} is not a quantity, such as 2, 500m or 10Gi")
     try:

@@ -1,4 +1,8 @@
-"""PodDisruptionBudgets: how many pods of a kind may be evicted at a time."""
+"""PodDisruptionBudgets: how many of the selected pods may be evicted at a time.
+
+The number is the disruption controller's, from the budget's status. Where there is no status, as in
+a simulation, it is computed here from the pods.
+"""
 
 from collections.abc import Sequence
 
@@ -11,7 +15,7 @@ _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
 
 
 def budget(manifest: Manifest, running: Sequence[Pod] = (), waiting: Sequence[Pod] = ()) -> Budget:
-    """The budget by its status; without one, worked out from the pods that run, and should."""
+    """The budget by its status; without one, by the pods that are `running` and `waiting`."""
     content = manifest.content
     assert isinstance(content, BudgetWire)
     spec, status = content.spec or BudgetSpec(), content.status or BudgetStatus()
@@ -31,7 +35,7 @@ def budget(manifest: Manifest, running: Sequence[Pod] = (), waiting: Sequence[Po
 
 
 def has_status(manifest: Manifest) -> bool:
-    """Does somebody else say what it allows?"""
+    """Has the disruption controller written how many disruptions it allows?"""
     content = manifest.content
     assert isinstance(content, BudgetWire)
     return content.status is not None and content.status.disruptions_allowed is not None
@@ -39,24 +43,24 @@ def has_status(manifest: Manifest) -> bool:
 
 def _selector(selector: LabelSelector, manifest: Manifest) -> tuple[Requirement, ...]:
     exact = text_map(selector.match_labels, manifest, "spec.selector.matchLabels")
-    lines = [Requirement(key, "In", (value,)) for key, value in sorted(exact.items())]
-    for line in selector.match_expressions or []:
-        if line.operator not in _OPERATORS:
+    requirements = [Requirement(key, "In", (value,)) for key, value in sorted(exact.items())]
+    for each in selector.match_expressions or []:
+        if each.operator not in _OPERATORS:
             known = ", ".join(sorted(_OPERATORS))
-            problem = f"operator {line.operator!r} is none of {known}"
+            problem = f"operator {each.operator!r} is none of {known}"
             raise manifest.error("spec.selector.matchExpressions", problem)
-        lines.append(Requirement(line.key, line.operator, tuple(line.values or ())))
-    return tuple(lines)
+        requirements.append(Requirement(each.key, each.operator, tuple(each.values or ())))
+    return tuple(requirements)
 
 
 def _matches(selector: tuple[Requirement, ...], pod: Pod, namespace: str) -> bool:
     labels = dict(pod.labels)
-    mine = bool(labels) and bool(selector) and pod.namespace == namespace
-    return mine and all(requirement_matches(line, labels) for line in selector)
+    comparable = bool(labels) and bool(selector) and pod.namespace == namespace
+    return comparable and all(requirement_matches(each, labels) for each in selector)
 
 
 def _allowed(spec: BudgetSpec, healthy: int, expected: int, manifest: Manifest) -> int:
-    """What the disruption controller would allow, of so many that should run."""
+    """What the disruption controller would allow, with `expected` pods that should run."""
     needed = 0
     if spec.max_unavailable is not None:
         needed = expected - _count(spec.max_unavailable, expected, manifest, "spec.maxUnavailable")
@@ -66,7 +70,7 @@ def _allowed(spec: BudgetSpec, healthy: int, expected: int, manifest: Manifest) 
 
 
 def _count(value: int | str, of: int, manifest: Manifest, field: str) -> int:
-    """A number, or a percentage rounded up, as Kubernetes does it."""
+    """A number, or a percentage of a number rounded up, as in Kubernetes."""
     if isinstance(value, int) and value >= 0:
         return value
     value = str(value)

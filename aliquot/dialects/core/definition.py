@@ -1,6 +1,6 @@
-"""CustomResourceDefinitions, put together: what all of ours have in common.
+"""A CustomResourceDefinition as a value, and what all of ours have in common.
 
-Each has one version, a status that is written apart, a short name, the category `aliquot` (so that
+Each has one version, a status subresource, short names, the category `aliquot` (so that
 `kubectl get aliquot` shows all of them), and its age as the last column that is always shown.
 """
 
@@ -12,14 +12,14 @@ from aliquot.dialects.core.schema import Schema, record, text
 from aliquot.json import Body
 
 Column = tuple[str, str, str]
-"""Name, type and path of what kubectl shows."""
+"""Name, type and JSON path of a column that kubectl prints."""
 
 AGE: Column = ("Age", "date", ".metadata.creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A custom kind: what it is called, what it looks like, what is shown of it."""
+    """A custom kind: its names, its schema and its printed columns."""
 
     group: str
     version: str
@@ -36,7 +36,7 @@ class Definition:
     annotations: dict[str, str] = field(default_factory=dict)
 
     def body(self) -> Body:
-        """The object that brings the kind into a cluster; every call gives a fresh one."""
+        """The CustomResourceDefinition object, built anew at every call."""
         metadata: Body = {"name": f"{self.plural}.{self.group}"}
         if self.annotations:
             metadata["annotations"] = dict(self.annotations)
@@ -66,8 +66,8 @@ class Definition:
             "storage": True,
             "subresources": {"status": {}},
             "additionalPrinterColumns": [
-                *_printed((*self.columns, AGE)),
-                *_printed(self.wide, priority=1),
+                *_printer_columns((*self.columns, AGE)),
+                *_printer_columns(self.wide, priority=1),
             ],
             "schema": {"openAPIV3Schema": deepcopy(self._schema())},
         }
@@ -83,6 +83,6 @@ class Definition:
         return record(parts, description=self.about)
 
 
-def _printed(columns: Iterable[Column], priority: int = 0) -> list[Body]:
+def _printer_columns(columns: Iterable[Column], priority: int = 0) -> list[Body]:
     more = {"priority": priority} if priority else {}
     return [{"name": name, "type": kind, "jsonPath": path, **more} for name, kind, path in columns]

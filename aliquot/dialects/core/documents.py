@@ -1,9 +1,9 @@
 """Text to documents: YAML or JSON, several in one file, lists unpacked.
 
-Every document keeps its place (file and number), so that whatever is wrong with it can be named.
-YAML is built here from the parser's events rather than by the library's loader, so that depth,
-size, merge keys and duplicate keys stay under control whatever a file contains: plain data only,
-timestamps stay text, and an alias into something huge is refused rather than unfolded.
+Every document keeps its place (file and number), so that a finding can name it. YAML is built here
+from the parser's events and not by the library's loader, so that depth, size, merge keys and
+duplicate keys are bounded for any file: plain data only, timestamps stay text, and an alias that
+unfolds to too many values is refused.
 """
 
 import json
@@ -19,8 +19,12 @@ from aliquot.errors import InputError
 from aliquot.json import Body
 
 _MOST_VALUES = 5_000_000
+"""Aliases can unfold a short text into any number of values. A cluster of 50,000 pods has about
+fifty values a pod, half of this; beyond, memory would be the limit."""
 _DEEPEST = 100
+"""Kubernetes' deepest objects nest some twenty levels; far below Python's limit of recursion."""
 _MOST_DIGITS = 400
+"""More digits than the largest float has (309); Python refuses to convert more than 4,300."""
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]{1,4})?")
 _WORDS = {
@@ -35,16 +39,16 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object as it was written, and where."""
+    """One object as it was written, and its place."""
 
     place: str
     body: Body
     source: str = ""
-    """The file it was read from, if it was."""
+    """The file it was read from, if it was read from one."""
 
 
 def parse(text: str, source: str) -> Iterator[Document]:
-    """All documents of a text; the first that is not an object of some kind is refused."""
+    """All documents of a text; the first that is no object with a kind is refused."""
     for each in scan(text, source):
         if isinstance(each, Finding):
             raise each.error()
@@ -54,7 +58,7 @@ def parse(text: str, source: str) -> Iterator[Document]:
 def scan(text: str, source: str) -> Iterator[Document | Finding]:
     """All documents of a text, with `kind: List` unpacked; empty ones are left out.
 
-    What is not an object of some kind is a finding; text that is not YAML or JSON is refused.
+    A document that is no object with a kind is a finding; text that is not YAML or JSON is refused.
     """
     bodies = values(text, source)
     for number, body in enumerate(bodies, start=1):
@@ -64,13 +68,13 @@ def scan(text: str, source: str) -> Iterator[Document | Finding]:
 
 
 def values(text: str, source: str) -> list[Any]:
-    """All documents of a text as they stand, whatever they are; None for one that is empty."""
+    """All documents of a text as plain data, of any type; None for an empty one."""
     bodies = _json(text, source)
     return _yaml(text, source) if bodies is None else bodies
 
 
 def unpack(body: object, place: str, source: str = "") -> Iterator[Document | Finding]:
-    """A body as a document, or as several if it is a list of objects."""
+    """A body as a document, or as several if it is a `kind: List`."""
     try:
         items = _items(body, place)
     except InputError as error:
@@ -85,7 +89,7 @@ def unpack(body: object, place: str, source: str = "") -> Iterator[Document | Fi
 
 
 def _items(body: object, place: str) -> list[Any] | None:
-    """The objects in a list of objects; None for an object by itself."""
+    """The objects of a `kind: List`; None for an object by itself."""
     if not isinstance(body, dict):
         raise InputError(place, "", f"expected an object with kind and metadata, got {_name(body)}")
     kind = body.get("kind")
@@ -118,13 +122,13 @@ def _json(text: str, source: str) -> list[Any] | None:
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next value begins, past all blanks; without a copy of the rest of a long text."""
+    """The position of the next value, past blanks, without copying the rest of a long text."""
     blanks = _BLANKS.match(text, at)
     return blanks.end() if blanks is not None else at
 
 
 def _refuse_half_characters(text: str, values: list[Any], source: str) -> None:
-    """JSON can spell half of a character (an escape of its own), which nobody could write out."""
+    """Refuse a lone surrogate: JSON can escape half of a character, which UTF-8 cannot encode."""
     if _SURROGATE.search(text):
         try:
             json.dumps(values, ensure_ascii=False).encode()
@@ -158,7 +162,7 @@ def _yaml(text: str, source: str) -> list[Any]:
 
 @dataclass(slots=True)
 class _Open:
-    """A map or list that is being filled, and the anchor it goes by."""
+    """A map or list that is being filled, and its anchor."""
 
     value: Any
     anchor: str | None
@@ -231,7 +235,7 @@ class _Builder:
 
 
 def _scalar(event: yaml.ScalarEvent) -> Any:
-    """The value of a word: quoted or tagged ones are what they say, plain ones are looked at."""
+    """The value of a scalar: text if quoted or tagged as such; else by YAML 1.1's plain forms."""
     text: str = event.value
     tag = (event.tag or "").removeprefix("tag:yaml.org,2002:")
     if tag in ("str", "!") or (not tag and not event.implicit[0]):
@@ -250,7 +254,7 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
 
 
 def _number(text: str) -> Any:
-    """A float, or the text where a float would not be exact: quantities are read from text."""
+    """A float, or the text where a float would not be exact: quantities are parsed from text."""
     value = float(text.replace("_", ""))
     return value if repr(value) == text else text
 

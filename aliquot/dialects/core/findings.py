@@ -1,7 +1,7 @@
-"""What is wrong with the input, or worth a word: placed and worded the same way everywhere.
+"""Findings: errors and warnings about the input, with place, object and field.
 
-An error is what a simulation refuses to start on; a warning is what it starts in spite of. Whoever
-looks for them goes on after each one; only those who need sound input raise the first error.
+A simulation refuses to start on an error and starts in spite of warnings. A check collects all
+findings and goes on after each; only a caller that needs valid input raises the first error.
 """
 
 import dataclasses
@@ -17,18 +17,18 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about one object. Equal ones say the same, whenever they were found."""
+    """One error or warning about one object. Time and file do not count for equality."""
 
     severity: Severity
     place: str
     """File and document."""
     object: str
-    """`Pod team-a/train`, as far as it can be read."""
+    """Kind and name, such as `Pod team-a/train`, as far as they can be read."""
     field: str
     problem: str
     file: str = dataclasses.field(default="", compare=False)
     at: int = dataclasses.field(default=0, compare=False)
-    """When it comes to be so."""
+    """The virtual time at which it first holds."""
 
     def error(self) -> InputError:
         """The finding as an error to raise."""
@@ -41,12 +41,12 @@ class Finding:
 
 
 def refused(error: InputError, place: str, file: str = "") -> Finding:
-    """An error met while reading the document at a place."""
+    """The finding of an error that was raised while reading the document at a place."""
     title = error.place.removeprefix(place).removeprefix(": ")
     return Finding("error", place, title, error.field, error.problem, file)
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Names as a person would list them."""
+    """Names for a message: at most three, then how many more there are."""
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

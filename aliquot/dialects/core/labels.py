@@ -1,4 +1,8 @@
-"""Labels, annotations and selectors: maps of text, in which YAML likes to find other things."""
+"""Labels, annotations and selectors: maps of text.
+
+Unquoted YAML such as `true` or `1` is no text. It is read as its author wrote it, and `validation`
+warns that an API server would refuse it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +11,7 @@ from aliquot.dialects.core.manifest import Manifest
 
 
 def text_map(values: Mapping[str, Any] | None, manifest: Manifest, field: str) -> dict[str, str]:
-    """The map as text; an unquoted_keys `true` or number is read as it was written."""
+    """The map with text values; an unquoted `true` or number is read as it was written."""
     found = {}
     for key, value in (values or {}).items():
         if isinstance(value, dict | list):
@@ -24,5 +28,5 @@ def to_text(value: object) -> str:
 
 
 def unquoted_keys(values: Mapping[str, Any] | None) -> list[str]:
-    """The keys whose values an API server would refuse, for not being text."""
+    """The keys whose values are no text, which an API server would refuse."""
     return [key for key, value in (values or {}).items() if not isinstance(value, str)]

@@ -1,6 +1,6 @@
-"""A document made sure of: its kind is one we read, its fields have the right types, it has a name.
+"""Manifests: documents of a kind that matters to scheduling, with checked types and a name.
 
-Kinds that have no part in scheduling are passed over and counted, not refused.
+Kinds that have no part in scheduling are skipped and counted, not refused.
 """
 
 import re
@@ -23,7 +23,7 @@ from aliquot.errors import InputError
 from aliquot.json import Body
 
 Key = tuple[str, str, str]
-"""Kind, namespace and name: what an object is known by."""
+"""Kind, namespace and name, which identify an object."""
 
 ALIQUOT_GROUP = "aliquot.dev"
 KEP9_GROUPS = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
@@ -77,7 +77,7 @@ _AT = re.compile(r" - at `(?:key in )?\$\.?(?P<field>[^`]*)`$")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object of the input: who it is, where it was written, and what we read of it."""
+    """One object of the input: its identity, its place, its typed content and its whole body."""
 
     kind: str
     group: str
@@ -87,11 +87,11 @@ class Manifest:
     content: Wire
     body: Body
     _read: dict[str, Any] | None = field(default=None, init=False, compare=False, repr=False)
-    """What was read of it `once`."""
+    """The results of readers that are decorated with `once`, by reader."""
 
     @property
     def key(self) -> Key:
-        """What it is known by."""
+        """Its kind, namespace and name."""
         return key(self.kind, self.namespace, self.name)
 
     @property
@@ -117,9 +117,9 @@ class Manifest:
 
 
 def once(reader: Callable[[Manifest], Result]) -> Callable[[Manifest], Result]:
-    """Read this of a manifest a single time: it never changes, and many rules ask for it.
+    """Cache a reader's result with the manifest, which never changes and is read by many rules.
 
-    What cannot be read is refused anew every time.
+    An error is not cached: it is raised anew at every call.
     """
     name = f"{reader.__module__}.{reader.__qualname__}"
 
@@ -163,12 +163,12 @@ def read(document: Document) -> Manifest | None:
 
 
 def key(kind: str, namespace: str | None, name: str) -> Key:
-    """What an object is known by; objects that belong to no namespace have an empty one."""
+    """The key of an object; that of a cluster-wide kind has an empty namespace."""
     return (kind, "" if kind in _CLUSTER_WIDE else namespace or "default", name)
 
 
 def owner_reference(manifest: Manifest) -> Body:
-    """What its pods and its group say of an owner."""
+    """The owner reference that names this object, for its pods and its PodGroup."""
     return {
         "apiVersion": manifest.body["apiVersion"],
         "kind": manifest.kind,
@@ -186,12 +186,12 @@ def owner_of(manifest: Manifest) -> Key | None:
 
 
 def is_known_kind(kind: str) -> bool:
-    """Is it a kind that has a part here?"""
+    """Is it a kind that is read here, in any group?"""
     return any(kind == known for _, known in _KINDS)
 
 
 def similar_kind(document: Document) -> str | None:
-    """The kind that a kind passed over was probably meant to be."""
+    """The known kind that a skipped kind was probably meant to be: same name, another group."""
     kind = str(document.body["kind"])
     for group, known in _KINDS:
         if kind.lower() == known.lower():
@@ -200,7 +200,7 @@ def similar_kind(document: Document) -> str | None:
 
 
 def convert(body: Body, shape: type[AnyWire], place: str) -> AnyWire:
-    """Check the types of all fields; a wrong one is named by its path."""
+    """Convert a body to a struct; a field of the wrong type is refused by its path."""
     try:
         return msgspec.convert(body, shape)
     except msgspec.ValidationError as error:
@@ -216,14 +216,14 @@ def convert(body: Body, shape: type[AnyWire], place: str) -> AnyWire:
 
 
 def _title(body: Body) -> str:
-    """Kind and name, as far as they can be read from what may be nonsense."""
+    """Kind and name for a message, as far as they can be read."""
     metadata = body.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return f"{body['kind']} {name}" if isinstance(name, str) else str(body["kind"])
 
 
 def check_namespace(name: str, place: str, field: str) -> None:
-    """Refuse what cannot be the name of a namespace."""
+    """Refuse a text that cannot be the name of a namespace."""
     _check_name(name, _NAMESPACE, place, field)
 
 

@@ -1,4 +1,4 @@
-"""Nodes: what one has for pods, and what keeps pods off it."""
+"""Nodes as the engine's: allocatable resources, labels, taints and the class of their GPUs."""
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import text_map
@@ -16,9 +16,9 @@ _EFFECTS: dict[str, Effect] = {
 
 
 def node(manifest: Manifest, cards: Cards) -> Node:
-    """A node as the engine sees it. Without a word on `pods` it takes any number of them.
+    """A node as the engine's. A node that does not state `pods` takes any number of them.
 
-    Its GPU memory follows from its cards and slices, whatever it says of that itself.
+    Its GPU memory is computed from its cards and slices; a value in its status is ignored.
     """
     read = manifest.content
     assert isinstance(read, NodeWire)
@@ -40,7 +40,7 @@ def node(manifest: Manifest, cards: Cards) -> Node:
 
 
 def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
-    """Its taints, and those that stand for being cordoned or not ready."""
+    """Its taints, and the taints for being cordoned (unschedulable) or not ready."""
     spec = read.spec or NodeSpec()
     taints = []
     for index, each in enumerate(spec.taints or []):

@@ -1,8 +1,8 @@
 """The parts of Kubernetes' own objects that matter here, as they stand in JSON.
 
 Each dialect has its own objects beside these, in the `objects` of its folder. Every field is
-optional, as in the API's own types; what must be there is checked where it is used,
-so that the message can say what it is for. Fields not named here are left alone.
+optional, as in the API's own types; a field that must be there is checked where it is used, so that
+the message can say what it is for. Fields that are not named here are not read.
 """
 
 from typing import Any
@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 Quantities = dict[str, Any]
-"""Checked one by one where they are read, so that the resource can be named."""
+"""Quantities by resource, each checked where it is read, so that a message names the resource."""
 
 
 class Wire(msgspec.Struct, rename="camel", gc=False):
-    """A JSON object with camelCase keys; a tree as all JSON is, so the collector may pass it by."""
+    """A JSON object with camelCase keys. JSON has no cycles, so the garbage collector skips it."""
 
 
 class OwnerReference(Wire):
-    """Who made this object."""
+    """The object that owns this one, and whether it controls it."""
 
     kind: str = ""
     name: str = ""
@@ -26,7 +26,7 @@ class OwnerReference(Wire):
 
 
 class Metadata(Wire):
-    """What every object has."""
+    """The metadata of an object."""
 
     name: str = ""
     namespace: str | None = None
@@ -40,7 +40,7 @@ class Metadata(Wire):
 
 
 class ResourceRequirements(Wire):
-    """What a container, or a whole pod, asks for."""
+    """Requests and limits of a container, or of a pod as a whole."""
 
     requests: Quantities | None = None
     limits: Quantities | None = None
@@ -55,7 +55,7 @@ class Container(Wire):
 
 
 class SelectorRequirement(Wire):
-    """One line of a selector."""
+    """One requirement of a selector."""
 
     key: str = ""
     operator: str = ""
@@ -63,7 +63,7 @@ class SelectorRequirement(Wire):
 
 
 class SelectorTerm(Wire):
-    """Lines that must all hold."""
+    """Requirements that must all hold."""
 
     match_expressions: list[SelectorRequirement] | None = None
     match_fields: list[SelectorRequirement] | None = None
@@ -76,21 +76,21 @@ class RequiredTerms(Wire):
 
 
 class PreferredTerm(Wire):
-    """A term that should hold, and how much that is worth."""
+    """A term that should hold, and its weight."""
 
     weight: int = 0
     preference: SelectorTerm | None = None
 
 
 class NodeAffinity(Wire):
-    """Which nodes a pod must, and would rather, run on."""
+    """The nodes that a pod requires and prefers."""
 
     required_during_scheduling_ignored_during_execution: RequiredTerms | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] | None = None
 
 
 class Affinity(Wire):
-    """Affinity to nodes; that to pods is not considered."""
+    """Affinity to nodes; affinity to pods is not considered."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: Any = None
@@ -98,7 +98,7 @@ class Affinity(Wire):
 
 
 class TolerationWire(Wire):
-    """Which taints a pod tolerates."""
+    """A taint that a pod tolerates."""
 
     key: str | None = None
     operator: str | None = None
@@ -107,7 +107,7 @@ class TolerationWire(Wire):
 
 
 class PodSpec(Wire):
-    """What a pod asks for and where it may run."""
+    """What a pod requests and where it may run."""
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
@@ -126,7 +126,7 @@ class PodSpec(Wire):
 
 
 class Condition(Wire):
-    """One thing that is true of an object, or not."""
+    """A condition in a status."""
 
     type: str = ""
     status: str = ""
@@ -135,7 +135,7 @@ class Condition(Wire):
 
 
 class ContainerStatus(Wire):
-    """What a container has been given, which differs from its spec during a resize."""
+    """What is allocated to a container, which differs from its spec during a resize."""
 
     name: str = ""
     allocated_resources: Quantities | None = None
@@ -143,7 +143,7 @@ class ContainerStatus(Wire):
 
 
 class PodStatus(Wire):
-    """How a pod is doing."""
+    """The status of a pod."""
 
     phase: str | None = None
     start_time: str | None = None
@@ -162,14 +162,14 @@ class PodWire(Wire):
 
 
 class PodTemplate(Wire):
-    """What the pods of a workload look like."""
+    """The template of a workload's pods."""
 
     metadata: Metadata | None = None
     spec: PodSpec | None = None
 
 
 class WorkloadSpec(Wire):
-    """Of a Deployment, ReplicaSet, StatefulSet or Job."""
+    """The spec of a Deployment, ReplicaSet, StatefulSet or Job."""
 
     replicas: int | None = None
     parallelism: int | None = None
@@ -179,14 +179,14 @@ class WorkloadSpec(Wire):
 
 
 class WorkloadWire(Wire):
-    """What makes pods, and replaces those it loses."""
+    """A Deployment, ReplicaSet, StatefulSet or Job."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: WorkloadSpec | None = None
 
 
 class TaintWire(Wire):
-    """What keeps pods off a node."""
+    """A taint of a node."""
 
     key: str = ""
     value: str | None = None
@@ -194,14 +194,14 @@ class TaintWire(Wire):
 
 
 class NodeSpec(Wire):
-    """Of a node."""
+    """The spec of a node."""
 
     unschedulable: bool | None = None
     taints: list[TaintWire] | None = None
 
 
 class NodeStatus(Wire):
-    """What a node has."""
+    """The capacity and conditions of a node."""
 
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
@@ -217,7 +217,7 @@ class NodeWire(Wire):
 
 
 class PriorityClassWire(Wire):
-    """A name for a priority."""
+    """A PriorityClass."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     value: int | None = None
@@ -226,7 +226,7 @@ class PriorityClassWire(Wire):
 
 
 class ResourceQuotaSpec(Wire):
-    """Of a core ResourceQuota."""
+    """The spec of a core ResourceQuota."""
 
     hard: Quantities | None = None
 
@@ -239,14 +239,14 @@ class ResourceQuotaWire(Wire):
 
 
 class LabelSelector(Wire):
-    """Which pods are meant."""
+    """A selector of pods by their labels."""
 
     match_labels: dict[str, Any] | None = None
     match_expressions: list[SelectorRequirement] | None = None
 
 
 class BudgetSpec(Wire):
-    """Of a PodDisruptionBudget."""
+    """The spec of a PodDisruptionBudget."""
 
     selector: LabelSelector | None = None
     min_available: int | str | None = None
@@ -254,7 +254,7 @@ class BudgetSpec(Wire):
 
 
 class BudgetStatus(Wire):
-    """What its controller says of a PodDisruptionBudget."""
+    """The status of a PodDisruptionBudget, written by the disruption controller."""
 
     disruptions_allowed: int | None = None
     disrupted_pods: dict[str, Any] | None = None
@@ -269,13 +269,13 @@ class BudgetWire(Wire):
 
 
 class PlainWire(Wire):
-    """An object of which only the name matters."""
+    """An object of which only the metadata are read."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
 class Deletion(Wire, forbid_unknown_fields=True):
-    """What a timeline takes away."""
+    """An object that a timeline deletes."""
 
     kind: str
     name: str
@@ -283,7 +283,7 @@ class Deletion(Wire, forbid_unknown_fields=True):
 
 
 class Step(Wire, forbid_unknown_fields=True):
-    """What a timeline changes at one moment."""
+    """The changes of a timeline at one moment."""
 
     at: str | int | float
     apply: list[dict[str, Any]] | None = None

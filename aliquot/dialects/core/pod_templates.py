@@ -1,6 +1,7 @@
-"""What makes pods, and what they will look like: one view for each kind of pod that comes of it.
+"""Pod templates: metadata and spec of the pods that an object makes, with their fields.
 
-A pod has its own view; a workload has that of its template; a Volcano Job has one for each task.
+A pod has one view, of itself; a workload one, of its template; a Volcano Job one for each task. So
+a rule about pods is written once for all of them.
 """
 
 from dataclasses import dataclass
@@ -17,31 +18,31 @@ from aliquot.dialects.core.objects import (
 from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire
 
 WORKLOADS = WorkloadWire | GangJobWire
-"""What makes pods, and replaces those it loses."""
+"""The objects that make pods, and replace those that are lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodTemplateView:
-    """Metadata and spec of pods, and where they stand."""
+    """Metadata and spec of pods, and the fields that hold them."""
 
     at: str
-    """`spec.template.`, say; empty for a pod by itself."""
+    """The prefix of their fields, such as `spec.template.`; empty for a pod by itself."""
     metadata: Metadata
     spec: PodSpec | None
 
     @property
     def metadata_field(self) -> str:
-        """Where the metadata stand."""
+        """The field of the metadata."""
         return f"{self.at}metadata"
 
     @property
     def spec_field(self) -> str:
-        """Where the spec stands."""
+        """The field of the spec."""
         return f"{self.at}spec"
 
 
 def template_views(manifest: Manifest) -> list[PodTemplateView]:
-    """The faces of the pods that come of an object; none where it says nothing of any."""
+    """The pod templates of an object, or the pod itself; none for kinds that make no pods."""
     match manifest.content:
         case PodWire(metadata=metadata, spec=spec):
             return [PodTemplateView("", metadata, spec)]

@@ -1,4 +1,8 @@
-"""Pods as the engine sees them: above all, what one asks for in all, and where it may run."""
+"""Pods as the engine's: above all, what a pod requests in all, and the nodes it may run on.
+
+What a pod requests is computed as kube-scheduler computes it, with init containers, sidecars,
+overhead, resizes and pod-level resources.
+"""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -41,7 +45,7 @@ _FINISHED = {"Succeeded", "Failed"}
 
 Sums = dict[str, int]
 PriorityInfo = tuple[int, bool]
-"""A priority, and whether it lets its pods preempt."""
+"""A priority, and whether pods of it may preempt others."""
 
 
 def pod(
@@ -54,12 +58,12 @@ def pod(
     known: Shape | None = None,
     started: int = 0,
 ) -> Pod:
-    """A pod by itself; its quota and its gang, other objects decide.
+    """A pod by itself: its quota and its gang depend on other objects and are left empty.
 
-    `defaults` is what it asks for of GPUs where it does not say. Who has read the same words before
-    passes the shape that is `known` for them. No room is held for one that has its node.
+    `defaults` are the GPU requests of its namespace, for a pod that states none. `known` is the
+    shape, if it was computed before for an equal pod. A pod that has a node is not nominated.
     """
-    said, doing = spec(manifest), status(manifest)
+    pod_spec, pod_status = spec(manifest), status(manifest)
     metadata = manifest.metadata
     labels = text_map(metadata.labels, manifest, "metadata.labels")
     priority, preempts = priority_infos
@@ -67,12 +71,13 @@ def pod(
         uid=uid,
         namespace=manifest.namespace,
         name=manifest.name,
-        shape=known or shape(said, doing, manifest, cards, metadata=metadata, defaults=defaults),
+        shape=known
+        or shape(pod_spec, pod_status, manifest, cards, metadata=metadata, defaults=defaults),
         priority=priority,
         created=created,
-        node=said.node_name or None,
-        nominated=(not said.node_name and doing.nominated_node_name) or None,
-        gated=bool(said.scheduling_gates),
+        node=pod_spec.node_name or None,
+        nominated=(not pod_spec.node_name and pod_status.nominated_node_name) or None,
+        gated=bool(pod_spec.scheduling_gates),
         terminating=metadata.deletion_timestamp is not None,
         preempts=preempts,
         preemptible=koordinator.is_preemptible(labels) and volcano.is_preemptable(metadata),
@@ -84,21 +89,21 @@ def pod(
 
 
 def devices(manifest: Manifest, cards: Cards) -> tuple[str, ...]:
-    """The GPUs that a pod runs on, as it says itself; none while it waits."""
+    """The GPUs that a pod runs on, by its annotation; none while it waits."""
     if not cards.shared or not spec(manifest).node_name:
         return ()
     return gpu_annotations.devices(manifest.metadata, manifest)
 
 
 def spec(manifest: Manifest) -> PodSpec:
-    """What is written about it; an empty one, if nothing is."""
+    """The spec of a pod; an empty one if it has none."""
     content = manifest.content
     assert isinstance(content, PodWire)
     return content.spec or PodSpec()
 
 
 def status(manifest: Manifest) -> PodStatus:
-    """How it is doing; an empty one, if nothing is known."""
+    """The status of a pod; an empty one if it has none."""
     content = manifest.content
     assert isinstance(content, PodWire)
     return content.status or PodStatus()
@@ -113,9 +118,9 @@ def shape(
     metadata: Metadata | None = None,
     defaults: Defaults = NO_DEFAULTS,
 ) -> Shape:
-    """What the pod asks for and where it may run. `field` is where the spec stands.
+    """What a pod requests and where it may run; `field` is the field of the spec.
 
-    What it asks for of single GPUs is looked at where `metadata` are given, in which it may say so.
+    Requests for single GPUs are read where `metadata` are given, in which they are annotations.
     """
     if spec is None or not spec.containers:
         raise manifest.error(f"{field}.containers", "a pod needs at least one container")
@@ -126,29 +131,30 @@ def shape(
     requests = tuple(sorted(asked.items()))
     gpu = None
     if cards.shared and metadata is not None:
-        wanted = gpu_annotations.read_request(metadata, manifest)
-        gpu = gpu_requests.gpu_ask(wanted, phases, cards.default, defaults)
-    return Shape(requests, _where(spec, manifest, field), cards.charges(requests, phases), gpu)
+        annotated = gpu_annotations.read_request(metadata, manifest)
+        gpu = gpu_requests.gpu_ask(annotated, phases, cards.default, defaults)
+    constraints = _node_constraints(spec, manifest, field)
+    return Shape(requests, constraints, cards.charges(requests, phases), gpu)
 
 
 def finished(status: PodStatus | None) -> bool:
-    """Has it ended, so that it holds nothing any more?"""
+    """Has the pod ended, so that it holds no resources any more?"""
     return status is not None and status.phase in _FINISHED
 
 
 def _phases(spec: PodSpec, status: PodStatus | None, manifest: Manifest, field: str) -> list[Sums]:
-    """What a pod holds in each phase of its life: as it starts up, and then; with overhead.
+    """What a pod holds while each init container runs, and then; with overhead.
 
-    A pod asks for the most that it holds in any of them. Sidecars run beside everything that starts
-    after them. A container that is being resized counts with the larger of what it has and what it
-    wants. What is set for the pod as a whole overrides the sum of its containers.
+    A pod requests the most that it holds in any of these phases. Sidecars run beside everything
+    that starts after them. A container that is being resized counts with the larger of what is
+    allocated and what it requests. Pod-level resources override the sum of the containers.
     """
-    has = _allocated(status or PodStatus(), manifest)
+    allocated = _allocated(status or PodStatus(), manifest)
     running: Sums = {}
     for index, container in enumerate(spec.containers or []):
-        asked = _asks(container.resources, manifest, f"{field}.containers[{index}].resources")
-        _add(running, _larger(asked, has.get(container.name, {})))
-    phases = _one_after_the_other(spec, running, has, manifest, field)
+        asked = _requests(container.resources, manifest, f"{field}.containers[{index}].resources")
+        _add(running, _larger(asked, allocated.get(container.name, {})))
+    phases = _with_init_containers(spec, running, allocated, manifest, field)
     summed = reduce(_larger, phases)
     whole = _whole_pod(spec.resources, summed, manifest, f"{field}.resources")
     overhead = _read(spec.overhead, manifest, f"{field}.overhead")
@@ -159,7 +165,7 @@ def _phases(spec: PodSpec, status: PodStatus | None, manifest: Manifest, field: 
 
 
 def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
-    """What each container has been given, by the word of its node."""
+    """What is allocated to each container, as its node reports it."""
     found: dict[str, Sums] = {}
     for field, statuses in (
         ("status.containerStatuses", status.container_statuses),
@@ -174,28 +180,29 @@ def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
     return found
 
 
-def _one_after_the_other(
-    spec: PodSpec, running: Sums, has: Mapping[str, Sums], manifest: Manifest, field: str
+def _with_init_containers(
+    spec: PodSpec, running: Sums, allocated: Mapping[str, Sums], manifest: Manifest, field: str
 ) -> list[Sums]:
     """Each init container with the sidecars before it, then the main ones with all sidecars."""
     sidecars: Sums = {}
     phases: list[Sums] = []
     for index, container in enumerate(spec.init_containers or []):
-        asked = _asks(container.resources, manifest, f"{field}.initContainers[{index}].resources")
+        place = f"{field}.initContainers[{index}].resources"
+        asked = _requests(container.resources, manifest, place)
         if _is_sidecar(container):
-            _add(sidecars, _larger(asked, has.get(container.name, {})))
+            _add(sidecars, _larger(asked, allocated.get(container.name, {})))
             phases.append(dict(sidecars))
         else:
-            phases.append(_together(sidecars, asked))
-    return [*phases, _together(sidecars, running)]
+            phases.append(_sum(sidecars, asked))
+    return [*phases, _sum(sidecars, running)]
 
 
 def _is_sidecar(container: Container) -> bool:
     return container.restart_policy == "Always"
 
 
-def _asks(resources: ResourceRequirements | None, manifest: Manifest, field: str) -> Sums:
-    """Requests, and where there is none, the limit, as the API server does it."""
+def _requests(resources: ResourceRequirements | None, manifest: Manifest, field: str) -> Sums:
+    """Requests; a resource without a request has its limit, as the API server defaults it."""
     if resources is None:
         return {}
     asked = _read(resources.requests, manifest, f"{field}.requests")
@@ -210,7 +217,7 @@ def _asks(resources: ResourceRequirements | None, manifest: Manifest, field: str
 
 
 def _read(quantities: Quantities | None, manifest: Manifest, field: str) -> Sums:
-    """Amounts that a container can have. GPU memory is none: it is what GPUs come to."""
+    """Amounts of resources that a container can request; GPU memory is not one of them."""
     found = amounts.read(quantities, manifest, field)
     if found.pop(GPU_MEMORY, 0):
         where = f"{field}[{as_written(GPU_MEMORY, quantities)}]"
@@ -222,17 +229,17 @@ def _read(quantities: Quantities | None, manifest: Manifest, field: str) -> Sums
 def _whole_pod(
     resources: ResourceRequirements | None, summed: Sums, manifest: Manifest, field: str
 ) -> Sums:
-    """What is asked for the pod as a whole; a limit counts only where no container asks."""
+    """Pod-level requests; a pod-level limit counts only where no container requests."""
     if resources is None:
         return {}
     explicit = set(resources.requests or {})
-    asked = _asks(resources, manifest, field)
+    asked = _requests(resources, manifest, field)
     return {
         name: amount for name, amount in asked.items() if name in explicit or name not in summed
     }
 
 
-def _where(spec: PodSpec, manifest: Manifest, field: str) -> NodeConstraints:
+def _node_constraints(spec: PodSpec, manifest: Manifest, field: str) -> NodeConstraints:
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     required: tuple[Term, ...] | None = None
     preferred: tuple[tuple[int, Term], ...] = ()
@@ -242,8 +249,8 @@ def _where(spec: PodSpec, manifest: Manifest, field: str) -> NodeConstraints:
         if needed is not None:
             required = tuple(_term(term, manifest, at) for term in needed.node_selector_terms or [])
         preferred = tuple(
-            (wish.weight, _term(wish.preference or SelectorTerm(), manifest, at))
-            for wish in affinity.preferred_during_scheduling_ignored_during_execution or []
+            (each.weight, _term(each.preference or SelectorTerm(), manifest, at))
+            for each in affinity.preferred_during_scheduling_ignored_during_execution or []
         )
     return NodeConstraints(
         selector=tuple(
@@ -257,16 +264,16 @@ def _where(spec: PodSpec, manifest: Manifest, field: str) -> NodeConstraints:
 
 def _term(term: SelectorTerm, manifest: Manifest, field: str) -> Term:
     return Term(
-        tuple(_requirement(line, manifest, field) for line in term.match_expressions or []),
-        tuple(_requirement(line, manifest, field) for line in term.match_fields or []),
+        tuple(_requirement(each, manifest, field) for each in term.match_expressions or []),
+        tuple(_requirement(each, manifest, field) for each in term.match_fields or []),
     )
 
 
-def _requirement(line: SelectorRequirement, manifest: Manifest, field: str) -> Requirement:
-    if line.operator not in _OPERATORS:
+def _requirement(written: SelectorRequirement, manifest: Manifest, field: str) -> Requirement:
+    if written.operator not in _OPERATORS:
         known = ", ".join(sorted(_OPERATORS))
-        raise manifest.error(field, f"operator {line.operator!r} is none of {known}")
-    return Requirement(line.key, line.operator, tuple(line.values or ()))
+        raise manifest.error(field, f"operator {written.operator!r} is none of {known}")
+    return Requirement(written.key, written.operator, tuple(written.values or ()))
 
 
 def _tolerations(spec: PodSpec, manifest: Manifest, field: str) -> tuple[Toleration, ...]:
@@ -290,7 +297,7 @@ def _add(total: Sums, more: Mapping[str, int]) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def _together(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:
     total = dict(one)
     _add(total, other)
     return total

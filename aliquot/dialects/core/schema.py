@@ -1,7 +1,7 @@
-"""The words that schemas of objects are written in: short names for OpenAPI v3's long ones.
+"""Functions that build OpenAPI v3 schemas, in the subset that Kubernetes calls structural.
 
-A schema says what a field may hold, in the subset of OpenAPI that Kubernetes calls structural. The
-custom kinds here and the API server's own kinds are both written in it.
+The CustomResourceDefinitions here and the embedded API server's own kinds are both written with
+them.
 """
 
 from typing import Any
@@ -30,12 +30,12 @@ def moment(description: str = "") -> Schema:
 
 
 def whole(description: str = "", **more: Any) -> Schema:
-    """A whole number of 32 bits, which `minimum` and `maximum` may narrow."""
+    """An int32, which `minimum` and `maximum` may narrow."""
     return _typed("integer", description, {"format": "int32", **more})
 
 
 def long(description: str = "", **more: Any) -> Schema:
-    """A whole number of 64 bits."""
+    """An int64."""
     return _typed("integer", description, {"format": "int64", **more})
 
 
@@ -50,31 +50,31 @@ def listed(items: Schema, description: str = "", **more: Any) -> Schema:
 
 
 def keyed(items: Schema, *keys: str, description: str = "", **more: Any) -> Schema:
-    """A list of objects that are told apart by some of their fields."""
+    """A list of objects that are identified by some of their fields (a map list)."""
     kind = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return listed(items, description, **kind, **more)
 
 
 def mapped(values: Schema, description: str = "", **more: Any) -> Schema:
-    """A map from text to something."""
+    """A map from text to values of a schema."""
     return _typed("object", description, {"additionalProperties": values, **more})
 
 
 def record(
     properties: dict[str, Schema], *required: str, description: str = "", **more: Any
 ) -> Schema:
-    """An object with these fields, of which some must be there."""
+    """An object with these fields, of which some are required."""
     needed = {"required": list(required)} if required else {}
     return _typed("object", description, {"properties": properties, **needed, **more})
 
 
 def anything(description: str = "") -> Schema:
-    """An object of which nothing is said, and nothing dropped."""
+    """An object with any fields, all of which are kept."""
     return _typed("object", description, {"x-kubernetes-preserve-unknown-fields": True})
 
 
 def open_ended(shape: Schema) -> Schema:
-    """The same, but what it does not know is kept."""
+    """The same schema, but unknown fields are kept."""
     return {**shape, "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -98,7 +98,7 @@ def quantities(description: str = "") -> Schema:
 
 
 def conditions() -> Schema:
-    """What is true of an object, and since when; one of each type."""
+    """The conditions of a status."""
     one = record(
         {
             "type": text("What it is about."),
@@ -115,5 +115,5 @@ def conditions() -> Schema:
 
 
 def _typed(name: str, description: str, more: Schema) -> Schema:
-    said = {"description": description} if description else {}
-    return {**said, "type": name, **more}
+    described = {"description": description} if description else {}
+    return {**described, "type": name, **more}

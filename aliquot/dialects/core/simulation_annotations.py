@@ -1,4 +1,4 @@
-"""The annotations that only a simulation reads: when an object comes, and how long a pod runs."""
+"""The annotations that only a simulation reads: an object's arrival and a pod's duration."""
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Metadata
@@ -10,23 +10,26 @@ DURATION = "sim.aliquot.dev/duration"
 
 
 def arrival(manifest: Manifest) -> int:
-    """When the object comes; a workload may say so in its template, too."""
-    said = _of_pods(manifest, ARRIVAL)
+    """When the object arrives; a workload may carry the annotation in its template, too."""
+    in_templates = _of_templates(manifest, ARRIVAL)
     own = _read(manifest, "metadata", manifest.metadata, ARRIVAL)
-    return next((each for each in (*said, own) if each is not None), 0)
+    return next((each for each in (*in_templates, own) if each is not None), 0)
 
 
 def duration_of(manifest: Manifest) -> int | None:
-    """How long the pod, or each pod of the workload, runs; None for ever.
+    """How long the pod, or each pod of the workload, runs; None if it never ends.
 
-    Where there are several kinds of pods, what a template says holds for its own pods only.
+    A single template's annotation comes before the object's own. Of several templates, each holds
+    for its own pods only, which carry it themselves.
     """
-    said = _of_pods(manifest, DURATION)
+    in_templates = _of_templates(manifest, DURATION)
     own = _read(manifest, "metadata", manifest.metadata, DURATION)
-    return said[0] if len(said) == 1 and said[0] is not None else own
+    if len(in_templates) == 1 and in_templates[0] is not None:
+        return in_templates[0]
+    return own
 
 
-def _of_pods(manifest: Manifest, key: str) -> list[int | None]:
+def _of_templates(manifest: Manifest, key: str) -> list[int | None]:
     return [
         _read(manifest, each.metadata_field, each.metadata, key)
         for each in template_views(manifest)

@@ -17,8 +17,10 @@ _UNITS = {
 }
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]+))?(ns|us|µs|ms|s|m|h|d)")
 _MOST_CHARACTERS = 60
+"""Longer than any duration in use, and short enough that no number in it is costly to parse."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 100 * 365 * _UNITS["d"]
+"""A hundred years: longer than any pod runs, and in nanoseconds within int64."""
 
 
 def duration(value: object, place: str, field: str) -> int:
@@ -72,5 +74,5 @@ def moment(nanos: int) -> str:
 
 
 def seconds(nanos: int) -> int | float:
-    """Nanoseconds as seconds, whole where they are."""
+    """Nanoseconds as seconds: an int where they are whole."""
     return nanos // 10**9 if nanos % 10**9 == 0 else nanos / 10**9

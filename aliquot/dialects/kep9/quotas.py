@@ -1,4 +1,8 @@
-"""Quota objects of every dialect, each by itself; `quota_index` makes one tree of them."""
+"""ElasticQuotas and CompositeElasticQuotas of every group, each by itself, as the engine's quotas.
+
+`quota_index` makes one tree of them. What a core ResourceQuota allows is read here as well, because
+quotas are compared with it.
+"""
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import text_map
@@ -17,14 +21,14 @@ from aliquot.dialects.nos.objects import CompositeQuotaSpec, CompositeQuotaWire
 from aliquot.engine import Quota, quantity
 
 KINDS = ("ElasticQuota", "CompositeElasticQuota")
-"""The objects that become quotas."""
+"""The kinds of objects that become the engine's quotas, besides Volcano's Queue."""
 
 LENDING_GROUP = f"{ALIQUOT_GROUP}/lending-group"
 
 
 @once
 def quota(manifest: Manifest) -> Quota:
-    """What one object says by itself. Its parent, and what other objects decide, are not in it."""
+    """The engine's quota of one object, without its parent (see `quota_index`)."""
     bounds = spec(manifest)
     keys = koordinator.keys(manifest) if manifest.group in KEP9_GROUPS else koordinator.Keys()
     return Quota(
@@ -40,16 +44,17 @@ def quota(manifest: Manifest) -> Quota:
 
 
 def spec(manifest: Manifest) -> QuotaSpec | CompositeQuotaSpec:
-    """What is written about it; an empty one, if nothing is."""
+    """The spec of a quota; an empty one if it has none."""
     read = manifest.content
     assert isinstance(read, QuotaWire | CompositeQuotaWire)
     return read.spec or QuotaSpec()
 
 
 def namespaces(manifest: Manifest) -> list[str]:
-    """The namespaces it covers, as they stand; where a composite itself stands is no matter.
+    """The namespaces that a quota lists; for an ElasticQuota of nos, its own.
 
-    Whether an ElasticQuota that Koordinator reads also covers its own, others decide.
+    A CompositeElasticQuota does not cover its own namespace unless it lists it. Whether an
+    ElasticQuota of KEP-9 and Koordinator covers its own is decided in `quota_index`.
     """
     if manifest.group in KEP9_GROUPS:
         return list(koordinator.keys(manifest).namespaces)
@@ -65,7 +70,7 @@ def namespaces(manifest: Manifest) -> list[str]:
 
 
 def quota_name(manifest: Manifest) -> str:
-    """What a quota goes by everywhere: `namespace/name`."""
+    """The engine's name of a quota: `namespace/name`."""
     return f"{manifest.namespace}/{manifest.name}"
 
 
@@ -76,17 +81,17 @@ def _lending_group(manifest: Manifest) -> str:
 
 
 def has_koordinator_keys(manifest: Manifest) -> bool:
-    """Is it written for Koordinator?"""
+    """Does it carry a label or annotation of Koordinator?"""
     metadata = manifest.metadata
     return koordinator.has_keys((metadata.labels, metadata.annotations))
 
 
 @once
 def hard(manifest: Manifest) -> dict[str, int]:
-    """What a core ResourceQuota lets the pods of its namespace ask for, by resource.
+    """What a core ResourceQuota lets the pods of its namespace request, by resource.
 
-    `cpu` and `requests.cpu` are two names for one thing; the lower one holds. Weights that Volcano
-    keeps here are no amounts.
+    `cpu` and `requests.cpu` are two names of one resource; the lower value holds. Volcano's
+    namespace weights, which stand among them, are left out.
     """
     read = manifest.content
     assert isinstance(read, ResourceQuotaWire)

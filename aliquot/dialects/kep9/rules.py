@@ -1,7 +1,7 @@
-"""The rules that quotas must obey, by themselves and together: one function a rule.
+"""Rules for quotas, by themselves and together: one function a rule.
 
-A rule yields findings; it never raises and never changes anything. It is asked only about objects
-that make sense by themselves.
+A rule yields findings; it never raises and never changes anything. It is given only objects that
+could be read.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from aliquot.dialects.volcano import queues
 from aliquot.engine import GPU_MEMORY, Quota, add_amounts, quantity
 
 Quotas = Sequence[tuple[Manifest, Quota]]
-"""Each as it was written, and as it was read."""
+"""Each quota's object, and the engine's quota."""
 
 _SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 """Suffixes of bytes, which a number of GB does not have."""
@@ -36,31 +36,31 @@ _SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 def check_quotas(
     quota_index: QuotaIndex, objects: Collection[Manifest], capacity: Mapping[str, int] | None
 ) -> Iterator[Finding]:
-    """Everything there is to say about the quotas, in the light of all objects.
+    """Errors and warnings about all quotas together, with the other objects.
 
-    What has to do with parents and children is in `tree_rules`. Nothing is said about what the
-    nodes have where their `capacity` is not known.
+    Rules about parents and children are in `koordinator.rules`. Without `capacity`, what the nodes
+    have together, guarantees are not compared with it.
     """
-    quotas, everybody = quota_index.pairs, (*quota_index.pairs, *quota_index.queues)
+    quotas, with_queues = quota_index.pairs, (*quota_index.pairs, *quota_index.queues)
     yield from min_within_max(quotas)
     yield from one_quota_a_name(quotas)
     yield from one_quota_a_namespace(quota_index)
     yield from within_hard(quotas, objects)
-    yield from one_unit_for_gpus(everybody)
+    yield from one_unit_for_gpus(with_queues)
     yield from not_alone_in_its_group(quotas)
     if capacity is not None:
-        yield from guarantees_within_capacity(everybody, capacity)
+        yield from guarantees_within_capacity(with_queues, capacity)
 
 
 def check_quota(manifest: Manifest) -> Iterator[Finding]:
-    """What is worth a word about one quota by itself."""
+    """Warnings about one quota by itself."""
     yield from each_namespace_once(manifest)
     bounds = {"spec.min": spec(manifest).min, "spec.max": spec(manifest).max}
     yield from gpu_memory_in_gigabytes(manifest, bounds)
 
 
 def min_within_max(quotas: Quotas) -> Iterator[Finding]:
-    """A guarantee above the ceiling could never be kept."""
+    """Min must not be above max: the guarantee could never be used."""
     for manifest, bounds in quotas:
         ceiling = dict(bounds.max)
         for resource, low in bounds.min:
@@ -72,7 +72,7 @@ def min_within_max(quotas: Quotas) -> Iterator[Finding]:
 
 
 def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
-    """Quotas go by namespace and name, whatever their kind."""
+    """Two quotas in a namespace must not have one name, even if their kinds differ."""
     first: dict[str, Manifest] = {}
     for manifest, bounds in quotas:
         other = first.setdefault(bounds.name, manifest)
@@ -82,7 +82,7 @@ def one_quota_a_name(quotas: Quotas) -> Iterator[Finding]:
 
 
 def one_quota_a_namespace(quota_index: QuotaIndex) -> Iterator[Finding]:
-    """Which of two quotas would a pod belong to? In Koordinator's trees it names its own."""
+    """A namespace has at most one quota, except in Koordinator's trees, where pods name theirs."""
     first: dict[str, Manifest] = {}
     for manifest, bounds in quota_index.pairs:
         single = manifest.group in KEP9_GROUPS
@@ -104,7 +104,7 @@ def _second_quota(manifest: Manifest, namespace: str, other: Manifest) -> Findin
 
 
 def not_alone_in_its_group(quotas: Quotas) -> Iterator[Finding]:
-    """A quota alone in its lending group lends to nobody; perhaps the name is a slip."""
+    """Warn of a quota alone in its lending group, which lends to no other: perhaps a misspelling."""
     members = Counter(bounds.group for _, bounds in quotas)
     for manifest, bounds in quotas:
         if bounds.group and members[bounds.group] == 1:
@@ -115,7 +115,7 @@ def not_alone_in_its_group(quotas: Quotas) -> Iterator[Finding]:
 
 
 def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
-    """A namespace that stands twice counts once; perhaps another one was meant."""
+    """Warn of a namespace that is listed twice: perhaps another one was meant."""
     written = namespaces(manifest)
     for index, name in enumerate(written):
         if name in written[:index]:
@@ -129,7 +129,10 @@ def each_namespace_once(manifest: Manifest) -> Iterator[Finding]:
 def gpu_memory_in_gigabytes(
     manifest: Manifest, bounds: Mapping[str, Quantities | None]
 ) -> Iterator[Finding]:
-    """`40Gi` is forty billion GB. The bounds are given by where they stand."""
+    """Warn of a suffix of bytes on GPU memory, which is in GB: `40Gi` is forty billion GB.
+
+    `bounds` are quantities by the field that holds them.
+    """
     for where, written in bounds.items():
         for name in SPELLINGS:
             value = str((written or {}).get(name, 0))
@@ -140,11 +143,11 @@ def gpu_memory_in_gigabytes(
 
 
 def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding]:
-    """A bound above what ResourceQuotas allow promises what pods are refused at creation."""
+    """Min and max are within what ResourceQuotas allow: pods beyond are refused at creation."""
     limits = _hard_limits(objects)
     for manifest, bounds in quotas:
         if has_koordinator_keys(manifest) or not bounds.namespaces:
-            continue  # its pods may come from anywhere
+            continue  # pods of any namespace may name it
         for word, bound in (("min", bounds.min), ("max", bounds.max)):
             for resource, amount in bound:
                 of_each = [limits.get((name, resource)) for name in sorted(bounds.namespaces)]
@@ -160,7 +163,7 @@ def within_hard(quotas: Quotas, objects: Iterable[Manifest]) -> Iterator[Finding
 
 
 def _hard_limits(objects: Iterable[Manifest]) -> dict[tuple[str, str], tuple[int, Manifest]]:
-    """The lowest limit of each namespace and resource, and whose it is."""
+    """The lowest limit of each namespace and resource, and the ResourceQuota that sets it."""
     limits: dict[tuple[str, str], tuple[int, Manifest]] = {}
     for manifest in objects:
         if manifest.kind == "ResourceQuota":
@@ -178,7 +181,7 @@ def _listed(owners: Sequence[Manifest]) -> str:
 
 
 def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
-    """A card that is guaranteed as a card and as GB is guaranteed twice."""
+    """Warn of quotas that guarantee GPUs in cards and in GB: a card may be guaranteed twice."""
     first: tuple[bool, str, Manifest] | None = None
     for manifest, bounds in quotas:
         guaranteed = (name for name, amount in bounds.min if amount)
@@ -197,15 +200,16 @@ def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
 
 
 def capacity_of(objects: Iterable[Manifest], cards: Cards) -> dict[str, int] | None:
-    """What the nodes have together; None if there are none."""
+    """What all nodes have together; None if there are no nodes."""
     nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
     return dict(add_amounts(*(each.allocatable for each in nodes))) if nodes else None
 
 
 def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> Iterator[Finding]:
-    """Guarantees that add up to more than the nodes have cannot all be kept at once.
+    """Warn when guarantees add up to more than the nodes have: they cannot all be used at once.
 
-    What a quota guarantees comes out of what those above it do, if they guarantee any of it.
+    A quota's guarantee is not counted where an ancestor guarantees the resource: it is part of the
+    ancestor's.
     """
     by_name = {bounds.name: bounds for _, bounds in quotas}
     total: dict[str, int] = {}
@@ -235,7 +239,7 @@ def _is_guaranteed_above(quota: Quota, resource: str, by_name: Mapping[str, Quot
 
 
 def bound_field(manifest: Manifest, word: str, resource: str) -> str:
-    """Where a bound stands, in the spelling of its author."""
+    """The field of a bound, with the resource spelled as written."""
     if manifest.kind == queues.KIND:
         where = {"min": "spec.guarantee.resource", "max": "spec.capability"}[word]
         return queues.field(manifest, where, resource)
@@ -244,5 +248,5 @@ def bound_field(manifest: Manifest, word: str, resource: str) -> str:
 
 
 def pointer(manifest: Manifest) -> str:
-    """An object, and where it stands."""
+    """An object and its place, for a message."""
     return f"{manifest.title} ({manifest.place})"

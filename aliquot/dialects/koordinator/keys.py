@@ -1,9 +1,9 @@
-"""Koordinator's keys: what labels and annotations say about a quota, and about a pod.
+"""Koordinator's labels and annotations on quotas and pods.
 
-Two spellings are read for what the design calls one thing and its implementation another. Values
-are text, and maps and lists JSON in text; YAML that was not quoted is read as it was meant, as in
-the design's own examples, and `rules` warns that an API server would refuse it. Nothing here knows
-of any other object: names are as written, and `quota_index` finds what they mean.
+Where the design and its implementation spell a key differently, both are read. Values are text, and
+maps and lists are JSON in text. Unquoted YAML is read as it was meant, as in the design's own
+examples, and `validation.object_rules` warns that an API server would refuse it. Names of other
+quotas are returned as written; `quota_index` resolves them.
 """
 
 import json
@@ -40,55 +40,56 @@ ADMISSION = f"{PREFIX}admission"
 FLAGS = (IS_PARENT, IS_ROOT, LEND, FORCE)
 
 _CRITICAL = 2_000_000_000
+"""The value of the PriorityClass `system-cluster-critical`."""
 
 Labels = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What an object says about its place in a tree."""
+    """What a quota's labels and annotations say about its place in a tree."""
 
     parent: str = ""
-    """The parent's name, without a namespace; empty on the first level."""
+    """The parent's bare name; empty on the first level."""
     is_parent: bool = False
     lend: bool = True
     weight: Amounts = ()
-    """Empty where it goes by max."""
+    """The shared weight; empty where max is the weight."""
     namespaces: tuple[str, ...] = ()
     tree: str = ""
-    """The id of its tree; empty where it says nothing."""
+    """The id of its tree; empty if it has none."""
     forced: bool = False
-    """May it break the rule of sums?"""
+    """May the mins of its children add up to more than its own (allow-force-update, is-root)?"""
     strict: tuple[str, ...] = ()
     """Resources whose max must not be below what is used."""
 
 
 def has_keys(metadata_maps: Sequence[Labels | None]) -> bool:
-    """Is anything in these maps written for Koordinator?"""
+    """Is any key of these maps Koordinator's?"""
     return any(key.startswith(PREFIX) for each in metadata_maps for key in each or ())
 
 
 @once
 def keys(manifest: Manifest) -> Keys:
-    """What a quota object says; an error names the key that makes no sense."""
+    """The keys of a quota; a value that cannot be read is refused by its key."""
     labels = manifest.metadata.labels or {}
-    parent = _word(labels, PARENT, manifest, "metadata.labels")
+    parent = _read_name(labels, PARENT, manifest, "metadata.labels")
     return Keys(
         parent="" if parent == ROOT else parent,
         is_parent=flag_text(labels, IS_PARENT) == "true",
         lend=flag_text(labels, LEND) != "false",
         weight=_weight(manifest),
         namespaces=_namespaces(manifest),
-        tree=_word(labels, (TREE,), manifest, "metadata.labels"),
+        tree=_read_name(labels, (TREE,), manifest, "metadata.labels"),
         forced=any(flag_text(labels, key) == "true" for key in (FORCE, IS_ROOT)),
         strict=_strict(manifest),
     )
 
 
 def pod_labels(manifest: Manifest) -> tuple[Labels, str]:
-    """The labels of a pod, or of the pods of a workload, and where they stand.
+    """The labels of a pod, or of the pods of a workload, and their field.
 
-    Of several kinds of pods, those of the first that names a quota.
+    Of several templates, those of the first that names a quota.
     """
     found = [
         (each.metadata.labels or {}, f"{each.metadata_field}.labels")
@@ -99,34 +100,34 @@ def pod_labels(manifest: Manifest) -> tuple[Labels, str]:
 
 
 def quota_named(manifest: Manifest) -> str | None:
-    """The quota that a pod, or the pods of a workload, ask for by name."""
+    """The bare name of the quota that a pod, or the pods of a workload, name by label."""
     labels, field = pod_labels(manifest)
-    return _word(labels, QUOTA, manifest, field) or None
+    return _read_name(labels, QUOTA, manifest, field) or None
 
 
 def quota_field(manifest: Manifest) -> str:
-    """Where a pod names its quota."""
+    """The field in which a pod names its quota."""
     labels, field = pod_labels(manifest)
     return f"{field}[{next(key for key in QUOTA if key in labels)}]"
 
 
 def flag_text(labels: Labels, key: str) -> str:
-    """What a label says that should say true or false."""
+    """The value of a label that should be true or false."""
     return to_text(labels.get(key))
 
 
 def is_preemptible(labels: Labels) -> bool:
-    """May a pod be asked to go?"""
+    """May a pod be preempted?"""
     return flag_text(labels, PREEMPTIBLE) != "false"
 
 
 def is_of_the_system(namespace: str, priority: int) -> bool:
-    """Does a pod that names no quota keep the cluster itself going?"""
+    """Does a pod that names no quota belong to Koordinator's system quota?"""
     return namespace == "kube-system" or priority >= _CRITICAL
 
 
 def weight_problem(manifest: Manifest) -> str | None:
-    """Why the shared weight cannot be read, if it cannot."""
+    """Why the shared weight cannot be read; None if it can."""
     written = (manifest.metadata.annotations or {}).get(WEIGHT)
     try:
         _amounts(written, manifest)
@@ -135,21 +136,21 @@ def weight_problem(manifest: Manifest) -> str | None:
     return None
 
 
-def _word(labels: Labels, spellings: Sequence[str], manifest: Manifest, field: str) -> str:
-    """One name, under whichever key it stands; under two, it must be the same."""
+def _read_name(labels: Labels, spellings: Sequence[str], manifest: Manifest, field: str) -> str:
+    """The name under any of a key's spellings; under two, it must be the same."""
     found = {key: labels[key] for key in spellings if key in labels}
     for key, value in found.items():
         if isinstance(value, dict | list):
             raise manifest.error(f"{field}[{key}]", "must be text")
-    words = {key: to_text(value) for key, value in found.items()}
-    if len(set(words.values())) > 1:
-        (first, one), (second, other) = words.items()
+    names = {key: to_text(value) for key, value in found.items()}
+    if len(set(names.values())) > 1:
+        (first, one), (second, other) = names.items()
         raise manifest.error(f"{field}[{second}]", f"is {other!r}, but {first} is {one!r}")
-    return next(iter(words.values()), "")
+    return next(iter(names.values()), "")
 
 
 def _weight(manifest: Manifest) -> Amounts:
-    """The shared weight; one that cannot be read, or gives nothing any weight, is none."""
+    """The shared weight; empty if it cannot be read or all its amounts are 0."""
     written = (manifest.metadata.annotations or {}).get(WEIGHT)
     try:
         found = _amounts(written, manifest)
@@ -159,7 +160,7 @@ def _weight(manifest: Manifest) -> Amounts:
 
 
 def _amounts(written: object, manifest: Manifest) -> dict[str, int]:
-    """A map of quantities; a ValueError if it is none, an InputError if one is negative."""
+    """A map of quantities; raises ValueError if it is no map, InputError if one is negative."""
     if written is None or written == "":
         return {}
     read = _parsed(written)
@@ -177,7 +178,7 @@ def _amounts(written: object, manifest: Manifest) -> dict[str, int]:
 
 
 def _pair(key: str, value: object) -> tuple[str, object]:
-    """`{cpu:4}` without a blank is a key without a value to YAML, but not to its author."""
+    """A key and its value; YAML reads `{cpu:4}`, without a blank, as a key without a value."""
     if value is None and ":" in key:
         key, _, value = key.rpartition(":")
     return key, value
@@ -196,7 +197,7 @@ def _strict(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _names(manifest: Manifest, key: str) -> tuple[str, ...]:
-    """A list of words."""
+    """The names in an annotation that holds a JSON list."""
     written = (manifest.metadata.annotations or {}).get(key)
     if written is None or written == "":
         return ()
@@ -211,7 +212,7 @@ def _names(manifest: Manifest, key: str) -> tuple[str, ...]:
 
 
 def _parsed(written: object) -> object:
-    """JSON in text; or plain YAML, where somebody forgot the quotes."""
+    """The value of JSON in text; plain YAML that was not quoted is returned as it is."""
     if not isinstance(written, str):
         return written
     try:

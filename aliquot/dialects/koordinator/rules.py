@@ -1,8 +1,8 @@
-"""The rules that keep a tree of quotas whole: one function a rule.
+"""Rules for Koordinator's trees of quotas: one function a rule.
 
-A rule looks at all quotas as they stand together after a change, however many objects it brought,
-so that an edit of a parent and its children is judged as one. Only what may never change is looked
-at across a change. A rule yields findings; it never raises and never changes anything.
+A rule checks all quotas together as they are after a change, so that one change may edit a parent
+and its children. Only rules about what must never change compare the quotas before and after. A
+rule yields findings; it never raises and never changes anything.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
@@ -21,25 +21,25 @@ from aliquot.engine import Quota, quantity
 from aliquot.errors import InputError
 
 Member = tuple[Manifest, Quota, Keys]
-"""A quota as it was written, as it was read, and what it says about its place."""
+"""A quota's object, the engine's quota, and its Koordinator keys."""
 
 _HUGE = 2**60
-"""Bounds that Koordinator itself writes where it means none: a fifth of the largest number."""
+"""Above this, a bound means none: Koordinator writes a fifth of the largest int64 (2**60.7)."""
 
 
-def check_tree(quota_index: QuotaIndex, coming: Container[str] = ()) -> Iterator[Finding]:
-    """What is wrong with the quotas as they stand together.
+def check_tree(quota_index: QuotaIndex, later: Container[str] = ()) -> Iterator[Finding]:
+    """Errors and warnings about the tree of quotas.
 
-    `coming` are the names of quotas that a later change brings.
+    `later` are the names of quotas that a later change brings.
     """
     members = _members(quota_index)
     yield from one_quota_a_bare_name(members)
     yield from one_quota_a_listed_namespace(quota_index)
-    yield from parents_are_parents(members, quota_index, coming)
+    yield from parents_are_parents(members, quota_index, later)
     yield from no_cycles(members, quota_index)
     yield from children_within_min(members)
-    yield from known_to_the_parent(members)
-    yield from special_ones_stand_alone(members)
+    yield from max_named_by_parent(members)
+    yield from built_in_quotas_stand_alone(members)
     yield from one_tree(members, quota_index)
 
 
@@ -48,23 +48,23 @@ def check_change(
     after: QuotaIndex,
     applied: Iterable[Manifest],
     replaced: Mapping[Key, Manifest],
-    gone: Mapping[Key, str],
+    deleted: Mapping[Key, str],
 ) -> Iterator[Finding]:
-    """What must not change from one state to the next.
+    """Errors about what must not change from one state to the next.
 
-    `replaced` are objects as they stood before; `gone` says where it is written that one goes.
+    `replaced` are objects as they were before; `deleted` gives the place that deletes each object.
     """
-    yield from special_ones_stay(replaced, gone)
-    yield from special_ones_are_not_edited(applied, replaced)
-    yield from no_orphans(before, after, gone)
+    yield from built_in_quotas_stay(replaced, deleted)
+    yield from built_in_quotas_are_not_edited(applied, replaced)
+    yield from no_orphans(before, after, deleted)
     yield from no_move_between_trees(before, after)
 
 
 def check_member(manifest: Manifest) -> Iterator[Finding]:
-    """What is worth a word about what one quota says to Koordinator."""
+    """Errors and warnings about the Koordinator keys of one quota."""
     if manifest.group not in KEP9_GROUPS:
         return
-    yield from bounds_that_count(manifest)
+    yield from unbounded_built_in_quotas(manifest)
     yield from true_or_false(manifest)
     yield from readable_weight(manifest)
     yield from min_named_in_max(manifest)
@@ -75,7 +75,7 @@ def check_member(manifest: Manifest) -> Iterator[Finding]:
 
 
 def one_quota_a_bare_name(members: Iterable[Member]) -> Iterator[Finding]:
-    """Others refer to it by its name alone."""
+    """Names are unique across namespaces: pods and quotas refer to a quota by its bare name."""
     first: dict[str, Manifest] = {}
     for manifest, _, _ in members:
         other = first.setdefault(manifest.name, manifest)
@@ -85,7 +85,7 @@ def one_quota_a_bare_name(members: Iterable[Member]) -> Iterator[Finding]:
 
 
 def one_quota_a_listed_namespace(quota_index: QuotaIndex) -> Iterator[Finding]:
-    """A namespace that two quotas list would have to choose between them."""
+    """A namespace is listed by at most one quota."""
     first: dict[str, Manifest] = {}
     for manifest, bounds in quota_index.pairs:
         for namespace in sorted(_listed(manifest, bounds)):
@@ -103,15 +103,15 @@ def _listed(manifest: Manifest, bounds: Quota) -> Collection[str]:
 
 
 def parents_are_parents(
-    members: Iterable[Member], quota_index: QuotaIndex, coming: Container[str]
+    members: Iterable[Member], quota_index: QuotaIndex, later: Container[str]
 ) -> Iterator[Finding]:
-    """A quota hangs below one that is there and holds quotas, not pods."""
+    """The parent of a quota must exist and be a parent; a warning if it comes later."""
     for manifest, _, keys in members:
         if not keys.parent or keys.parent == manifest.name:
             continue
         name = quota_index.names.get(keys.parent)
         where = _parent_field(manifest)
-        if name is None and keys.parent in coming:
+        if name is None and keys.parent in later:
             problem = f"parent quota {keys.parent} comes later; until then this one has no parent"
             yield manifest.finding("warning", where, problem)
         elif name is None:
@@ -122,7 +122,7 @@ def parents_are_parents(
 
 
 def no_cycles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
-    """Up from any quota, there is an end."""
+    """No quota is its own ancestor."""
     parents = {
         bounds.name: quota_index.names.get(keys.parent)
         for _, bounds, keys in members
@@ -135,9 +135,9 @@ def no_cycles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Fi
 
 
 def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
-    """Children's guarantees come out of their parent's. The first level has no parent to ask.
+    """The mins of a parent's children add up to at most its own min.
 
-    Named is the child with which they go above it, and every one after it that adds to that.
+    Reported are the child with which the sum exceeds it, and every one after it that adds to it.
     """
     members = list(members)
     forced = {bounds.name for _, bounds, keys in members if keys.forced}
@@ -161,8 +161,8 @@ def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
                 yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
 
 
-def known_to_the_parent(members: Iterable[Member]) -> Iterator[Finding]:
-    """What a parent's max does not name, it has no share of to hand on."""
+def max_named_by_parent(members: Iterable[Member]) -> Iterator[Finding]:
+    """A child's max names only resources of its parent's max: a tree shares no others."""
     members = list(members)
     ceilings = {bounds.name: dict(bounds.max) for _, bounds, _ in members}
     for manifest, bounds, _ in members:
@@ -175,7 +175,7 @@ def known_to_the_parent(members: Iterable[Member]) -> Iterator[Finding]:
 
 
 def one_tree(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
-    """A tree has one id throughout, and for now there is one tree."""
+    """All quotas of a tree have one tree id, and only one tree is supported."""
     own = {bounds.name: (manifest, keys.tree) for manifest, bounds, keys in members}
     first: tuple[str, Manifest] | None = None
     for manifest, bounds, keys in members:
@@ -201,8 +201,8 @@ def _second_tree(manifest: Manifest, tree: str, other: str, first: Manifest) -> 
     return manifest.finding("error", f"metadata.labels[{TREE}]", problem)
 
 
-def special_ones_stand_alone(members: Iterable[Member]) -> Iterator[Finding]:
-    """They take pods from everywhere: at the first level, and without quotas below them."""
+def built_in_quotas_stand_alone(members: Iterable[Member]) -> Iterator[Finding]:
+    """The system and the default quota, which hold pods of all namespaces, are in no tree."""
     for manifest, _, keys in members:
         if not _is_special(manifest, (SYSTEM, DEFAULT)):
             continue
@@ -214,20 +214,20 @@ def special_ones_stand_alone(members: Iterable[Member]) -> Iterator[Finding]:
             yield manifest.finding("error", f"metadata.labels[{IS_PARENT}]", problem)
 
 
-def special_ones_stay(
-    replaced: Mapping[Key, Manifest], gone: Mapping[Key, str]
+def built_in_quotas_stay(
+    replaced: Mapping[Key, Manifest], deleted: Mapping[Key, str]
 ) -> Iterator[Finding]:
-    """The cluster relies on them."""
-    for key, place in gone.items():
+    """Root, system and default quota cannot be deleted."""
+    for key, place in deleted.items():
         manifest = replaced.get(key)
         if manifest is not None and _is_special(manifest, SPECIAL):
             yield Finding("error", place, manifest.title, "", "cannot be deleted")
 
 
-def special_ones_are_not_edited(
+def built_in_quotas_are_not_edited(
     applied: Iterable[Manifest], replaced: Mapping[Key, Manifest]
 ) -> Iterator[Finding]:
-    """Nothing bounds what keeps the cluster going, nor the whole."""
+    """The bounds of the root and the system quota cannot change."""
     for manifest in applied:
         old = replaced.get(manifest.key)
         if old is None or not _is_special(manifest, (ROOT, SYSTEM)):
@@ -236,21 +236,23 @@ def special_ones_are_not_edited(
             yield manifest.finding("error", "spec", "cannot be changed")
 
 
-def no_orphans(before: QuotaIndex, after: QuotaIndex, gone: Mapping[Key, str]) -> Iterator[Finding]:
-    """A parent goes after its children."""
+def no_orphans(
+    before: QuotaIndex, after: QuotaIndex, deleted: Mapping[Key, str]
+) -> Iterator[Finding]:
+    """A parent with children cannot be deleted."""
     children: dict[str, list[str]] = {}
     for _, bounds, keys in _members(after):
         if keys.parent and keys.parent not in after.names:
             children.setdefault(keys.parent, []).append(bounds.name)
     for manifest, _ in before.pairs:
-        place, below = gone.get(manifest.key), children.get(manifest.name, [])
+        place, below = deleted.get(manifest.key), children.get(manifest.name, [])
         if place is not None and below:
             problem = f"cannot be deleted: it is the parent of {list_names(below)}"
             yield Finding("error", place, manifest.title, "", problem)
 
 
 def no_move_between_trees(before: QuotaIndex, after: QuotaIndex) -> Iterator[Finding]:
-    """Trees share different nodes."""
+    """A quota cannot change its tree id: trees have different nodes."""
     old = {quota_name(manifest): keys.tree for manifest, _, keys in _members(before)}
     for manifest, bounds, keys in _members(after):
         tree = old.get(bounds.name, keys.tree)
@@ -259,8 +261,8 @@ def no_move_between_trees(before: QuotaIndex, after: QuotaIndex) -> Iterator[Fin
             yield manifest.finding("error", f"metadata.labels[{TREE}]", problem)
 
 
-def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
-    """Root and system have no bounds, whatever is written."""
+def unbounded_built_in_quotas(manifest: Manifest) -> Iterator[Finding]:
+    """Warn of bounds on the root or the system quota, which have no effect."""
     if _is_special(manifest, (ROOT, SYSTEM)):
         for word, bound in (("min", quota(manifest).min), ("max", quota(manifest).max)):
             huge = all(amount >= _HUGE for _, amount in bound)
@@ -269,7 +271,7 @@ def bounds_that_count(manifest: Manifest) -> Iterator[Finding]:
 
 
 def true_or_false(manifest: Manifest) -> Iterator[Finding]:
-    """Whoever writes `yes` hardly means no."""
+    """Warn of a flag that is neither true nor false, such as `yes`, which counts as its default."""
     labels = manifest.metadata.labels or {}
     for key in koordinator.FLAGS:
         value = koordinator.flag_text(labels, key)
@@ -280,7 +282,7 @@ def true_or_false(manifest: Manifest) -> Iterator[Finding]:
 
 
 def readable_weight(manifest: Manifest) -> Iterator[Finding]:
-    """A weight that cannot be read has no say; max has it then."""
+    """Warn of a shared weight that cannot be read: max is the weight then."""
     problem = koordinator.weight_problem(manifest)
     if problem is not None:
         where = f"metadata.annotations[{koordinator.WEIGHT}]"
@@ -288,7 +290,7 @@ def readable_weight(manifest: Manifest) -> Iterator[Finding]:
 
 
 def min_named_in_max(manifest: Manifest) -> Iterator[Finding]:
-    """A tree shares what max names; a guarantee of anything else would be left out."""
+    """Min names only resources of max: a tree shares no others."""
     bounds = quota(manifest)
     if not has_koordinator_keys(manifest) or not bounds.max or _is_special(manifest, SPECIAL):
         return
@@ -300,7 +302,7 @@ def min_named_in_max(manifest: Manifest) -> Iterator[Finding]:
 
 
 def strict_keys(manifest: Manifest) -> Iterator[Finding]:
-    """Who asked for it is not bounded below what is in use."""
+    """For resources under strict check, max must not be below what is used."""
     names = koordinator.keys(manifest).strict
     content = manifest.content
     if not names or not isinstance(content, QuotaWire):

@@ -1,6 +1,6 @@
-"""What Koordinator writes into a quota for its users to read: annotations, each a JSON map.
+"""The annotations that Koordinator writes into a quota as its status, each a JSON map.
 
-The figures are the engine's; those that no policy decides by, too.
+All figures are the engine's, also those by which no policy decides.
 """
 
 import json
@@ -15,13 +15,13 @@ _WORDS = (
     *("non-preemptible-request", "non-preemptible-used"),
 )
 FIGURES = frozenset(f"{KOORDINATOR_PREFIX}{word}" for word in _WORDS)
-"""The annotations that are written here, and that nobody reads but people."""
+"""The annotations that are written here; none is read back."""
 
 
 def status_annotations(
     engine: Engine, summaries: Mapping[str, QuotaSummary]
 ) -> dict[str, dict[str, str]]:
-    """What is written into each quota; resources that it does not name are left out."""
+    """The annotations of each quota; resources that the quota does not name are left out."""
     child_requests = engine.child_requests(summaries)
     asked, used = engine.not_preemptible()
     return {

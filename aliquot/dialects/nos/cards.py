@@ -1,8 +1,8 @@
-"""Cards: how many GB each has, by its node; so what pods are charged depends on where they run.
+"""GPU cards: the GB of a card by its node, and what pods are charged on it.
 
-Nodes are told apart by the GB of their cards only: a class for each size other than the default.
-Which sizes there are must be known before pods are translated, and whether it matters at all:
-where no quota names GPU memory, nobody is charged for it and nothing depends on it.
+Nodes are in classes by the GB of their cards, with one class for each size other than the default,
+because a pod that requests a card is charged its GB. The sizes must be known before pods are read.
+Where no quota names GPU memory it is not charged, and all nodes are in one class.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,24 +26,25 @@ MEMORY_LABEL = "nvidia.com/gpu.memory"
 _MIB_IN_A_GB = 1024
 _BYTES_IN_A_MIB = 2**20
 _MOST_DIGITS = 9
+"""Digits of a label in MiB: below 10**9 MiB, a petabyte, its bytes are far within int64."""
 
 Labels = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The GB of a card: by default, by model, and all there are besides the default."""
+    """The GB of a card, by default and by model, and what quotas count of GPUs."""
 
     default: int = 32
     by_model: Mapping[str, int] = field(default_factory=dict)
     sizes: tuple[int, ...] = ()
-    """The sizes other than the default, of any node that ever comes."""
+    """The sizes other than the default, of all nodes of the input, also those that come later."""
     counted: bool = False
     """Does any quota name GPU memory?"""
     shared: bool = False
-    """Does anybody share single GPUs?"""
+    """Are single GPUs shared (see `tensor_fusion.sharing`)?"""
     compute: bool = False
-    """Does it matter to anybody how much they can compute?"""
+    """Does a pod request TFLOPs, or a quota bound them?"""
 
     def size(self, labels: Labels) -> int:
         """The GB of a card on a node with these labels."""
@@ -51,18 +52,18 @@ class Cards:
         return by_model or _labelled(labels) or self.default
 
     def memory(self, labels: Labels) -> int:
-        """The bytes of a card on a node with these labels: as exact as its label has it."""
+        """The bytes of a card on a node with these labels, exact to its label's MiB."""
         by_model = self.by_model.get(to_text(labels.get(MODEL_LABEL)))
         mebibytes = None if by_model else _mebibytes(labels)
         return (mebibytes or (by_model or self.default) * _MIB_IN_A_GB) * _BYTES_IN_A_MIB
 
     def node_class(self, labels: Labels) -> str:
-        """What nodes with cards of this size have in common; empty for those of the default."""
+        """The class of a node with these labels, by its cards' GB; empty for the default size."""
         size = self.size(labels) if self.counted else self.default
         return "" if size == self.default else _class_name(size)
 
     def of_node(self, has: Mapping[str, int], labels: Labels) -> dict[str, int]:
-        """The GPU memory that a node has, if it has any and somebody counts it."""
+        """The GPU memory of a node, if it has any and a quota counts it."""
         total = gigabytes(has, self.size(labels)) if self.counted else 0
         return {GPU_MEMORY: total} if total else {}
 
@@ -71,8 +72,8 @@ class Cards:
     ) -> tuple[tuple[str, Amounts], ...]:
         """What quotas are charged for a pod, by node class: its requests, and GPU memory.
 
-        Nothing is said where that is no different from the requests, and of the classes only those
-        on which it is another amount than by default.
+        Empty where that equals the requests. Of the classes, only those are given on which the
+        charge differs from that on the default class.
         """
         if not self.counted or not any(is_gpu(resource) for resource, _ in requests):
             return ()
@@ -85,13 +86,13 @@ class Cards:
         )
 
     def unreadable(self, labels: Labels) -> bool:
-        """Would the label that says a node's GB count, if it made sense?"""
+        """Has a node a label with its cards' memory that would count, but is no number of MiB?"""
         known = to_text(labels.get(MODEL_LABEL)) in self.by_model
         return self.counted and MEMORY_LABEL in labels and not known and not _labelled(labels)
 
 
 def cards(settings: Gpu, manifests: Iterable[Manifest]) -> Cards:
-    """The cards as configured, in the light of all objects that ever come."""
+    """The cards as configured, with what all objects, also those that come later, say of GPUs."""
     manifests = list(manifests)
     shared = is_shared(manifests)
     bare = Cards(
@@ -121,7 +122,7 @@ def _names_gpu_memory(manifest: Manifest) -> bool:
 
 
 def _labelled(labels: Labels) -> int | None:
-    """The label's MiB as whole GB, rounded; None if that is not a number of them."""
+    """The label's MiB as whole GB, rounded; None if it is no number, or rounds to 0."""
     written = _mebibytes(labels)
     return None if written is None else (written + _MIB_IN_A_GB // 2) // _MIB_IN_A_GB or None
 

@@ -1,8 +1,8 @@
-"""GPU memory: how many GB cards and slices of cards come to.
+"""GPU memory: the GB of cards and slices of cards, a resource of quotas.
 
-A unit of quotas, not of nodes: nobody asks for it, it follows from what is asked for. So teams can
-be guaranteed GB, and keep their guarantee however the cards are sliced. It has two spellings, one
-for each group that nos has gone by; inside there is one.
+No node has it and no pod requests it: it is computed from the cards and slices that a pod requests.
+So a quota can guarantee GB however the cards are sliced. It has two spellings, one for each API
+group of nos; the engine knows one.
 """
 
 import re
@@ -18,16 +18,16 @@ _SLICES = (
     re.compile(r"nvidia\.com/mig-[0-9]{1,3}g\.([0-9]{1,6})gb(\.[-.a-z0-9]+)?"),
     re.compile(r"nvidia\.com/gpu-([0-9]{1,6})gb"),
 )
-"""MIG and MPS: the name of a slice ends in its GB."""
+"""Resource names of MIG and MPS slices, which hold their GB."""
 
 
 def canonical(resource: str) -> str:
-    """The name that a resource goes by inside."""
+    """The engine's name of a resource."""
     return GPU_MEMORY if resource in SPELLINGS else resource
 
 
 def as_written(resource: str, *maps: Mapping[str, object] | None) -> str:
-    """The spelling of a resource that the first of these maps has in which it stands."""
+    """The spelling of a resource in the first of these maps that holds it."""
     spellings = SPELLINGS if resource == GPU_MEMORY else (resource,)
     written = (name for names in maps for name in spellings if name in (names or {}))
     return next(written, resource)
@@ -35,22 +35,22 @@ def as_written(resource: str, *maps: Mapping[str, object] | None) -> str:
 
 @lru_cache(maxsize=4096)
 def slice_gb(resource: str) -> int:
-    """The GB of one slice of this name; 0 for what is no slice."""
+    """The GB of one slice of this resource name; 0 if it is no slice."""
     found = (pattern.fullmatch(resource) for pattern in _SLICES)
     return next((int(match[1]) for match in found if match is not None), 0)
 
 
 def is_gpu(resource: str) -> bool:
-    """Is it a card, or a slice of one?"""
+    """Is the resource a card, or a slice of one?"""
     return resource == CARD or slice_gb(resource) > 0
 
 
 def gigabytes(amounts: Mapping[str, int], card_gb: int) -> int:
-    """What these cards and slices come to, where a card has so many GB."""
+    """The GB of these cards and slices, where a card has `card_gb`."""
     slices = sum(slice_gb(name) * amount for name, amount in amounts.items())
     return amounts.get(CARD, 0) * card_gb + slices
 
 
 def peak(phases: Iterable[Mapping[str, int]], card_gb: int) -> int:
-    """The most that is held at once: cards and slices of different phases do not add up."""
+    """The most GB that a pod holds at once, in any of its phases."""
     return max(gigabytes(phase, card_gb) for phase in phases)

@@ -1,4 +1,7 @@
-"""Compute and memory of GPUs, as TensorFusion's objects write them."""
+"""Compute and memory of GPUs as TensorFusion's objects write them, to the engine's and back.
+
+Short because both requests, bounds and statuses of GPUs use it.
+"""
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest
@@ -10,21 +13,21 @@ FIGURES = ("tflops", "vram")
 
 
 def bound(figures: GpuFigures | None, manifest: Manifest, field: str) -> GpuBound:
-    """Both figures; None for what is not said."""
-    said = figures or GpuFigures()
-    return GpuBound(*(_one(getattr(said, word), word, manifest, field) for word in FIGURES))
+    """Both figures; None for one that is not written."""
+    written = figures or GpuFigures()
+    return GpuBound(*(_read(getattr(written, name), name, manifest, field) for name in FIGURES))
 
 
 def amount(figures: GpuFigures | None, manifest: Manifest, field: str) -> GpuAmount:
-    """Both figures; nothing of what is not said."""
+    """Both figures; 0 for one that is not written."""
     tflops, vram = bound(figures, manifest, field)
     return GpuAmount(tflops or 0, vram or 0)
 
 
 def write(amount: GpuAmount) -> dict[str, str]:
     """Both figures as canonical quantities."""
-    return {word: quantity.text(word, getattr(amount, word)) for word in FIGURES}
+    return {name: quantity.text(name, getattr(amount, name)) for name in FIGURES}
 
 
-def _one(value: object, word: str, manifest: Manifest, field: str) -> int | None:
-    return None if value is None else amounts.read_one(value, word, manifest, f"{field}.{word}")
+def _read(value: object, name: str, manifest: Manifest, field: str) -> int | None:
+    return None if value is None else amounts.read_one(value, name, manifest, f"{field}.{name}")

@@ -1,6 +1,6 @@
-"""TensorFusion's annotations on pods: what is asked for of GPUs, and which were chosen.
+"""TensorFusion's annotations on pods: what a pod requests of GPUs, and which GPUs it has.
 
-They speak for the whole pod, whatever its containers are. What is nonsense is refused by name.
+They hold for the whole pod, not for a container. A value that cannot be read is refused by its key.
 """
 
 import difflib
@@ -18,14 +18,14 @@ PREFIX = f"{TENSOR_FUSION}/"
 GPU_IDS = f"{PREFIX}gpu-ids"
 
 _COMPUTE = ("tflops-request", "tflops-limit")
-_ASKING = (
+_REQUESTING = (
     *(*_COMPUTE, "vram-request", "vram-limit", "compute-percent-request"),
     *("compute-percent-limit", "gpu-count", "gpu-indices", "gpu-model", "vendor", "gpupool"),
     *("isolation", "dedicated-gpu"),
 )
-"""Whoever has one of these asks for GPUs."""
+"""The keys by which a pod requests GPUs: one of them suffices."""
 _KNOWN = {
-    *(*_ASKING, "gpu-ids", "qos", "partition-id", "container-gpu-count", "container-gpus"),
+    *(*_REQUESTING, "gpu-ids", "qos", "partition-id", "container-gpu-count", "container-gpus"),
     *("is-local-gpu", "workload-profile", "inject-container", "disable-features"),
     *("eviction-protection", "autoscale", "gang-enabled", "gang-min-members", "gang-timeout"),
     *("gang-group-key", "gang-desired-members", "gang-required-members"),
@@ -34,31 +34,33 @@ _LIKE_A_REQUEST = re.compile(r"tflops|vram|gpu|compute|memory|percent|request|li
 _ISOLATIONS = ("shared", "soft", "hard", "partitioned")
 _QOS = ("low", "medium", "high", "critical")
 _MOST_GPUS = 128
+"""More GPUs than any node has, so that a request above it is a typing error."""
 _HIGHEST_INDEX = 9999
+"""Four digits: ten times the cards that are told apart on a node (`derived_gpus.MOST`)."""
 _PERCENT = 100_000
 """A hundred percent, exact to a thousandth of one."""
 _PARTS = 10
 """The parts of a device in a thousandth of a percent."""
 
 RequestAndLimit = tuple[int | None, int | None]
-"""A request and a limit, as far as they are written."""
+"""A request and a limit; None for one that is not written."""
 
 UNSET: RequestAndLimit = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """What the annotations of a pod ask for."""
+    """What the annotations of a pod request, of each of `count` devices."""
 
     tflops: RequestAndLimit = UNSET
     vram: RequestAndLimit = UNSET
     percent: RequestAndLimit = UNSET
-    """Of the compute of a device, in parts of it."""
+    """Compute as parts of a device's (a whole device is `WHOLE_GPU` parts)."""
     count: int = 1
     whole: bool = False
-    """Does it want a device to itself?"""
+    """Must it be the only pod on its devices?"""
     dedicated: bool = False
-    """Does it want all that a device has, whatever that is?"""
+    """Does it request all compute and memory of its devices?"""
     model: str = ""
     vendor: str = ""
     pool: str = ""
@@ -66,13 +68,13 @@ class GpuRequest:
 
 
 def requests_gpus(metadata: Metadata) -> bool:
-    """Does a pod ask for GPUs by annotation?"""
+    """Does a pod request GPUs by annotation?"""
     written = metadata.annotations or {}
-    return bool(written) and any(PREFIX + key in written for key in _ASKING)
+    return bool(written) and any(PREFIX + key in written for key in _REQUESTING)
 
 
 def requests_compute(metadata: Metadata) -> bool:
-    """Does a pod ask for TFLOPs by annotation?"""
+    """Does a pod request TFLOPs by annotation?"""
     written = metadata.annotations or {}
     return any(PREFIX + key in written for key in _COMPUTE)
 
@@ -80,37 +82,37 @@ def requests_compute(metadata: Metadata) -> bool:
 def read_request(
     metadata: Metadata, manifest: Manifest, field: str = "metadata"
 ) -> GpuRequest | None:
-    """What the annotations of a pod ask for; None if they ask for no GPUs."""
+    """What the annotations of a pod request; None if they request no GPUs."""
     if not requests_gpus(metadata):
         return None
-    said = _Annotations(manifest, f"{field}.annotations", metadata.annotations or {})
-    said.choice("qos", _QOS)
-    dedicated = said.choice("dedicated-gpu", ("true", "false")) == "true"
-    count, indices = _count(said), _indices(said)
+    written = _Annotations(manifest, f"{field}.annotations", metadata.annotations or {})
+    written.choice("qos", _QOS)
+    dedicated = written.choice("dedicated-gpu", ("true", "false")) == "true"
+    count, indices = _count(written), _indices(written)
     if indices and len(indices) < count:
-        raise said.error("gpu-indices", f"names {len(indices)} GPUs, the pod asks for {count}")
+        raise written.error("gpu-indices", f"names {len(indices)} GPUs, the pod asks for {count}")
     return GpuRequest(
-        tflops=_pair(said, "tflops"),
-        vram=_pair(said, "vram"),
-        percent=_percent(said),
+        tflops=_pair(written, "tflops"),
+        vram=_pair(written, "vram"),
+        percent=_percent(written),
         count=count,
-        whole=said.choice("isolation", _ISOLATIONS) == "shared" or dedicated,
+        whole=written.choice("isolation", _ISOLATIONS) == "shared" or dedicated,
         dedicated=dedicated,
-        model=said.word("gpu-model"),
-        vendor=said.word("vendor"),
-        pool=said.word("gpupool"),
+        model=written.text("gpu-model"),
+        vendor=written.text("vendor"),
+        pool=written.text("gpupool"),
         indices=indices,
     )
 
 
 def devices(metadata: Metadata, manifest: Manifest, field: str = "metadata") -> tuple[str, ...]:
-    """The names of the devices that were chosen for a pod."""
-    said = _Annotations(manifest, f"{field}.annotations", metadata.annotations or {})
-    return tuple(dict.fromkeys(said.words("gpu-ids")))
+    """The names of the devices that are assigned to a pod."""
+    written = _Annotations(manifest, f"{field}.annotations", metadata.annotations or {})
+    return tuple(dict.fromkeys(written.text_list("gpu-ids")))
 
 
 def unknown_keys(metadata: Metadata) -> Iterator[tuple[str, str]]:
-    """Keys that look like a request and are none, each with the one that may have been meant."""
+    """Unknown keys that look like a request, each with the known key that is closest, if any."""
     for key in metadata.annotations or {}:
         group, _, word = key.partition("/")
         if group == TENSOR_FUSION and word not in _KNOWN and _LIKE_A_REQUEST.search(word):
@@ -120,7 +122,7 @@ def unknown_keys(metadata: Metadata) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Annotations:
-    """The annotations of an object, and where they stand."""
+    """The annotations of an object and their field, with readers for their values."""
 
     manifest: Manifest
     field: str
@@ -132,65 +134,65 @@ class _Annotations:
     def place(self, key: str) -> str:
         return f"{self.field}[{PREFIX}{key}]"
 
-    def word(self, key: str) -> str:
+    def text(self, key: str) -> str:
         value = self.values.get(PREFIX + key)
         if isinstance(value, dict | list):
             raise self.error(key, "must be text")
         return to_text(value).strip()
 
-    def words(self, key: str) -> list[str]:
-        return [word.strip() for word in self.word(key).split(",") if word.strip()]
+    def text_list(self, key: str) -> list[str]:
+        return [each.strip() for each in self.text(key).split(",") if each.strip()]
 
     def amount(self, key: str, resource: str) -> int | None:
-        word = self.word(key)
-        return amounts.read_one(word, resource, self.manifest, self.place(key)) if word else None
+        text = self.text(key)
+        return amounts.read_one(text, resource, self.manifest, self.place(key)) if text else None
 
     def choice(self, key: str, choices: Sequence[str]) -> str:
-        word = self.word(key)
-        if word and word not in choices:
-            raise self.error(key, f"{word!r} is none of {', '.join(choices)}")
-        return word
+        text = self.text(key)
+        if text and text not in choices:
+            raise self.error(key, f"{text!r} is none of {', '.join(choices)}")
+        return text
 
-    def number(self, key: str, word: str, low: int, high: int) -> int:
-        is_number = word.isascii() and word.isdigit() and len(word) <= len(str(high))
-        if not is_number or not low <= int(word) <= high:
-            raise self.error(key, f"{word!r} is no whole number from {low} to {high}")
-        return int(word)
-
-
-def _count(said: _Annotations) -> int:
-    word = said.word("gpu-count")
-    return said.number("gpu-count", word, 1, _MOST_GPUS) if word else 1
+    def number(self, key: str, text: str, low: int, high: int) -> int:
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(high))
+        if not is_number or not low <= int(text) <= high:
+            raise self.error(key, f"{text!r} is no whole number from {low} to {high}")
+        return int(text)
 
 
-def _indices(said: _Annotations) -> tuple[int, ...]:
+def _count(written: _Annotations) -> int:
+    count = written.text("gpu-count")
+    return written.number("gpu-count", count, 1, _MOST_GPUS) if count else 1
+
+
+def _indices(written: _Annotations) -> tuple[int, ...]:
     key = "gpu-indices"
-    found = [said.number(key, word, 0, _HIGHEST_INDEX) for word in said.words(key)]
+    found = [written.number(key, each, 0, _HIGHEST_INDEX) for each in written.text_list(key)]
     if len(set(found)) < len(found):
-        raise said.error(key, "names a GPU twice")
+        raise written.error(key, "names a GPU twice")
     return tuple(sorted(found))
 
 
-def _pair(said: _Annotations, what: str, resource: str = "") -> RequestAndLimit:
+def _pair(written: _Annotations, what: str, resource: str = "") -> RequestAndLimit:
     """A request and a limit, in this order."""
     keys = (f"{what}-request", f"{what}-limit")
-    request, limit = (said.amount(key, resource or what) for key in keys)
+    request, limit = (written.amount(key, resource or what) for key in keys)
     if request is not None and limit is not None and request > limit:
-        numbers = f"request {said.word(keys[0])}, limit {said.word(keys[1])}"
-        raise said.error(keys[0], f"is above its limit: {numbers}")
+        numbers = f"request {written.text(keys[0])}, limit {written.text(keys[1])}"
+        raise written.error(keys[0], f"is above its limit: {numbers}")
     return request, limit
 
 
-def _percent(said: _Annotations) -> RequestAndLimit:
-    """A part of the compute of a device; whoever asks for that cannot ask for TFLOPs as well."""
+def _percent(written: _Annotations) -> RequestAndLimit:
+    """Compute in percent of a device's, as parts of it; refused together with TFLOPs."""
     what = "compute-percent"
-    pair = _pair(said, what, "tflops")
+    pair = _pair(written, what, "tflops")
     for which, amount in zip(("request", "limit"), pair, strict=True):
         if amount is not None and amount > _PERCENT:
             key = f"{what}-{which}"
-            raise said.error(key, f"{said.word(key)} is not between 0 and 100")
+            raise written.error(key, f"{written.text(key)} is not between 0 and 100")
     for key in _COMPUTE if pair != UNSET else ():
-        if said.word(key):
-            raise said.error(key, "compute is asked for in TFLOPs or in percent, not both")
+        if written.text(key):
+            raise written.error(key, "compute is asked for in TFLOPs or in percent, not both")
     request, limit = (None if amount is None else amount * _PARTS for amount in pair)
     return request, limit

@@ -1,4 +1,7 @@
-"""The devices of a node of which no GPU object speaks: by the number and the label of its cards."""
+"""The devices of a node without GPU objects, derived from the number and model of its cards.
+
+Apart from `gpus` because it needs no object of TensorFusion.
+"""
 
 from collections.abc import Mapping
 
@@ -9,13 +12,14 @@ from aliquot.dialects.tensor_fusion.models import tflops
 from aliquot.engine import Device, GpuAmount, Node, quantity
 
 MOST = 1024
-"""More cards than any node has."""
+"""The most cards of a node that are told apart: far more than any node has, so that a wrong number
+in a node does not fill the memory."""
 
 _VENDOR = "NVIDIA"
 
 
 def devices(node: Node, cards: Cards) -> list[Device]:
-    """Its cards, each named after the node and its index; those of an unknown model compute 0."""
+    """The cards of a node, each named `node/index`; those of an unknown model have 0 TFLOPs."""
     labels = dict(node.labels)
     capacity = GpuAmount(compute(labels), cards.memory(labels))
     count = min(dict(node.allocatable).get(CARD, 0), MOST)

@@ -1,7 +1,7 @@
-"""What is worth a word about GPUs, and about pods that ask for them: one function a rule.
+"""Rules for GPUs and for pods that request them: one function a rule.
 
-A rule yields findings; it never raises and never changes anything. Those of quotas on GPUs:
-`gpu_quota_rules`.
+A rule yields findings; it never raises and never changes anything. Rules for GPUResourceQuotas are
+in `quota_rules`.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,39 +20,42 @@ from aliquot.dialects.tensor_fusion.quota_rules import one_gpu_quota_a_namespace
 from aliquot.dialects.tensor_fusion.quotas import KIND
 from aliquot.engine import Device, Node
 
-BEAR_ON_GPUS = {KIND, gpus.KIND, "Node", "Namespace"}
-"""The kinds of objects that decide which GPUs there are, and who may use them."""
+GPU_KINDS = {KIND, gpus.KIND, "Node", "Namespace"}
+"""The kinds whose changes can change the result of `check_gpus`."""
 
 
 def check_gpus(
     objects: Collection[Manifest], cards: Cards, all_nodes: bool = True
 ) -> Iterator[Finding]:
-    """Everything there is to say about GPUs, and quotas on them, in the light of all objects."""
+    """Errors and warnings about GPUs and GPUResourceQuotas, with all objects.
+
+    Without `all_nodes`, some node could not be read, and a GPU's node may be that one.
+    """
     if not cards.shared:
         return
     yield from one_gpu_quota_a_namespace(objects)
     nodes = [(each, node(each, cards)) for each in objects if each.kind == "Node"]
     given = [(each, gpus.device(each)) for each in objects if each.kind == gpus.KIND]
     if all_nodes:
-        yield from gpus_are_somewhere(given, nodes)
-    spoken_of = {device.node for _, device in given}
+        yield from gpus_have_nodes(given, nodes)
+    with_gpu_objects = {device.node for _, device in given}
     for manifest, each in nodes:
-        if each.name not in spoken_of:
-            yield from cards_that_are_known(manifest, each, cards)
+        if each.name not in with_gpu_objects:
+            yield from cards_of_known_model(manifest, each, cards)
 
 
 def check_gpu_requests(manifest: Manifest) -> Iterator[Finding]:
-    """What is worth a word about what pods ask for of GPUs."""
+    """Warnings about what the pods of an object request of GPUs."""
     for view in template_views(manifest):
-        yield from keys_that_count(manifest, view)
-        yield from one_manner_of_asking(manifest, view)
-        yield from only_what_is_considered(manifest, view)
+        yield from known_annotations(manifest, view)
+        yield from annotations_or_resources(manifest, view)
+        yield from ignored_annotations(manifest, view)
 
 
-def gpus_are_somewhere(
+def gpus_have_nodes(
     given: Collection[tuple[Manifest, Device]], nodes: Collection[tuple[Manifest, Node]]
 ) -> Iterator[Finding]:
-    """A GPU is of use on a node that is there."""
+    """Warn of a GPU without a node, or whose node does not exist: no pod can run on it."""
     names = {dict(each.labels)[HOSTNAME] for _, each in nodes} | {each.name for _, each in nodes}
     where = f"status.nodeSelector[{HOSTNAME}]"
     for manifest, device in given:
@@ -64,13 +67,13 @@ def gpus_are_somewhere(
             yield manifest.finding("warning", where, problem)
 
 
-def cards_that_are_known(manifest: Manifest, each: Node, cards: Cards) -> Iterator[Finding]:
-    """Nobody who asks for TFLOPs starts on a card of which it is not known what it computes."""
+def cards_of_known_model(manifest: Manifest, each: Node, cards: Cards) -> Iterator[Finding]:
+    """Warn of cards of an unknown model, whose 0 TFLOPs fit no pod that requests any."""
     has, labels = dict(each.allocatable), dict(each.labels)
     number = has.get(CARD, 0)
     if number and cards.compute and not compute(labels):
-        said = to_text(labels.get(MODEL_LABEL))
-        known = f"{said!r} is no model that is known here" if said else "is missing"
+        model = to_text(labels.get(MODEL_LABEL))
+        known = f"{model!r} is no model that is known here" if model else "is missing"
         problem = f"{known}: its GPUs count 0 TFLOPs; write GPU objects, or another label"
         yield manifest.finding("warning", f"metadata.labels[{MODEL_LABEL}]", problem)
     if number > MOST:
@@ -78,16 +81,16 @@ def cards_that_are_known(manifest: Manifest, each: Node, cards: Cards) -> Iterat
         yield manifest.finding("warning", f"status.allocatable[{CARD}]", problem)
 
 
-def keys_that_count(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
-    """A slip in a key would ask for nothing."""
+def known_annotations(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
+    """Warn of an annotation that looks like a request but is unknown and has no effect."""
     for key, meant in unknown_keys(view.metadata):
         hint = f"; did you mean {meant}?" if meant else ""
         where = f"{view.metadata_field}.annotations[{key}]"
         yield manifest.finding("warning", where, f"is not known here and has no effect{hint}")
 
 
-def one_manner_of_asking(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
-    """Who asks by annotation has said it all."""
+def annotations_or_resources(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
+    """Warn of a pod that requests GPUs by annotation and by resource: the annotation counts."""
     if view.spec is None or not requests_gpus(view.metadata):
         return
     for word, containers in (
@@ -95,16 +98,16 @@ def one_manner_of_asking(manifest: Manifest, view: PodTemplateView) -> Iterator[
         ("initContainers", view.spec.init_containers),
     ):
         for index, container in enumerate(containers or []):
-            said = container.resources
-            named = {**(said.requests or {}), **(said.limits or {})} if said is not None else {}
+            have = container.resources
+            named = {**(have.requests or {}), **(have.limits or {})} if have is not None else {}
             for resource in filter(is_gpu, named):
                 where = f"{view.spec_field}.{word}[{index}].resources"
                 problem = f"{resource} takes room on the node only: annotations of {PREFIX[:-1]}"
                 yield manifest.finding("warning", where, f"{problem} say what is asked of GPUs")
 
 
-def only_what_is_considered(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
-    """Wishes that have no effect here yet."""
+def ignored_annotations(manifest: Manifest, view: PodTemplateView) -> Iterator[Finding]:
+    """Warn of annotations that have no effect here yet."""
     written = view.metadata.annotations or {}
     if to_text(written.get(f"{PREFIX}isolation")) == "partitioned":
         where = f"{view.metadata_field}.annotations[{PREFIX}isolation]"

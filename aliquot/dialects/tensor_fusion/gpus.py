@@ -1,4 +1,4 @@
-"""TensorFusion's GPU objects, as devices; and what pods take of a device."""
+"""TensorFusion's GPU objects as the engine's devices, and what pods hold of a device."""
 
 from collections.abc import Iterable
 
@@ -17,46 +17,46 @@ _OURS = ("", "tensor-fusion")
 
 
 def device(manifest: Manifest, held: GpuAmount = NO_GPU_AMOUNT) -> Device:
-    """A GPU; `held` is what pods that are known here hold of it.
+    """A GPU as a device; `held` is what the pods that we know hold of it.
 
-    It takes pods while it is Running and no other device plugin has it; one that says nothing of
-    that does. Without a node it is of no use, and `node` is empty.
+    It is ready for pods while it is Running and used by TensorFusion; so is one whose status does
+    not say. `node` is empty where the status names no node.
     """
-    said = status(manifest)
-    capacity = amount(said.capacity, manifest, "status.capacity")
-    available = (
-        capacity if said.available is None else amount(said.available, manifest, "status.available")
-    )
-    if said.index is not None and said.index < 0:
-        raise manifest.error("status.index", f"{said.index} is negative")
+    written = status(manifest)
+    capacity = amount(written.capacity, manifest, "status.capacity")
+    available = capacity
+    if written.available is not None:
+        available = amount(written.available, manifest, "status.available")
+    if written.index is not None and written.index < 0:
+        raise manifest.error("status.index", f"{written.index} is negative")
     return Device(
         name=manifest.name,
-        node=to_text((said.node_selector or {}).get(HOSTNAME)),
+        node=to_text((written.node_selector or {}).get(HOSTNAME)),
         capacity=capacity,
-        used_elsewhere=outside(capacity, available, held),
-        model=said.gpu_model or "",
-        vendor=said.vendor or "",
+        used_elsewhere=outside_use(capacity, available, held),
+        model=written.gpu_model or "",
+        vendor=written.vendor or "",
         pool=to_text((manifest.metadata.labels or {}).get(POOL)),
-        index=said.index or 0,
-        ready=(said.phase or "") in _RUNNING and (said.used_by or "") in _OURS,
+        index=written.index or 0,
+        ready=(written.phase or "") in _RUNNING and (written.used_by or "") in _OURS,
     )
 
 
 def status(manifest: Manifest) -> GpuStatus:
-    """What is known of it; an empty one, if nothing is."""
+    """The status of a GPU; an empty one if it has none."""
     read = manifest.content
     assert isinstance(read, GpuWire)
     return read.status or GpuStatus()
 
 
-def outside(capacity: GpuAmount, available: GpuAmount, held: GpuAmount) -> GpuAmount:
-    """What is neither available nor held by pods that are known here: somebody else has it."""
+def outside_use(capacity: GpuAmount, available: GpuAmount, held: GpuAmount) -> GpuAmount:
+    """What is neither available nor held by pods that we know: pods outside our view hold it."""
     pairs = zip(capacity, available, held, strict=True)
     return GpuAmount(*(max(has - free - ours, 0) for has, free, ours in pairs))
 
 
 def taken(asks: Iterable[GpuAsk], capacity: GpuAmount) -> GpuAmount:
-    """What pods that are on a device take of it together, at most all of it."""
+    """What the pods on a device hold of it together, at most all of it."""
     total = NO_GPU_AMOUNT
     for ask in asks:
         wants = resolve_ask(ask.request, ask.request_part, capacity)

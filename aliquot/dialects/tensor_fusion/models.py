@@ -1,7 +1,7 @@
-"""How much GPUs can compute, by model, for nodes that say which GPUs they have and no more.
+"""The TFLOPs of GPUs by model, for nodes whose only information on their GPUs is a model label.
 
-Dense FP16 on tensor cores with FP32 accumulation, as the makers publish it; where a model has
-no tensor cores, plain FP16.
+Dense FP16 on tensor cores with FP32 accumulation, as the vendors publish it; for a model without
+tensor cores, plain FP16.
 """
 
 import re
@@ -49,9 +49,9 @@ _GLUED = re.compile(r"\bRTX(?=[0-9A])")
 
 
 def tflops(product: str) -> str:
-    """The TFLOPs of one GPU of this name, such as `NVIDIA-A100-SXM4-40GB`; empty if unknown.
+    """The TFLOPs of a GPU by its product name, such as `NVIDIA-A100-SXM4-40GB`; empty if unknown.
 
-    A model is known by its words, next to each other; of several, the one with the most words.
+    A model matches if its words stand next to each other in the name; of several, the longest.
     """
     words = f" {' '.join(_WORDS.findall(_GLUED.sub('RTX ', product.upper())))} "
     known = [model for model in _TFLOPS if f" {model} " in words]

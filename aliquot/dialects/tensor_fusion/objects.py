@@ -1,4 +1,4 @@
-"""TensorFusion's objects, as they stand in JSON."""
+"""TensorFusion's objects as they stand in JSON: GPUResourceQuota and GPU."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from aliquot.dialects.core.objects import Metadata, Wire
 
 
 class GpuFigures(Wire):
-    """Compute and memory; each is checked where it is read, so that it can be named."""
+    """Compute and memory; each is checked where it is read, so that a message names it."""
 
     tflops: Any = None
     vram: Any = None
@@ -24,7 +24,7 @@ class GpuTotal(Wire):
 
 
 class GpuSingle(Wire):
-    """What each of them may ask for of a GPU, and asks for if it does not say."""
+    """What each pod may request of a GPU, and its defaults where it requests nothing."""
 
     max_requests: GpuFigures | None = None
     max_limits: GpuFigures | None = None
@@ -34,7 +34,7 @@ class GpuSingle(Wire):
 
 
 class GpuQuotaSpec(Wire):
-    """Of a GPUResourceQuota."""
+    """The spec of a GPUResourceQuota."""
 
     total: GpuTotal | None = None
     single: GpuSingle | None = None
@@ -49,7 +49,7 @@ class GpuQuotaWire(Wire):
 
 
 class GpuStatus(Wire):
-    """What a GPU has, what of it is free, and where it is."""
+    """A GPU's capacity, what of it is available, and its node."""
 
     capacity: GpuFigures | None = None
     available: GpuFigures | None = None

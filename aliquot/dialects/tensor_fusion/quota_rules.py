@@ -1,7 +1,7 @@
-"""The rules that quotas on GPUs must obey, alone and together: one function a rule.
+"""Rules for GPUResourceQuotas, alone and together: one function a rule.
 
-A rule yields findings; it never raises and never changes anything. That numbers make sense is seen
-to where they are read.
+A rule yields findings; it never raises and never changes anything. Numbers out of range are refused
+in `quotas`, where they are read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,10 +22,10 @@ _NONE = GpuBound(0, 0)
 
 
 def gpu_quota(manifest: Manifest, last_good: GpuQuota | None = None) -> GpuQuota:
-    """The quota in force, for whoever must go on whatever is written.
+    """The quota in force, for a scheduler that must go on with an invalid object.
 
-    If what is written makes no sense, the last good one holds, with the problem; if there was none,
-    nothing is allowed.
+    For an invalid quota, the last valid one stays in force, with the problem; if there was none,
+    the quota allows nothing.
     """
     try:
         found = quota(manifest)
@@ -40,7 +40,7 @@ def gpu_quota(manifest: Manifest, last_good: GpuQuota | None = None) -> GpuQuota
 
 
 def check_gpu_quota(manifest: Manifest) -> Iterator[Finding]:
-    """What is wrong with one quota by itself, or worth a word."""
+    """Errors and warnings about one quota by itself."""
     yield from limits_cover_requests(manifest)
     yield from single_within_total(manifest)
     yield from defaults_within_single(manifest)
@@ -48,7 +48,7 @@ def check_gpu_quota(manifest: Manifest) -> Iterator[Finding]:
 
 
 def one_gpu_quota_a_namespace(objects: Iterable[Manifest]) -> Iterator[Finding]:
-    """Two would have to be one: nobody could say which of them holds."""
+    """A namespace has at most one GPUResourceQuota."""
     first: dict[str, Manifest] = {}
     for manifest in objects:
         if manifest.kind == KIND:
@@ -59,7 +59,7 @@ def one_gpu_quota_a_namespace(objects: Iterable[Manifest]) -> Iterator[Finding]:
 
 
 def limits_cover_requests(manifest: Manifest) -> Iterator[Finding]:
-    """Nobody asks for more than its limit; so neither do all together, nor does one by default."""
+    """Limits are not below requests: in total, for a single pod and by default."""
     found, (low, high) = quota(manifest), defaults(manifest)
     pairs: list[tuple[Severity, str, GpuBound, str, GpuBound]] = [
         ("error", "total.limits", found.limits, "requests", found.requests),
@@ -75,7 +75,7 @@ def limits_cover_requests(manifest: Manifest) -> Iterator[Finding]:
 
 
 def single_within_total(manifest: Manifest) -> Iterator[Finding]:
-    """A bound for each pod that is above that for all of them bounds nothing."""
+    """Warn of a bound for a single pod above the bound for all pods: it bounds nothing."""
     found = quota(manifest)
     pairs = [
         ("maxRequests", found.single_requests, "requests", found.requests),
@@ -91,7 +91,7 @@ def single_within_total(manifest: Manifest) -> Iterator[Finding]:
 
 
 def defaults_within_single(manifest: Manifest) -> Iterator[Finding]:
-    """Whoever says nothing should be able to start."""
+    """Warn of defaults above the bound for a single pod: a pod without requests cannot start."""
     found, (low, high) = quota(manifest), defaults(manifest)
     pairs = [
         ("defaultRequests", low, "maxRequests", found.single_requests),
@@ -107,7 +107,7 @@ def defaults_within_single(manifest: Manifest) -> Iterator[Finding]:
 
 
 def only_known_fields(manifest: Manifest) -> Iterator[Finding]:
-    """A slip in the name of a bound would leave everybody without one."""
+    """Warn of an unknown field: a misspelt bound is no bound."""
     known: dict[str, type[Wire]] = {
         "spec": GpuQuotaSpec,
         "spec.total": GpuTotal,
@@ -132,7 +132,7 @@ def _inside(body: object, where: str) -> Mapping[str, object]:
 
 
 def _both(one: GpuBound, other: GpuBound) -> Iterator[tuple[str, int, int]]:
-    """The figures that both of two bounds name."""
+    """Name and values of the figures that both bounds have."""
     for word, mine, theirs in zip(FIGURES, one, other, strict=True):
         if mine is not None and theirs is not None:
             yield word, mine, theirs

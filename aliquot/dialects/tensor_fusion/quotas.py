@@ -1,7 +1,7 @@
-"""TensorFusion's GPUResourceQuotas: what a namespace may use of GPUs, each by itself.
+"""TensorFusion's GPUResourceQuotas as the engine's: what a namespace may use of GPUs.
 
-In `total`, 0 means none at all and what is not said has no bound; in `single`, both mean that there
-is no bound.
+In `total`, 0 allows nothing and a figure that is absent has no bound; in `single`, both mean that
+there is no bound.
 """
 
 from typing import NamedTuple
@@ -14,11 +14,13 @@ from aliquot.engine import GpuBound, GpuQuota
 KIND = "GPUResourceQuota"
 
 _THRESHOLD = 95
+"""The default of TensorFusion's CRD, in percent."""
 _MOST = 2**31 - 1
+"""The largest int32, which is what the API's fields hold."""
 
 
 class Defaults(NamedTuple):
-    """What a pod of a namespace asks for of each GPU where it does not say."""
+    """What a pod of a namespace requests of each GPU where it states nothing."""
 
     requests: GpuBound = GpuBound()
     limits: GpuBound = GpuBound()
@@ -42,40 +44,42 @@ def quota(manifest: Manifest) -> GpuQuota:
         limits=bound(all_of_them.limits, manifest, "spec.total.limits"),
         workers=_number(all_of_them.max_workers, _MOST, manifest, "spec.total.maxWorkers"),
         threshold=_THRESHOLD if threshold is None else threshold,
-        single_requests=_if_any(bound(each.max_requests, manifest, "spec.single.maxRequests")),
-        single_limits=_if_any(bound(each.max_limits, manifest, "spec.single.maxLimits")),
+        single_requests=_zero_is_unbounded(
+            bound(each.max_requests, manifest, "spec.single.maxRequests")
+        ),
+        single_limits=_zero_is_unbounded(bound(each.max_limits, manifest, "spec.single.maxLimits")),
         single_count=count or None,
     )
 
 
 def is_written(manifest: Manifest) -> bool:
-    """Does it say anything?"""
+    """Has the quota a spec?"""
     read = manifest.content
     return isinstance(read, GpuQuotaWire) and read.spec is not None
 
 
-def nothing(manifest: Manifest, problem: str) -> GpuQuota:
-    """A quota that lets nobody have anything, because nobody can tell what it should be."""
+def deny_all(manifest: Manifest, problem: str) -> GpuQuota:
+    """A quota that allows nothing, for an object that has never been valid."""
     none = GpuBound(0, 0)
     return GpuQuota(manifest.namespace, manifest.name, none, none, workers=0, problem=problem)
 
 
 def defaults(manifest: Manifest) -> Defaults:
-    """What its pods ask for where they do not say."""
+    """What pods of the quota's namespace request where they state nothing."""
     each = single(manifest)
     return Defaults(
-        _if_any(bound(each.default_requests, manifest, "spec.single.defaultRequests")),
-        _if_any(bound(each.default_limits, manifest, "spec.single.defaultLimits")),
+        _zero_is_unbounded(bound(each.default_requests, manifest, "spec.single.defaultRequests")),
+        _zero_is_unbounded(bound(each.default_limits, manifest, "spec.single.defaultLimits")),
     )
 
 
 def total(manifest: Manifest) -> GpuTotal:
-    """What is written about all pods together; an empty one, if nothing is."""
+    """The bounds for all pods together; an empty struct if there are none."""
     return _spec(manifest).total or GpuTotal()
 
 
 def single(manifest: Manifest) -> GpuSingle:
-    """What is written about each pod; an empty one, if nothing is."""
+    """The bounds for each pod; an empty struct if there are none."""
     return _spec(manifest).single or GpuSingle()
 
 
@@ -91,6 +95,6 @@ def _number(value: int | None, most: int, manifest: Manifest, field: str) -> int
     return value
 
 
-def _if_any(bounds: GpuBound) -> GpuBound:
-    """The same, where 0 is no bound."""
+def _zero_is_unbounded(bounds: GpuBound) -> GpuBound:
+    """The same bounds, where 0 means that there is none."""
     return GpuBound(bounds.tflops or None, bounds.vram or None)

@@ -1,8 +1,8 @@
-"""What pods ask for of GPUs, in whatever manner: by annotation, as cards, as slices.
+"""What pods request of single GPUs: by annotation, as cards, or as slices of cards.
 
-Everything comes down to one thing: so much of each of so many devices. Where there are annotations,
-they count; else cards and slices do, at the peak of the pod's phases. A GB in the name of a slice
-is 2^30 bytes, as in `gpu_memory`.
+All three become the engine's `GpuAsk`: an amount of each of a number of devices. Annotations count
+where there are any; else cards and slices, at the peak of the pod's phases. A GB in the name of a
+slice is 2**30 bytes, as in `nos.gpu_memory`.
 """
 
 import re
@@ -19,31 +19,31 @@ GIB = 2**30
 _ALL = GpuAmount(WHOLE_GPU, WHOLE_GPU)
 _MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,3})g\..*")
 _SEVENTHS = 7
-"""A MIG slice `Ag.Bgb` has A of these of a card's compute."""
+"""A MIG slice `Ag.Bgb` has A sevenths of a card's compute."""
 
 
 def gpu_ask(
-    wanted: GpuRequest | None,
+    annotated: GpuRequest | None,
     phases: Sequence[Mapping[str, int]],
     card_gb: int,
     defaults: Defaults = NO_DEFAULTS,
 ) -> GpuAsk | None:
-    """What a pod asks for; None if it asks for no GPUs.
+    """What a pod requests; None if it requests no GPUs.
 
-    `wanted` is what its annotations say, `card_gb` what a card has by default.
+    `annotated` is what its annotations request, `card_gb` the GB of a card by default.
     """
-    return _by_cards(phases, card_gb) if wanted is None else _by_annotations(wanted, defaults)
+    return _by_cards(phases, card_gb) if annotated is None else _by_annotations(annotated, defaults)
 
 
-def _by_annotations(wanted: GpuRequest, defaults: Defaults) -> GpuAsk:
-    """Whoever wants devices to itself and says no more is charged for all of them."""
+def _by_annotations(annotated: GpuRequest, defaults: Defaults) -> GpuAsk:
+    """By annotations; a pod that must be alone on its devices and states no amount has all of them."""
     low, high = defaults
-    by_default = (low.tflops, high.tflops) if wanted.percent == UNSET else UNSET
-    tflops = _fill(wanted.tflops, by_default)
-    vram = _fill(wanted.vram, (low.vram, high.vram))
-    percent = _fill(wanted.percent, UNSET)
+    by_default = (low.tflops, high.tflops) if annotated.percent == UNSET else UNSET
+    tflops = _fill(annotated.tflops, by_default)
+    vram = _fill(annotated.vram, (low.vram, high.vram))
+    percent = _fill(annotated.percent, UNSET)
     says_no_more = not any((*tflops, *vram, *percent))
-    if wanted.dedicated or (wanted.whole and says_no_more):
+    if annotated.dedicated or (annotated.whole and says_no_more):
         request = limit = NO_GPU_AMOUNT
         request_part = limit_part = _ALL
     else:
@@ -54,17 +54,17 @@ def _by_annotations(wanted: GpuRequest, defaults: Defaults) -> GpuAsk:
         limit=limit,
         request_part=request_part,
         limit_part=limit_part,
-        count=wanted.count,
-        whole=wanted.whole,
-        model=wanted.model,
-        vendor=wanted.vendor,
-        pool=wanted.pool,
-        indices=wanted.indices,
+        count=annotated.count,
+        whole=annotated.whole,
+        model=annotated.model,
+        vendor=annotated.vendor,
+        pool=annotated.pool,
+        indices=annotated.indices,
     )
 
 
 def _fill(written: RequestAndLimit, by_default: RequestAndLimit) -> tuple[int, int]:
-    """Request and limit: as written, else by default, else like the other one; always in order."""
+    """Request and limit: as written, else by default, else equal to the other; request <= limit."""
     request = written[0] if written[0] is not None else by_default[0]
     limit = written[1] if written[1] is not None else by_default[1]
     request, limit = _or(request, limit), _or(limit, request)
@@ -76,9 +76,9 @@ def _or(one: int | None, other: int | None) -> int:
 
 
 def _by_cards(phases: Sequence[Mapping[str, int]], card_gb: int) -> GpuAsk | None:
-    """Cards and slices. Where a pod has both, devices are chosen for its cards.
+    """By cards and slices. A pod with both is given a device for each card.
 
-    The slices then count beside them; slices of several sizes count as so many of one size.
+    The slices are then added to these devices; slices of several sizes count as equal parts.
     """
     cards = max(phase.get(CARD, 0) for phase in phases)
     largest = max(phases, key=lambda phase: gigabytes(phase, card_gb))
@@ -102,12 +102,12 @@ def _by_cards(phases: Sequence[Mapping[str, int]], card_gb: int) -> GpuAsk | Non
 
 
 def _each(total: int, count: int) -> int:
-    """What one of them has of a total, rounded up."""
+    """A total divided by a count, rounded up."""
     return -(-total // count)
 
 
 def _compute(phase: Mapping[str, int]) -> int:
-    """What cards and slices come to, in parts of a card; MPS slices are of memory only."""
+    """The compute of cards and slices, in parts of a card; MPS slices have memory only."""
     sevenths = sum(_sevenths(name) * number for name, number in phase.items())
     return phase.get(CARD, 0) * WHOLE_GPU + _each(sevenths * WHOLE_GPU, _SEVENTHS)
 

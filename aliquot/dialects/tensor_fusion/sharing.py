@@ -1,6 +1,6 @@
-"""Is the input about sharing GPUs? Only then are single GPUs told apart, and who has which.
+"""Whether the input shares single GPUs. Only then does the engine know devices.
 
-Otherwise cards are numbers of a resource like any other, and nothing changes for anybody.
+Otherwise cards are a counted resource like any other, as in a cluster without TensorFusion.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from aliquot.dialects.tensor_fusion.objects import GpuFigures, GpuQuotaWire, Gpu
 
 
 def is_shared(manifests: Iterable[Manifest]) -> bool:
-    """Is there a GPU, a quota on GPUs, or a pod that asks for GPUs by annotation?"""
+    """Is there a GPU, a GPUResourceQuota, or a pod that requests GPUs by annotation?"""
     return any(
         isinstance(each.content, GpuQuotaWire | GpuWire)
         or any(requests_gpus(view.metadata) for view in template_views(each))
@@ -21,7 +21,7 @@ def is_shared(manifests: Iterable[Manifest]) -> bool:
 
 
 def counts_compute(manifests: Iterable[Manifest]) -> bool:
-    """Does anybody ask for TFLOPs, or bound them?"""
+    """Does a pod request TFLOPs, or a GPUResourceQuota bound them?"""
     return any(
         _bounds_compute(each)
         or any(requests_compute(view.metadata) for view in template_views(each))

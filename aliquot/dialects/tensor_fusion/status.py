@@ -1,4 +1,8 @@
-"""What TensorFusion writes into its quotas and GPUs for users to read."""
+"""The statuses of GPUResourceQuotas and GPUs, as TensorFusion writes them, and events.
+
+The figures of a quota (`used`, `available_percent`, `condition`) stand apart, because the outcome
+of a simulation shows them as well.
+"""
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -13,11 +17,11 @@ from aliquot.engine import Condition, Device, GpuAmount, GpuAsk, GpuQuotaSummary
 from aliquot.json import Body
 
 _NOT_KNOWN = ("runningApps",)
-"""What only the node of a GPU can say."""
+"""Fields that only the GPU's node knows; they are dropped, because they would be stale."""
 
 
 def quota(manifest: Manifest, summary: GpuQuotaSummary, conditions: Conditions) -> Body:
-    """A quota says what is used, what is left, and what is wrong, and since when."""
+    """A quota with what is used, what is left, and its conditions with their times."""
     status = {
         "used": used(summary),
         "availablePercent": available_percent(summary),
@@ -34,7 +38,7 @@ def quota(manifest: Manifest, summary: GpuQuotaSummary, conditions: Conditions) 
 
 
 def events(conditions: Conditions) -> Iterator[Body]:
-    """One for each time that a quota came to be beyond a bound or threshold, or within again."""
+    """An event for each time that a quota crossed a bound or threshold."""
     for number, each in enumerate(conditions.crossings):
         about = {"kind": KIND, "namespace": each.namespace, "name": each.name}
         yield {
@@ -53,7 +57,7 @@ def events(conditions: Conditions) -> Iterator[Body]:
 
 
 def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:
-    """A GPU says what is left of it."""
+    """A GPU with what of it is available."""
     written = manifest.body.get("status") or {}
     kept = {word: value for word, value in written.items() if word not in _NOT_KNOWN}
     taken = gpus.taken(asks, device.capacity)
@@ -63,7 +67,7 @@ def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:
 
 
 def used(summary: GpuQuotaSummary) -> Body:
-    """What the pods of its namespace use."""
+    """What the pods of the quota's namespace use."""
     return {
         "requests": write(summary.requests),
         "limits": write(summary.limits),
@@ -77,7 +81,7 @@ def available_percent(summary: GpuQuotaSummary) -> dict[str, str]:
 
 
 def condition(each: Condition) -> Body:
-    """One thing that is so, or not, and why."""
+    """A condition without its time."""
     return {
         "type": each.type,
         "status": str(each.status),

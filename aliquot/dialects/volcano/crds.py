@@ -18,7 +18,7 @@ from aliquot.dialects.core.schema import (
 
 _TOPOLOGY = anything("How close to each other its pods must be.")
 _POLICIES = listed(anything(), "What to do when something happens to a pod.")
-_STANDING: tuple[Column, ...] = (("RUNNINGS", "integer", ".status.running"),)
+_STATUS_COLUMNS: tuple[Column, ...] = (("RUNNINGS", "integer", ".status.running"),)
 
 _QUEUE = Definition(
     group=VOLCANO_GROUP,
@@ -111,7 +111,7 @@ _POD_GROUP = Definition(
     columns=(
         ("STATUS", "string", ".status.phase"),
         ("minMember", "integer", ".spec.minMember"),
-        *_STANDING,
+        *_STATUS_COLUMNS,
     ),
     wide=(("QUEUE", "string", ".spec.queue"),),
     short_names=("vcpg", "podgroup-v1beta1"),
@@ -175,7 +175,7 @@ _JOB = Definition(
     columns=(
         ("STATUS", "string", ".status.state.phase"),
         ("minAvailable", "integer", ".status.minAvailable"),
-        *_STANDING,
+        *_STATUS_COLUMNS,
     ),
     wide=(("QUEUE", "string", ".spec.queue"),),
     short_names=("vcjob", "vj"),
