@@ -1,7 +1,7 @@
-"""Certificates: an authority of one's own, and what it vouches for.
+"""TLS certificates: a self-signed authority (CA), and the serving certificates that it signs.
 
-Everything is PEM, in memory: whoever makes a certificate decides where it is kept. Keys are on the
-curve P-256, which every client knows.
+Everything is PEM, in memory: the caller decides where it is kept. Keys are on the curve P-256,
+which every client of Kubernetes supports.
 """
 
 import datetime
@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_EARLIER = datetime.timedelta(hours=1)
-"""Clocks differ: a certificate is valid a little before it is made."""
+_BACKDATED = datetime.timedelta(hours=1)
+"""A certificate is valid from an hour before it is made, for clients whose clocks are behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Pair:
     key: bytes
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Have a server prove who it is by this pair; from the next connection on, if it runs."""
+        """Make a server use this pair; a running one, from the next connection on."""
         with tempfile.NamedTemporaryFile(prefix="aliquot-", suffix=".pem") as file:
             file.write(self.key + b"\n" + self.certificate)
             file.flush()
             context.load_cert_chain(file.name)
 
 
-def authority(name: str, now: datetime.datetime, lasts: datetime.timedelta) -> Pair:
-    """A new authority."""
+def make_authority(name: str, now: datetime.datetime, lasts: datetime.timedelta) -> Pair:
+    """A new self-signed authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
         _certificate(_name(name), _name(name), key.public_key(), now, lasts)
@@ -49,14 +49,14 @@ def authority(name: str, now: datetime.datetime, lasts: datetime.timedelta) -> P
     return _pair(certificate, key)
 
 
-def serving(
+def issue_serving(
     issuer: Pair,
     name: str,
-    reached_by: Iterable[str],
+    names: Iterable[str],
     now: datetime.datetime,
     lasts: datetime.timedelta,
 ) -> Pair:
-    """A new certificate of a server that is reached by these names and addresses."""
+    """A new serving certificate, signed by the issuer, for these DNS names and addresses."""
     signer = _private(issuer.key)
     above = x509.load_pem_x509_certificate(issuer.certificate)
     key = ec.generate_private_key(ec.SECP256R1())
@@ -65,7 +65,7 @@ def serving(
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_alternatives(reached_by)), critical=False)
+        .add_extension(x509.SubjectAlternativeName(_alternatives(names)), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False
         )
@@ -74,14 +74,14 @@ def serving(
     return _pair(certificate, key)
 
 
-def life(certificate: bytes) -> tuple[datetime.datetime, datetime.datetime]:
-    """From when, and until when, a certificate is valid; a ValueError if it is none."""
+def validity(certificate: bytes) -> tuple[datetime.datetime, datetime.datetime]:
+    """From when and until when a certificate is valid; ValueError if it cannot be read."""
     read = x509.load_pem_x509_certificate(certificate)
     return read.not_valid_before_utc, read.not_valid_after_utc
 
 
-def belong_together(pair: Pair) -> bool:
-    """Is it the key of this certificate? Not, if either cannot be read."""
+def is_pair(pair: Pair) -> bool:
+    """Is the key that of the certificate? False if either cannot be read."""
     try:
         read = x509.load_pem_x509_certificate(pair.certificate)
         return read.public_key() == _private(pair.key).public_key()
@@ -89,8 +89,8 @@ def belong_together(pair: Pair) -> bool:
         return False
 
 
-def vouches(issuer: bytes, certificate: bytes) -> bool:
-    """Has the owner of one certificate signed the other?"""
+def has_signed(issuer: bytes, certificate: bytes) -> bool:
+    """Is the certificate signed by this issuer? False if either cannot be read."""
     try:
         read = x509.load_pem_x509_certificate(certificate)
         read.verify_directly_issued_by(x509.load_pem_x509_certificate(issuer))
@@ -99,18 +99,18 @@ def vouches(issuer: bytes, certificate: bytes) -> bool:
     return True
 
 
-def is_reached_by(certificate: bytes, names: Iterable[str]) -> bool:
-    """Is it a certificate for all of these names and addresses?"""
+def covers(certificate: bytes, names: Iterable[str]) -> bool:
+    """Is the certificate valid for all of these DNS names and addresses?"""
     read = x509.load_pem_x509_certificate(certificate)
     try:
-        said = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return False
-    return set(_alternatives(names)) <= set(said)
+    return set(_alternatives(names)) <= set(alternatives)
 
 
-def apart(bundle: bytes) -> list[bytes]:
-    """The certificates of a bundle, one by one; a ValueError if it holds anything else."""
+def split_bundle(bundle: bytes) -> list[bytes]:
+    """The certificates of a bundle, one by one; ValueError if it holds anything else."""
     found = x509.load_pem_x509_certificates(bundle)
     return [each.public_bytes(serialization.Encoding.PEM) for each in found]
 
@@ -144,7 +144,7 @@ def _certificate(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _EARLIER)
+        .not_valid_before(now - _BACKDATED)
         .not_valid_after(now + lasts)
     )
 

@@ -16,7 +16,7 @@ from aliquot.bench.figure import Figure
 from aliquot.bench.gpus import gpu
 from aliquot.bench.queues import queues
 from aliquot.bench.shares import share
-from aliquot.collector import calm_collector
+from aliquot.collector import tune_collector
 from aliquot.engine import (
     Bind,
     Decision,
@@ -190,7 +190,7 @@ def _lent_out(nodes: int, quotas: int, cpu_pods: int) -> tuple[Engine, list[str]
         )
         engine.apply(PodSet(pod))
     engine.cycle()
-    calm_collector()
+    tune_collector()
     return engine, teams[quotas // 2 :]
 
 
@@ -219,7 +219,7 @@ def _decide(events: list[Event], policy: str = "capacity") -> tuple[float, float
     arriving = [event for event in events if isinstance(event, PodSet)]
     for event in events[: len(events) - len(arriving)]:
         engine.apply(event)
-    calm_collector()
+    tune_collector()
     begin = time.perf_counter()
     for event in arriving:
         engine.apply(event)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from aliquot.bench.figure import Figure
-from aliquot.collector import calm_collector
+from aliquot.collector import tune_collector
 from aliquot.engine import (
     Bind,
     Device,
@@ -53,7 +53,7 @@ def _run(nodes: int, pods: int) -> tuple[float, int, float]:
     for event in _cluster(nodes):
         engine.apply(event)
     arriving = list(_pods(pods))
-    calm_collector()
+    tune_collector()
     begin = time.perf_counter()
     for event in arriving:
         engine.apply(event)

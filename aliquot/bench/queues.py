@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from aliquot.bench.figure import Figure
-from aliquot.collector import calm_collector
+from aliquot.collector import tune_collector
 from aliquot.engine import (
     Bind,
     Engine,
@@ -53,9 +53,9 @@ def _run(queues: int, namespaces: int, jobs: int) -> tuple[tuple[int, float], in
     for number in range(_NODES):
         engine.apply(NodeSet(Node(f"node-{number}", _HAS)))
     for number in range(queues):
-        engine.apply(QuotaSet(Quota(f"queue-{number}", say=number % 3 + 1, lend=False)))
+        engine.apply(QuotaSet(Quota(f"queue-{number}", default_weight=number % 3 + 1, lend=False)))
     arriving = list(_jobs(queues, namespaces, jobs))
-    calm_collector()
+    tune_collector()
     begin = time.perf_counter()
     for event in arriving:
         engine.apply(event)

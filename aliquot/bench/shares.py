@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from aliquot.bench.figure import Figure
-from aliquot.collector import calm_collector
+from aliquot.collector import tune_collector
 from aliquot.engine import Resources, RuntimeTree, Slots, fill
 
 _GIB = 2**30
@@ -23,11 +23,11 @@ def share(progress: Callable[[str], None]) -> list[Figure]:
     """Runtime of 2,000 siblings, and of a tree of 10,000 quotas."""
     progress("runtime of 2,000 siblings, 2 resources")
     siblings = _Contest(levels=1, fanout=2_000, resources=2)
-    calm_collector()
+    tune_collector()
     flat, ints = siblings.compute_all(), siblings.in_plain_ints()
     progress("runtime of 10,000 quotas, 8 resources, 4 levels")
     tree = _Contest(levels=4, fanout=10, resources=8)
-    calm_collector()
+    tune_collector()
     whole, bare = tree.compute_all(), _bare_pass(8 * len(tree.slots))
     changes = tree.change_one()
     one, slow = changes[len(changes) // 2], changes[int(len(changes) * 0.99)]

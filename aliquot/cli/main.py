@@ -20,7 +20,7 @@ from aliquot.cli.test import test
 from aliquot.cli.up import up
 from aliquot.cli.validate import validate
 from aliquot.cli.webhook import webhook
-from aliquot.collector import calm_collector
+from aliquot.collector import tune_collector
 from aliquot.errors import AliquotError
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    calm_collector()
+    tune_collector()
     sys.exit(run(sys.argv[1:]))
 
 

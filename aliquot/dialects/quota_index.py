@@ -169,7 +169,7 @@ def _quota(
     if manifest.group not in KEP9_GROUPS:
         return alone
     if manifest.name == SYSTEM:
-        return Quota(alone.name, outside=True)
+        return Quota(alone.name, unshared=True)
     place = (parents.get(alone.name), owners.get(manifest.namespace) == alone.name)
     known = _places(manifest)
     if place not in known:

@@ -31,6 +31,7 @@ from aliquot.engine.model.events import (
     QuotaSet,
     WeightSet,
 )
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import (
     NO_GPU_AMOUNT,
     WHOLE_GPU,
@@ -52,26 +53,13 @@ from aliquot.engine.model.knobs import (
     PlacementKnobs,
     QueuesKnobs,
 )
-from aliquot.engine.model.objects import (
-    GPU_MEMORY,
-    Amounts,
-    Budget,
-    Effect,
-    Gang,
-    Node,
-    NodeConstraints,
-    Pod,
-    Quota,
-    Requirement,
-    Shape,
-    Taint,
-    Term,
-    Toleration,
-    add_amounts,
-)
+from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
+from aliquot.engine.model.quantity import Amounts, add_amounts
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.placement.constraints import node_refusal, requirement_matches
-from aliquot.engine.report.summary import (
+from aliquot.engine.model.selector import Requirement, Term, requirement_matches
+from aliquot.engine.model.summaries import (
     Condition,
     Figures,
     GangSummary,
@@ -79,6 +67,7 @@ from aliquot.engine.report.summary import (
     QueueSummary,
     QuotaSummary,
 )
+from aliquot.engine.placement.constraints import node_refusal
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
 

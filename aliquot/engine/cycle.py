@@ -35,8 +35,15 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.model.summaries import (
+    Figures,
+    GangSummary,
+    GpuQuotaSummary,
+    QueueSummary,
+    QuotaSummary,
+)
 from aliquot.engine.policies import POLICIES, Policy
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, max_gate
 from aliquot.engine.queue.claim import Claim
@@ -46,15 +53,7 @@ from aliquot.engine.reclaim.search import Plan
 from aliquot.engine.report import audit, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gangs import summarise_gang
-from aliquot.engine.report.summary import (
-    Figures,
-    GangSummary,
-    GpuQuotaSummary,
-    QueueSummary,
-    QuotaSummary,
-    over_quota_pods,
-    summarise,
-)
+from aliquot.engine.report.quotas import over_quota_pods, summarise
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, Trial
 from aliquot.engine.wakeups import Wakeups
@@ -107,7 +106,7 @@ class Engine:
         """Make claims due again whose share, or whose possible victims, may have changed."""
         for name in self._policy.begin(self.state, now):
             self.state.waiting.wake(self.state.waiting.parked(Watch(quota=name)))
-        self.state.waiting.line_up()
+        self.state.waiting.reorder()
         self._wakeups.wake_for_new_victims(now)
 
     def _process_due(self, decisions: list[Decision]) -> None:
@@ -121,7 +120,7 @@ class Engine:
         """Bind claims beyond their share; skipped if the books are as when none could start."""
         state = self.state
         versions = (
-            state.ledger.gains,
+            state.ledger.releases,
             state.placement.version(),
             state.waiting.changes,
             state.tree.version,
@@ -183,11 +182,11 @@ class Engine:
     def summarise(self) -> list[QuotaSummary]:
         """The figures of every quota, by name."""
         build_gang_claims(self.state)
-        return self._policy.complete(self.state, summarise(self.state))
+        return self._policy.complete(self.state, list(summarise(self.state)))
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any."""
-        return self.state.tree.home(pod)
+        return self.state.tree.quota_of(pod)
 
     def over_quota_pods(self) -> set[str]:
         """The uids of all bound pods that are over their quota's min."""
@@ -208,7 +207,7 @@ class Engine:
     def queues(self) -> list[QueueSummary]:
         """The figures of every queue and its namespaces, by name; empty unless policy `queues`."""
         build_gang_claims(self.state)
-        return self._policy.queues(self.state)
+        return self._policy.queues(self.state, summarise(self.state))
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """The figures of every GPU quota, by namespace."""
@@ -248,7 +247,7 @@ class Engine:
             self.state.waiting.park(lane, verdict)
             self._reservations.note_refused(claim, verdict, self._now)
             self._wakeups.note_min_runtime(self._now)
-            for waiting in lane.tell(verdict):
+            for waiting in lane.unreported(verdict):
                 decisions.extend(Wait(pod, verdict) for pod in waiting.members)
             return
         self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
@@ -274,7 +273,7 @@ class Engine:
         """The core of a gang has started: its other waiting pods claim one by one."""
         if claim.others:
             waiting, changes = self.state.waiting, self.state.waiting.changes
-            self.state.gangs.stir(claim.pods[0])
+            self.state.gangs.mark_dirty(claim.pods[0])
             build_gang_claims(self.state)
             asks = (self.state.placement.ask(pod.shape) for pod in claim.others)
             if all(map(self.state.placement.could_hold, asks)):
@@ -292,7 +291,9 @@ class Engine:
         """Evict the victims; nominate their room and right for the claim until they are gone."""
         state = self.state
         victims = tuple(victim.pod for victim in plan.victims)
-        state.repeat_guard.note(state.repeat_guard.move(state.waiting.mark, claim.pods, victims))
+        state.repeat_guard.record(
+            state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
+        )
         self._policy.nominated(state, claim)
         self._nominations.nominate(claim, (pod.uid for pod in victims), self._now)
         for victim in plan.victims:
@@ -303,7 +304,7 @@ class Engine:
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))
-        state.waiting.add(state.bookings.claim(claim.pods, claim.others, surplus=claim.surplus))
+        state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))
 
     def _evict_above_lowered_bounds(self) -> Iterator[Evict]:
         """With `onQuotaLowered: evict`, evict pods of quotas that are above a lowered bound.

@@ -8,10 +8,11 @@ runs, each further pod claims by itself. Claims are rebuilt only for gangs whose
 from collections import Counter
 from collections.abc import Mapping
 
-from aliquot.engine.books.gangs import booked_as, muster
+from aliquot.engine.books.gangs import booking_name
 from aliquot.engine.books.ledger import Booking, Stage
+from aliquot.engine.model.gang import Gang, select_core
 from aliquot.engine.model.importance import importance
-from aliquot.engine.model.objects import Gang, Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim, Pods
 from aliquot.engine.state import State
@@ -20,9 +21,9 @@ from aliquot.engine.state import State
 def build_gang_claims(state: State) -> None:
     """Rebuild the claims of the gangs whose pods have changed."""
     gangs = state.gangs
-    while gangs.stirred:
-        name = next(iter(gangs.stirred))
-        del gangs.stirred[name]
+    while gangs.dirty:
+        name = next(iter(gangs.dirty))
+        del gangs.dirty[name]
         _build_claims(state, gangs.known[name])
 
 
@@ -37,7 +38,7 @@ def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
             placeable.append(pod)
             if ask in remaining:
                 remaining[ask] -= 1
-    found = muster(gang, sorted(placeable, key=importance), present_by_task(state, gang))
+    found = select_core(gang, sorted(placeable, key=importance), present_by_task(state, gang))
     if found.missing or not found.core:
         return False
     chosen = {pod.uid for pod in found.core}
@@ -49,7 +50,7 @@ def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
 def set_pods(state: State, claim: Claim, pods: Pods, others: Pods) -> None:
     """Make these pods of the gang the ones that the claim is for."""
     claim.pods, claim.others = pods, others
-    same = state.bookings.claim(pods, others)
+    same = state.claims.of(pods, others)
     claim.asks, claim.parts = same.asks, same.parts
 
 
@@ -80,16 +81,16 @@ def _build_claims(state: State, gang: Gang) -> None:
         return
     holding = state.ledger.holding
     waiting.sort(key=lambda pod: (pod.uid not in holding, importance(pod)))
-    found = muster(gang, waiting, present_by_task(state, gang))
+    found = select_core(gang, waiting, present_by_task(state, gang))
     if found.missing:
         waiting.sort(key=importance)
-        _enqueue(state, state.bookings.claim(tuple(waiting), missing=found.missing))
+        _enqueue(state, state.claims.of(tuple(waiting), missing=found.missing))
     elif found.core:
         core = tuple(sorted(found.core, key=importance))
-        _enqueue(state, state.bookings.claim(core, found.others))
+        _enqueue(state, state.claims.of(core, found.others))
     else:
         for pod in waiting:
-            _enqueue(state, state.bookings.claim((pod,), surplus=True))
+            _enqueue(state, state.claims.of((pod,), surplus=True))
 
 
 def _enqueue(state: State, claim: Claim) -> None:
@@ -100,7 +101,7 @@ def _enqueue(state: State, claim: Claim) -> None:
 
 def _book_min_resources(state: State, gang: Gang, members: list[Pod]) -> None:
     """Book `minResources`, less the pods' requests, for a gang some of whose pods do not exist."""
-    booked, home = booked_as(gang), state.gang_quota(gang)
+    booked, home = booking_name(gang), state.gang_quota(gang)
     lacks: dict[int, int] = {}
     closed = home is not None and state.tree.closed(home)
     if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
@@ -110,7 +111,7 @@ def _book_min_resources(state: State, gang: Gang, members: list[Pod]) -> None:
                 lacks[row] = lacks.get(row, 0) - amount
     charge = tuple((row, amount) for row, amount in sorted(lacks.items()) if amount > 0)
     if charge:
-        state.gangs.asking[booked] = gang
+        state.gangs.requesting[booked] = gang
         state.ledger.wait(booked, Booking(home, charge))
-    elif state.gangs.asking.pop(booked, None) is not None:
+    elif state.gangs.requesting.pop(booked, None) is not None:
         state.ledger.release(booked)

@@ -8,16 +8,16 @@ every event of its history.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from aliquot.engine.books.bound_pods import Running
+from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Entry, Ledger, Stage
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.books.quota_tree import ROOT, Tree, is_lower, place
-from aliquot.engine.books.repeat_guard import RepeatGuard, mark
+from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound
+from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.columns import Resources
-from aliquot.engine.gpus.accounts import GpuBooks, GpuLeaving
+from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.gpus.quotas import GpuQuotas
 from aliquot.engine.model.events import (
@@ -40,12 +40,16 @@ from aliquot.engine.model.events import (
     QuotaSet,
     WeightSet,
 )
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.placement.best_node import Placement
-from aliquot.engine.queue.bookings import Bookings
+from aliquot.engine.placement.bookings import Bookings
+from aliquot.engine.queue.claim import Claims
 from aliquot.engine.queue.waiting import Waiting
 
 
@@ -55,23 +59,24 @@ class State:
     def __init__(self, knobs: Knobs, order: Order = IMPORTANCE) -> None:
         self.knobs = knobs
         self.resources = Resources()
-        self.tree = Tree(self.resources)
+        self.tree = QuotaTree(self.resources)
         self.nodes = Nodes(self.resources)
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
         self.devices = Devices(self.nodes, knobs.gpu.placement)
         self.gpu_quotas = GpuQuotas()
-        self.ledger.tallies.append(GpuBooks(self.devices, self.gpu_quotas))
+        self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
         self.placement = Placement(
             self.resources, self.nodes, self.ledger, self.devices, knobs.placement.score
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
+        self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
         self.gangs = Gangs()
         self.protected_namespaces: frozenset[str] = frozenset()
         """Namespaces whose pods are never evicted."""
         self.weights: dict[str, int] = {}
         """The weights of namespaces in their queues, where not 1."""
-        self.running = Running(self.resources, self.tree, order, self.gangs)
+        self.running = BoundPods(self.resources, self.tree, order, self.gangs)
         """Bound pods that are not leaving: the possible victims."""
         self.budgets = Budgets()
         self.repeat_guard = RepeatGuard()
@@ -138,13 +143,13 @@ class State:
 
     def drop_nomination(self, uid: str) -> None:
         """Give up the room and right that are held for a pod; it goes on waiting."""
-        self.ledger.wait(uid, self.bookings.asking(self.pods[uid]))
+        self.ledger.wait(uid, self.bookings.pending(self.pods[uid]))
         if uid in self.waiting:
             claim = self.waiting.claim(uid)
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
                 same = claim.pods, claim.others, claim.missing, claim.surplus
-                self.waiting.add(self.bookings.claim(*same))
-                self.gangs.stir(self.pods[uid])
+                self.waiting.add(self.claims.of(*same))
+                self.gangs.mark_dirty(self.pods[uid])
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
@@ -154,7 +159,7 @@ class State:
             self.leaving.overdue.remove(pod.uid)  # its deletion was called off
             self.repeat_guard.forget()
         if self.is_staying(pod):
-            self.repeat_guard.asked += mark(pod)
+            self.repeat_guard.present += fingerprint(pod)
         self.pods[pod.uid] = pod
         self.gangs.join(pod)
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
@@ -169,7 +174,7 @@ class State:
         if old.gang != pod.gang:
             self.gangs.leave(old)
         if self.is_staying(old):
-            self.repeat_guard.asked -= mark(old)
+            self.repeat_guard.present -= fingerprint(old)
         known = replace(old, node=pod.node, nominated=pod.nominated, started=pod.started)
         if known != pod:
             self.repeat_guard.forget()
@@ -179,7 +184,9 @@ class State:
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
-            self.ledger.commit(pod.uid, self.bookings.booking(pod, self.tree.home(pod), pod.node))
+            self.ledger.commit(
+                pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), pod.node)
+            )
             self._track_bound(pod)
         elif entry is None or entry.stage is not Stage.ASSUMED:
             self._enqueue(pod)
@@ -217,14 +224,14 @@ class State:
     def evict(self, uid: str) -> None:
         """Count a bound pod as leaving: its eviction was decided."""
         if self.is_staying(self.pods[uid]):
-            self.repeat_guard.asked -= mark(self.pods[uid])
-        self.gangs.stir(self.pods[uid])
+            self.repeat_guard.present -= fingerprint(self.pods[uid])
+        self.gangs.mark_dirty(self.pods[uid])
         self._track_bound(replace(self.pods[uid], terminating=True))
 
     def _eviction_failed(self, uid: str) -> None:
         """An eviction was refused: the pod keeps running and is not waited for."""
         if uid in self.leaving and not self.pods[uid].terminating:
-            self.leaving.give_up_on(uid)
+            self.leaving.mark_overdue(uid)
             self.repeat_guard.forget()
             self.dirty = True
 
@@ -238,12 +245,12 @@ class State:
         blocked = pod.gated or pod.terminating
         node = None if blocked else pod.nominated or self._nominated_node(pod.uid)
         if node is not None and node in self.nodes.known:
-            self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.home(pod), node))
+            self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), node))
         else:
-            self.ledger.wait(pod.uid, self.bookings.asking(pod))
-        self.gangs.stir(pod)
+            self.ledger.wait(pod.uid, self.bookings.pending(pod))
+        self.gangs.mark_dirty(pod)
         if blocked or self.gangs.of(pod) is None:
-            self.waiting.add(self.bookings.claim((pod,)))
+            self.waiting.add(self.claims.of((pod,)))
 
     def _nominated_node(self, uid: str) -> str | None:
         """The node nominated for a pod, whether or not the cluster shows the nomination yet."""
@@ -260,7 +267,7 @@ class State:
             del self._by_quota_label[pod.quota][uid]
         self.pods_of_lost_nodes.pop(uid, None)
         if self.is_staying(pod):
-            self.repeat_guard.asked -= mark(pod)
+            self.repeat_guard.present -= fingerprint(pod)
             self.repeat_guard.forget()
         self.leaving.overdue.discard(uid)
         self._untrack_bound(uid)
@@ -290,9 +297,9 @@ class State:
         for name in nodes:
             if name in self.nodes.known:
                 slot = self.nodes.slots[name]
-                self.ledger.touched.append(slot)
+                self.ledger.changed_nodes.append(slot)
                 self.ledger.freed_nodes.add(slot)
-                self.ledger.gains += 1
+                self.ledger.releases += 1
                 for uid in list(self.ledger.by_node.get(slot, ())):
                     gpu = self.ledger.entries[uid].booking.gpu
                     if gpu is not None and (device in gpu.devices or not gpu.devices):
@@ -310,7 +317,7 @@ class State:
         self.repeat_guard.forget()
         self.dirty = True
         slot = self.nodes.set(node)
-        self.ledger.touched.append(slot)
+        self.ledger.changed_nodes.append(slot)
         self.ledger.freed_nodes.add(slot)
         self.ledger.freed_quotas.add(self.tree.slots[ROOT])
         for uid in list(self.ledger.by_node.get(slot, ())):
@@ -322,7 +329,7 @@ class State:
             return
         self.repeat_guard.forget()
         self.nodes.remove(name)
-        self.ledger.touched.append(self.nodes.slots[name])
+        self.ledger.changed_nodes.append(self.nodes.slots[name])
         for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
             if self.ledger.entries[uid].stage is Stage.HELD:
                 self.drop_nomination(uid)
@@ -340,18 +347,18 @@ class State:
         before = self.tree.quotas.get(quota.name)
         if before == quota:
             return
-        if before is not None and is_lower(quota, before):
+        if before is not None and lowers_a_bound(quota, before):
             self.lowered_quotas[quota.name] = None
         self.repeat_guard.forget()
         self.tree.set(quota)
         self.dirty = True
         if before is not None and before.closed != quota.closed:
-            self.gangs.stirred.update(dict.fromkeys(self.gangs.known))
+            self.gangs.dirty.update(dict.fromkeys(self.gangs.known))
         self.running.reorder(self.tree.slots[quota.name], self.ledger.entries)
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
             self._reassign_pods(quota.name, quota.namespaces)
-        elif place(before) != place(quota):
+        elif assignment(before) != assignment(quota):
             self._reassign_pods(quota.name, quota.namespaces | before.namespaces)
 
     def _drop_quota(self, name: str) -> None:
@@ -375,7 +382,7 @@ class State:
             uids.update(self._by_namespace.get(namespace, {}))
         if quota == self.tree.membership.fallback:
             uids = dict.fromkeys(self.pods)
-        uids.update(dict.fromkeys(self.gangs.asking))
+        uids.update(dict.fromkeys(self.gangs.requesting))
         for uid in uids:
             self.ledger.move(uid, self._quota_of(uid))
         for uid in uids:  # in a second pass: booking a pod reads the charges of all the others
@@ -386,8 +393,8 @@ class State:
 
     def _quota_of(self, uid: str) -> str | None:
         """The quota of a pod, or of a gang that is booked before its pods exist."""
-        gang = self.gangs.asking.get(uid)
-        return self.tree.home(self.pods[uid]) if gang is None else self.gang_quota(gang)
+        gang = self.gangs.requesting.get(uid)
+        return self.tree.quota_of(self.pods[uid]) if gang is None else self.gang_quota(gang)
 
     def gang_quota(self, gang: Gang) -> str | None:
         """The quota of a gang."""

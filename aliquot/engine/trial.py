@@ -13,7 +13,7 @@ from aliquot.engine.books.ledger import Booking, Entry
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.gang_claims import set_pods, substitute
 from aliquot.engine.holds.nominations import Nominations
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
@@ -63,7 +63,7 @@ class Trial:
         only_class = self._nominations.node_class(claim)
         less_important = self._nominations.less_important(claim)
         pods, others = claim.pods, claim.others
-        with ledger.lifted([*held, *(u for u in less_important if u not in held)]):
+        with ledger.excluding([*held, *(u for u in less_important if u not in held)]):
             before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
             refusal = self.assume(claim, only_class=only_class)
             verdict = refusal and self._reclaim(claim, refusal)
@@ -83,12 +83,12 @@ class Trial:
             refusal = self.assume(claim)
             return refusal and self._reclaim(claim, refusal), []
         only_class = self._nominations.node_class(claim)
-        with ledger.lifted(uid for uid in claim.uids() if uid in ledger.holding):
+        with ledger.excluding(uid for uid in claim.uids() if uid in ledger.holding):
             refusal = self.assume(claim, only_class=only_class)
             if refusal is None:
                 return None, []
             less_important = self._nominations.less_important(claim)
-            with ledger.lifted(less_important):
+            with ledger.excluding(less_important):
                 refusal = self.assume(claim, only_class=only_class) if less_important else refusal
                 verdict = refusal and self._reclaim(claim, refusal)
         return verdict, less_important
@@ -158,8 +158,8 @@ class Trial:
             self.state.repeat_guard,
             tuple(victim.pod for victim in plan.victims),
         )
-        move = repeat_guard.move(self.state.waiting.mark, claim.pods, victims)
-        return repeat_guard.was_made(move, self._policy.is_owed(self.state, claim))
+        move = repeat_guard.move(self.state.waiting.fingerprint, claim.pods, victims)
+        return repeat_guard.repeats(move, self._policy.is_owed(self.state, claim))
 
     def _search(self, claim: Claim) -> Plan | None:
         """The best plan of victims for the claim, over node classes where its charge differs."""
@@ -270,7 +270,7 @@ class Trial:
         before: dict[str, Entry | None] = {}
         pairs = list(zip(claim.pods, claim.asks, strict=True))
         alike = len(set(claim.asks)) == 1
-        known = state.placement.too_many(claim.asks[0], claim.size) if alike else None
+        known = state.placement.known_capacity(claim.asks[0], claim.size) if alike else None
         if known is not None and classes is None:
             self._shortage = claim.asks[0], known[0]
             return self._for_gang(claim, known[1], known[0])
@@ -281,13 +281,13 @@ class Trial:
             node = state.placement.find(ask, classes if ask.by_class else None, len(before))
             if isinstance(node, Refusal):
                 if alike and classes is None:
-                    state.placement.note_how_many(ask, len(before), node)
+                    state.placement.note_capacity(ask, len(before), node)
                 placed = sum(each == ask and other.uid in before for other, each in pairs)
                 self._shortage = ask, placed
                 state.ledger.restore(before)
                 return self._for_gang(claim, node, len(before))
             before[pod.uid] = state.ledger.entries.get(pod.uid)
-            quota = state.tree.home(pod) if claim.parts else claim.quota
+            quota = state.tree.quota_of(pod) if claim.parts else claim.quota
             booking = self._booking(claim, pod, ask, quota, node)
             if isinstance(booking, Refusal):
                 del before[pod.uid]
@@ -319,7 +319,7 @@ class Trial:
         if refusal is None:
             return booking
         tried = {state.devices.kinds(booking.gpu)}
-        for other in state.placement.others(ask, node):
+        for other in state.placement.alternatives(ask, node):
             booking = state.bookings.booking(pod, quota, other)
             kinds = state.devices.kinds(booking.gpu)
             if kinds not in tried:

@@ -81,7 +81,7 @@ class Devices:
         for manifest in given:
             bare = gpus.device(manifest)
             held = gpus.taken(asks.get(bare.name, {}).values(), bare.capacity)
-            self._outside[bare.name] = gpus.device(manifest, held).outside
+            self._outside[bare.name] = gpus.device(manifest, held).used_elsewhere
 
     def _now(self) -> Iterator[Device]:
         """The devices as the objects have them; GPUs that are nowhere are left out."""
@@ -93,7 +93,9 @@ class Devices:
             if device.node:
                 node = by_host.get(device.node, device.node)
                 spoken_of.add(node)
-                yield replace(device, node=node, outside=self._outside.get(device.name, _NOTHING))
+                yield replace(
+                    device, node=node, used_elsewhere=self._outside.get(device.name, _NOTHING)
+                )
         yield from self._derived(node for node in found if node.name not in spoken_of)
 
     def _derived(self, found: Iterable[Node]) -> Iterator[Device]:

@@ -59,8 +59,8 @@ def write_private(file: Path, content: bytes) -> None:
 
 def _make(folder: Path, host: str) -> None:
     now = datetime.datetime.now(datetime.UTC)
-    authority = certificates.authority("aliquot-ca", now, _YEARS)
-    server = certificates.serving(authority, "kube-apiserver", (*_NAMES, host), now, _YEARS)
+    authority = certificates.make_authority("aliquot-ca", now, _YEARS)
+    server = certificates.issue_serving(authority, "kube-apiserver", (*_NAMES, host), now, _YEARS)
     write_private(folder / "ca.crt", authority.certificate)
     write_private(folder / "server.crt", server.certificate)
     write_private(folder / "server.key", server.key)

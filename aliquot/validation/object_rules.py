@@ -117,7 +117,9 @@ def above_max(shape: Shape, bounds: Quota, nodes: Sequence[Node]) -> str | None:
 def _classes(shape: Shape, nodes: Sequence[Node]) -> set[str]:
     """The classes of the nodes that could hold a pod when empty; that of nobody, if none could."""
     large_enough = (each for each in nodes if _holds(each.allocatable, shape))
-    found = {each.node_class for each in large_enough if node_refusal(shape.where, each) is None}
+    found = {
+        each.node_class for each in large_enough if node_refusal(shape.constraints, each) is None
+    }
     return found or {""}
 
 
@@ -139,7 +141,9 @@ def too_large(shape: Shape, nodes: Sequence[Node]) -> str | None:
         sizes.setdefault(each.allocatable, []).append(each)
     large_enough = [size for size in sizes if _holds(size, shape)]
     if any(
-        node_refusal(shape.where, each) is None for size in large_enough for each in sizes[size]
+        node_refusal(shape.constraints, each) is None
+        for size in large_enough
+        for each in sizes[size]
     ):
         return None
     for resource, asked in shape.requests:

@@ -6,7 +6,7 @@ import pytest
 
 from aliquot.cli.gpu_quota_bars import gpu_quota_bars
 from aliquot.engine.model.gpu import GpuAmount, GpuBound, GpuQuota
-from aliquot.engine.report.summary import GpuQuotaSummary
+from aliquot.engine.model.summaries import GpuQuotaSummary
 from aliquot.simulation.outcome import gpu_quota
 from tests.cli.test_queue_bars import lines
 

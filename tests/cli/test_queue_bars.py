@@ -9,8 +9,8 @@ from rich.console import Console, RenderableType
 
 from aliquot.cli.gang_bars import gang_bars
 from aliquot.cli.queue_bars import queue_bars
-from aliquot.engine.model.objects import Quota
-from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.summaries import GangSummary, NamespaceFigures, QueueSummary
 from aliquot.simulation.outcome import gangs, queue
 
 TREE = {

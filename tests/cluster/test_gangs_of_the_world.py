@@ -12,7 +12,8 @@ from aliquot.engine.model.events import (
     QuotaSet,
     WeightSet,
 )
-from aliquot.engine.model.objects import Gang, Pod
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.pod import Pod
 from aliquot.mirror.pod_record import Phase
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.engine.model.summaries import GangSummary, NamespaceFigures, QueueSummary
 from aliquot.simulation.expectation import Expect, compare
 from aliquot.simulation.outcome import Result, gangs, queue
 

@@ -8,7 +8,7 @@ from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.core.pods import shape
 from aliquot.dialects.nos.cards import Cards
-from aliquot.engine.model.objects import GPU_MEMORY, Shape
+from aliquot.engine.model.pod import GPU_MEMORY, Shape
 from tests.cli.manifests import Body, pod
 
 COUNTED = Cards(counted=True)

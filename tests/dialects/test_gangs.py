@@ -9,7 +9,7 @@ from aliquot.dialects.volcano.gangs import gang
 from aliquot.dialects.volcano.jobs import Task, fewest, tasks
 from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES, group_ref, is_preemptable
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
-from aliquot.engine.model.objects import Gang
+from aliquot.engine.model.gang import Gang
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload
 from tests.cli.volcano import annotated, gang_job, task

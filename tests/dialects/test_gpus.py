@@ -36,7 +36,7 @@ def test_a_gpu_as_it_is_written() -> None:
         name="g-1",
         node="node-1",
         capacity=GpuAmount(312_000, 40 * GIB),
-        outside=GpuAmount(212_000, 30 * GIB),
+        used_elsewhere=GpuAmount(212_000, 30 * GIB),
         model="A100",
         vendor="NVIDIA",
         pool="east",
@@ -62,7 +62,9 @@ def test_only_some_take_pods(status: Body, ready: bool) -> None:
 def test_a_gpu_that_says_little() -> None:
     body = {"apiVersion": "tensor-fusion.ai/v1", "kind": "GPU", "metadata": {"name": "g"}}
     assert device(read(body)) == Device("g", "", GpuAmount())
-    assert device(read({**body, "status": {"capacity": {"tflops": 5}}})).outside == GpuAmount()
+    assert (
+        device(read({**body, "status": {"capacity": {"tflops": 5}}})).used_elsewhere == GpuAmount()
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.policy import choose
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import KOORDINATOR, Body, composite, labelled, pod, quota, tree_quota
 from tests.cli.manifests import workload as workload_body
@@ -145,12 +145,12 @@ def test_what_keeps_the_cluster_going_belongs_to_the_system() -> None:
 def test_special_quotas_are_there_unless_somebody_wrote_them() -> None:
     trees = quota_index(special="koordinator")
     assert trees.quotas == {
-        SYSTEM: Quota(SYSTEM, outside=True),
+        SYSTEM: Quota(SYSTEM, unshared=True),
         DEFAULT: Quota(DEFAULT, fallback=True),
     }
     edited = tree_quota(DEFAULT, {"cpu": 2}, {"cpu": 4})
     written = quota_index(edited, tree_quota(SYSTEM, {}, {"cpu": 1}), special="koordinator")
-    assert written.quotas[SYSTEM] == Quota(SYSTEM, outside=True)
+    assert written.quotas[SYSTEM] == Quota(SYSTEM, unshared=True)
     assert written.quotas[DEFAULT] == Quota(
         DEFAULT, (("cpu", 2000),), (("cpu", 4000),), fallback=True
     )

@@ -10,7 +10,7 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano.queue_rules import check_queue, check_queue_change, check_queues
 from aliquot.dialects.volcano.queues import queue as read_queue
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, labelled, pod, quota, tree_quota
 from tests.cli.volcano import annotated, queue
@@ -53,7 +53,7 @@ def test_a_queue_is_a_quota_by_its_bare_name() -> None:
         min=(("cpu", 1500), (GPU, 2)),
         max=((GPU, 8),),
         lend=False,
-        say=7,
+        default_weight=7,
         deserved=((GPU, 4),),
         reclaimable=False,
         closed=True,
@@ -64,7 +64,7 @@ def test_a_queue_is_a_quota_by_its_bare_name() -> None:
 def test_what_a_queue_does_not_say() -> None:
     bare = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
     found = read_queue(read({**bare, "metadata": {"name": "q", "namespace": "a"}}))
-    assert found == Quota("q", lend=False, say=1)
+    assert found == Quota("q", lend=False, default_weight=1)
     assert read(queue("q")).key == ("Queue", "", "q")
 
 
@@ -116,7 +116,7 @@ def test_queues_make_one_tree_with_all_quotas() -> None:
 def test_the_default_queue_is_there_where_queues_share() -> None:
     assert quota_index(queue("q")).homes.of(None, "a") == "default"
     written = quota_index(queue("default", {"cpu": 1}, weight=4))
-    assert (written.quotas["default"].say, written.homes.fallback) == (4, "default")
+    assert (written.quotas["default"].default_weight, written.homes.fallback) == (4, "default")
 
 
 def test_a_default_queue_that_says_nothing_bounds_nobody_elsewhere() -> None:

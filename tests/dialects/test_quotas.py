@@ -9,7 +9,7 @@ from aliquot.dialects.core.documents import Document
 from aliquot.dialects.kep9.quotas import quota as read_quota
 from aliquot.dialects.policy import choose
 from aliquot.engine.model.knobs import FairKnobs
-from aliquot.engine.model.objects import GPU_MEMORY
+from aliquot.engine.model.pod import GPU_MEMORY
 from aliquot.errors import InputError
 from tests.cli.manifests import composite, quota
 from tests.dialects.manifests import read

@@ -9,7 +9,10 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Wait
 from aliquot.engine.model.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape, Taint
+from aliquot.engine.model.node import Node, Taint
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.queue.claim import Claim
 from tests.engine.gangs import gang

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.gpus.devices import DevicePlacement, Devices
+from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import (
     DeviceGone,
@@ -18,8 +18,9 @@ from aliquot.engine.model.events import (
     PodSet,
 )
 from aliquot.engine.model.gpu import WHOLE_GPU, Device, GpuAmount, GpuAsk, GpuBound, GpuQuota
-from aliquot.engine.model.knobs import SECOND, GpuKnobs, Knobs
-from aliquot.engine.model.objects import Node, Pod, Shape
+from aliquot.engine.model.knobs import SECOND, DevicePlacement, GpuKnobs, Knobs
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
 
 GIB = 2**30
 ROOM = (("cpu", 64_000), ("pods", 110))
@@ -92,7 +93,7 @@ def test_devices_by_placement(placement: DevicePlacement, expected: tuple[str, .
             tflops,
             4 * tflops,
             index=int(name[-1]),
-            outside=amount(tflops - free, 4 * (tflops - free)),
+            used_elsewhere=amount(tflops - free, 4 * (tflops - free)),
         )
         for name, (tflops, free) in has.items()
     ]

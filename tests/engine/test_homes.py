@@ -7,7 +7,8 @@ import pytest
 from aliquot.engine.books.membership import Membership
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Pod, Quota, Shape
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.state import State
 
 

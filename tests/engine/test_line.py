@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aliquot.engine.columns import Resources
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group, TurnQueue
@@ -75,4 +75,4 @@ def test_turns_are_those_of_whoever_has_had_least() -> None:
                     continue
             if rng.random() < 0.1:
                 had.turns[("namespace", "0")] = 0
-                line.line_up()
+                line.reorder()

@@ -15,7 +15,9 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.knobs import EvictionKnobs, Knobs
-from aliquot.engine.model.objects import Node, NodeConstraints, Pod, Quota, Shape
+from aliquot.engine.model.node import Node, NodeConstraints
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"
@@ -368,7 +370,7 @@ def test_no_room_is_held_for_a_pod_where_it_may_not_run() -> None:
         engine.apply(PodSet(pod(f"a-{name}", 2, "a", node=name)))
     engine.apply(PodSet(pod("anywhere", 2, "b", created=5)))
     picky = pod("picky", 2, "b", created=6)
-    here = replace(picky.shape, where=NodeConstraints(selector=(("name", "n2"),)))
+    here = replace(picky.shape, constraints=NodeConstraints(selector=(("name", "n2"),)))
     engine.apply(PodSet(replace(picky, shape=here)))
     assert evicted(engine.cycle()) == ["a-n1", "a-n2"]
     engine.apply(PodGone("a-n2"))

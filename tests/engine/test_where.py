@@ -2,8 +2,9 @@
 
 import pytest
 
-from aliquot.engine.model.objects import Node, NodeConstraints, Requirement, Taint, Term, Toleration
-from aliquot.engine.placement.constraints import NodeRefusal, disliked, node_refusal, preference
+from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.selector import Requirement, Term
+from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, soft_taints
 
 NODE = Node(
     "n1",
@@ -84,5 +85,5 @@ def test_tolerations(toleration: Toleration, passes: bool) -> None:
 
 
 def test_disliked_taints_keep_nobody_away() -> None:
-    assert disliked(NodeConstraints(), NODE) == 1
-    assert disliked(NodeConstraints(tolerations=(Toleration("old", "Exists"),)), NODE) == 0
+    assert soft_taints(NodeConstraints(), NODE) == 1
+    assert soft_taints(NodeConstraints(tolerations=(Toleration("old", "Exists"),)), NODE) == 0

@@ -8,7 +8,8 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.books.ledger import Ledger, Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import NodeGone, NodeSet, PodSet
-from aliquot.engine.model.objects import Node, Pod, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.kube.api.resource import NODES
 from aliquot.kube.control.objects import Objects
 from aliquot.kube.control.pods import Pods

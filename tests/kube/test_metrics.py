@@ -11,10 +11,10 @@ from prometheus_client import REGISTRY, generate_latest
 
 from aliquot.engine.model.decisions import Bind, Evict, Wait
 from aliquot.engine.model.gpu import GpuAmount
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
+from aliquot.engine.model.summaries import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
 from aliquot.kube.webhook import metrics as webhook

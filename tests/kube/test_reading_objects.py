@@ -358,9 +358,9 @@ def test_what_a_gpu_has_left_is_our_own_word_and_nobody_elses() -> None:
     watched = Watched(Cards(shared=True))
     watched.put(NODES, node("n"))
     watched.put(GPUS, gpu("20Gi"))
-    assert watched.mirror.devices.told["g"].outside.vram == 0
+    assert watched.mirror.devices.told["g"].used_elsewhere.vram == 0
     asks = {"tensor-fusion.ai/vram-request": "20Gi", "tensor-fusion.ai/gpu-ids": "g"}
     watched.pod("p", node="n", annotations=asks)
     watched.pod("p", node="n", phase="Succeeded", annotations=asks)
     watched.put(GPUS, gpu("20Gi", runningApps=[]))
-    assert watched.mirror.devices.told["g"].outside.vram == 0
+    assert watched.mirror.devices.told["g"].used_elsewhere.vram == 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.kube.control import bind_backoff
 from aliquot.kube.control.bind_backoff import BindBackoff
 

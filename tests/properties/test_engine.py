@@ -27,8 +27,10 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.importance import importance
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
-from aliquot.engine.report.summary import over_quota_pods
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.report.quotas import over_quota_pods
 from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
 
 NODE_NAMES = ("n-1", "n-2", "n-10")
@@ -228,7 +230,7 @@ class EngineMachine(RuleBasedStateMachine):
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert fresh.summarise() == self.engine.summarise()
-        assert fresh.state.repeat_guard.asked == self.engine.state.repeat_guard.asked
+        assert fresh.state.repeat_guard.present == self.engine.state.repeat_guard.present
         assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
 
     def facts(self) -> list[Event]:

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.gpus.devices import Taken, resolve_ask
+from aliquot.engine.gpus.devices import resolve_ask
 from aliquot.engine.gpus.quotas import Usage
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import (
@@ -36,8 +36,10 @@ from aliquot.engine.model.gpu import (
     GpuAsk,
     GpuBound,
     GpuQuota,
+    Taken,
 )
-from aliquot.engine.model.objects import Node, Pod, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
 
 NODES = ("n-0", "n-1")
 CARDS = {f"{node}-g{i}": node for node in NODES for i in range(3)}

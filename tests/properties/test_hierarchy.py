@@ -14,7 +14,10 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
-from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
 

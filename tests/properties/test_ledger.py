@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from aliquot.engine.books.ledger import Booking, Ledger, Stage
-from aliquot.engine.books.quota_tree import OUTSIDE, ROOT, Tree
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT, QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
-from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import LedgerError
 
 UIDS = st.sampled_from([f"pod-{i}" for i in range(5)])
@@ -33,7 +33,7 @@ class LedgerMachine(RuleBasedStateMachine):
         resources = Resources()
         for name in ("cpu", "memory", "nvidia.com/gpu"):
             resources.row(name)
-        self.tree = Tree(resources)
+        self.tree = QuotaTree(resources)
         for name, parent in PARENTS.items():
             self.tree.set(Quota(name, parent=parent))
         self.nodes = Slots()
@@ -93,7 +93,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def lift(self, uids: set[str]) -> None:
         held = [uid for uid in sorted(uids) if uid in self.ledger.holding]
         freed = self.ledger.freed_nodes.copy(), self.ledger.freed_quotas.copy()
-        with self.ledger.lifted(held):
+        with self.ledger.excluding(held):
             assert not set(held) & set(self.ledger.entries)
             self.check_columns()
         assert freed == (self.ledger.freed_nodes, self.ledger.freed_quotas)

@@ -3,7 +3,9 @@
 from hypothesis import given, settings
 
 from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.properties.queue_world import Play, World, amounts, worlds
 
 
@@ -40,7 +42,7 @@ def test_what_is_idle_goes_to_nobody_who_would_have_to_give_it_back_at_once() ->
     shape = Shape(amounts(cpu=2, gpu=3, pods=1))
     pods = [Pod(name, "x", name, shape, created=9 - i, quota=name) for i, name in enumerate(names)]
     nodes = (Node("n", amounts(cpu=2, gpu=9, pods=9)),)
-    queues = tuple(Quota(name, say=1, lend=False) for name in names)
+    queues = tuple(Quota(name, default_weight=1, lend=False) for name in names)
     play = Play(World(nodes, queues, {}, (tuple(pods),)))
     for pod in pods:
         play.add(pod)

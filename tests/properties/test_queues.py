@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.model.decisions import Bind
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 from tests.properties.queue_givers import could_make_way
 from tests.properties.queue_rules import asks
@@ -33,7 +35,7 @@ def alike(draw: st.DrawFn) -> World:
                 amounts(gpu=high),
                 deserved=amounts(gpu=fixed),
                 lend=False,
-                say=weight,
+                default_weight=weight,
             )
         )
     pods = []
@@ -108,7 +110,7 @@ def rivals(draw: st.DrawFn) -> World:
         Quota(
             name,
             amounts(gpu=draw(st.sampled_from((None, None, 1, 2)))),
-            say=draw(st.integers(1, 3)),
+            default_weight=draw(st.integers(1, 3)),
             deserved=amounts(gpu=draw(st.sampled_from((None, None, None, 2, 4)))),
             lend=False,
         )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from tests.properties.fair_rules import FairRules
 from tests.properties.victim_rules import TEAMS, Case, Rules, cases, play, shapes
 

@@ -62,7 +62,7 @@ def test_a_certificate_is_kept_where_others_find_it() -> None:
         assert kept is not None
         assert hook.registration.bundle == kept.bundle
         names = ["aliquot-webhook.aliquot-system.svc", "127.0.0.1"]
-        assert certificates.is_reached_by(kept.certificate, names)
+        assert certificates.covers(kept.certificate, names)
 
     inside(story)
 
@@ -89,7 +89,7 @@ def test_files_that_are_given_are_used(tmp_path: Path) -> None:
         secret = SECRETS.path("aliquot-system", "aliquot-webhook-certificate")
         with pytest.raises(ApiError):
             await client.get(secret)
-        assert certificates.life(pair.certificate)[1].timestamp() == (
+        assert certificates.validity(pair.certificate)[1].timestamp() == (
             hook.metrics.registry.get_sample_value("aliquot_webhook_certificate_expiry_seconds")
         )
 
@@ -99,8 +99,8 @@ def test_files_that_are_given_are_used(tmp_path: Path) -> None:
 
 def _given(folder: Path) -> Pair:
     now, lasts = datetime.now(UTC), timedelta(days=1)
-    authority = certificates.authority("somebody", now, lasts)
-    pair = certificates.serving(authority, "hook", ["127.0.0.1"], now, lasts)
+    authority = certificates.make_authority("somebody", now, lasts)
+    pair = certificates.issue_serving(authority, "hook", ["127.0.0.1"], now, lasts)
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
     return pair

@@ -57,7 +57,7 @@ def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:
     written = manifest.body.get("status") or {}
     kept = {word: value for word, value in written.items() if word not in _NOT_KNOWN}
     taken = gpus.taken(asks, device.capacity)
-    rows = zip(device.capacity, device.outside, taken, strict=True)
+    rows = zip(device.capacity, device.used_elsewhere, taken, strict=True)
     left = GpuAmount(*(max(has - others - ours, 0) for has, others, ours in rows))
     return {**manifest.body, "status": {**kept, "available": write(left)}}
 

@@ -35,7 +35,7 @@ def queue(manifest: Manifest) -> Quota:
         max=_amounts(said.capability, manifest, "capability"),
         lend=False,
         fallback=manifest.name == DEFAULT,
-        say=_number(said.weight, _WEIGHTS, manifest, "weight"),
+        default_weight=_number(said.weight, _WEIGHTS, manifest, "weight"),
         deserved=_amounts(said.deserved, manifest, "deserved"),
         reclaimable=said.reclaimable is not False,
         closed=_state(manifest) in _CLOSED,

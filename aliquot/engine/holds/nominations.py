@@ -49,7 +49,7 @@ class Nominations:
         leaving = self._victim_deadlines.items()
         self._victim_deadlines = {uid: until for uid, until in leaving if uid in state.leaving}
         for uid in [uid for uid, until in self._victim_deadlines.items() if until <= now]:
-            state.leaving.give_up_on(uid)
+            state.leaving.mark_overdue(uid)
         holding = state.ledger.holding
         self._until = {uid: self._until.get(uid, deadline) for uid in holding}
         self._keys = {uid: state.waiting.claim(uid).key for uid in holding}
@@ -158,7 +158,7 @@ class Nominations:
             if not may_run[state.nodes.slots[node]]:
                 continue
             pod = state.pods[uid]
-            state.ledger.hold(uid, state.bookings.booking(pod, state.tree.home(pod), node))
+            state.ledger.hold(uid, state.bookings.booking(pod, state.tree.quota_of(pod), node))
             entry = state.ledger.entries[uid]
             if self._fits_node(entry) and self._has_right(uid):
                 vacated.remove(node)
@@ -180,5 +180,5 @@ class Nominations:
         claim = self._state.waiting.claim(uid)
         node_class = self.node_class(claim)
         held = [each for each in claim.uids() if each in self._state.ledger.holding]
-        with self._state.ledger.lifted(held):
+        with self._state.ledger.excluding(held):
             return not self._policy.rights(self._state, claim, node_class)

@@ -110,7 +110,7 @@ class Reservations:
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node))
         self._nominations.nominate(claim, (), now)
         self._reserved = claim.uids()
-        state.waiting.add(state.bookings.claim(claim.pods, claim.others))
+        state.waiting.add(state.claims.of(claim.pods, claim.others))
         return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
 
     def _nodes(self, claim: Claim) -> list[str] | None:

@@ -26,14 +26,14 @@ class Demand:
         """
         state, ledger = self._state, self._state.ledger
         now_seen = (state.tree.version, state.placement.version(), state.waiting.changes)
-        moved = [slot for slot in outside if slot in ledger.moved]
-        if ledger.lifting or not (ledger.asked or moved or now_seen != self._seen):
+        moved = [slot for slot in outside if slot in ledger.changed_usage]
+        if ledger.exclusions or not (ledger.changed_requests or moved or now_seen != self._seen):
             return None
         for slot in moved:
-            del ledger.moved[slot]
+            del ledger.changed_usage[slot]
         self._seen = now_seen
-        asked = dict.fromkeys(ledger.asked)
-        ledger.asked.clear()
+        asked = dict.fromkeys(ledger.changed_requests)
+        ledger.changed_requests.clear()
         return asked
 
     def tree_changed(self) -> bool:

@@ -4,12 +4,19 @@ A closed quota starts no pods; a quota and its ancestors use no more than their 
 uses no more than its GPU quota.
 """
 
-from aliquot.engine.gpus.devices import Taken
-from aliquot.engine.gpus.quotas import Wish
-from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.gpus.quotas import DeviceRequest
+from aliquot.engine.model.gpu import GpuAsk, Taken
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.reasons import (
+    BORROWERS,
+    ROOM,
+    Reason,
+    Refusal,
+    Watch,
+    ask_text,
+    held_text,
+)
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -33,7 +40,7 @@ def gpu_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
     if not state.gpu_quotas.known:
         return None
     wishes = [
-        Wish(*state.devices.least(pod.shape.gpu), pod.shape.gpu.count)
+        DeviceRequest(*state.devices.least_need(pod.shape.gpu), pod.shape.gpu.count)
         for pod in claim.pods
         if pod.shape.gpu is not None
     ]
@@ -50,21 +57,21 @@ def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Re
     return _gpu_quota_refusal(state, claim, on_devices(state, ask, taken), pods=1)
 
 
-def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[Wish]:
+def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[DeviceRequest]:
     """What a pod asks for of each device that was chosen for it."""
     if not taken.devices:
-        return [Wish(taken.request, taken.limit, 1)]
-    return [Wish(*state.devices.wants(ask, name), 1) for name in taken.devices]
+        return [DeviceRequest(taken.request, taken.limit, 1)]
+    return [DeviceRequest(*state.devices.need(ask, name), 1) for name in taken.devices]
 
 
 def _gpu_quota_refusal(
-    state: State, claim: Claim, wishes: list[Wish], pods: int | None = None
+    state: State, claim: Claim, wishes: list[DeviceRequest], pods: int | None = None
 ) -> Refusal | None:
     namespace = claim.pods[0].namespace
     exceeded = state.gpu_quotas.check(namespace, wishes, pods)
     if exceeded is None:
         return None
-    others = (BORROWERS,) if exceeded.could_be_helped else ()
+    others = (BORROWERS,) if exceeded.is_total else ()
     watch = (Watch(gpus=namespace), ROOM, *others)
     reason, bound = Reason.GPU_QUOTA_EXCEEDED, exceeded.bound
     return Refusal(reason, str(exceeded), claim.quota, bound, watch)
@@ -92,8 +99,8 @@ def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
                 return Refusal(
                     Reason.QUOTA_MAX_EXCEEDED,
                     f"quota {quota}: max {text(resource, most)} {resource}, "
-                    f"used {text(resource, used)}{kept(resource, held)}, "
-                    f"{asked(claim.size, resource, amount)}",
+                    f"used {text(resource, used)}{held_text(resource, held)}, "
+                    f"{ask_text(claim.size, resource, amount)}",
                     quota=quota,
                     resource=resource,
                     watch=(Watch(quota=quota),),

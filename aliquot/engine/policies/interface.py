@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.reasons import Refusal
+from aliquot.engine.model.summaries import QueueSummary, QuotaSummary
 from aliquot.engine.policies.eligible import Eligible, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import QueueSummary, QuotaSummary
 from aliquot.engine.state import State
 
 
@@ -69,8 +69,8 @@ class Policy(ABC):
         """The claim was nominated: keep what its gate must grant it when its victims are gone."""
         return
 
-    def queues(self, state: State) -> list[QueueSummary]:
-        """The figures of queues and their namespaces, under a policy of queues."""
+    def queues(self, state: State, quotas: Iterable[QuotaSummary]) -> list[QueueSummary]:
+        """The figures of queues and their namespaces, from those of the quotas; else none."""
         return []
 
     def excess(self, state: State, quota: str) -> Rights:

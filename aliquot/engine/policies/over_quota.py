@@ -5,11 +5,14 @@ in-quota; that pod and all after it are over-quota. The core of a gang is one or
 whole. A split is kept until a pod of the quota comes or goes, or its min changes.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.state import State
 
 Rows = tuple[int, ...]
@@ -88,3 +91,21 @@ def _split(
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
     return MinSplit(ranked, low, overdue, floor, slots[first:], total)
+
+
+def over_quota(units: Iterable[Sequence[tuple[Pod, Amounts]]], floor: dict[str, int]) -> set[str]:
+    """The uids that are over-quota: from the unit with which the sum first passes the floor, on.
+
+    Units (single pods, and the cores of gangs) come in importance order, each pod with what it is
+    charged; `floor` holds min for every resource that counts.
+    """
+    total = dict.fromkeys(floor, 0)
+    over: set[str] = set()
+    for unit in units:
+        for _, charge in unit:
+            for resource, amount in charge:
+                if resource in total:
+                    total[resource] += amount
+        if over or any(total[resource] > floor[resource] for resource in floor):
+            over.update(pod.uid for pod, _ in unit)
+    return over

@@ -14,9 +14,9 @@ import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, asked
+from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies.capacity.borrowing import after_leaving, within_min
 from aliquot.engine.policies.eligible import (
     CRITICAL,
@@ -106,7 +106,7 @@ class Claimant:
 
     def explain(self, victim: Pod) -> str:
         """The message of a preemption by priority."""
-        if self.claim.quota is not None and self.state.tree.home(victim) is None:
+        if self.claim.quota is not None and self.state.tree.quota_of(victim) is None:
             return _GOES_FIRST
         claimant = self.claim.pods[0]
         return (
@@ -116,7 +116,7 @@ class Claimant:
     def ask_text(self, row: int) -> str:
         """What the claim asks for of a resource, for messages."""
         name = self.state.resources.names[row]
-        return asked(self.claim.size, name, dict(self.charge).get(row, 0))
+        return ask_text(self.claim.size, name, dict(self.charge).get(row, 0))
 
     def could_keep(self) -> bool:
         """Could the claim keep what it takes beyond its quota's min?
@@ -325,7 +325,7 @@ class _Borrowers:
     def _explain(self, victim: Pod) -> str:
         """The message of a reclaim: both quotas' numbers, and the shortfall where there is one."""
         state, claimant = self.state, self.claimant
-        victim_quota = state.tree.home(victim)
+        victim_quota = state.tree.quota_of(victim)
         if victim_quota is None:
             return _GOES_FIRST
         slot = state.tree.slots[victim_quota]

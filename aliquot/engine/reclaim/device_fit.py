@@ -9,7 +9,7 @@ from itertools import combinations, islice
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.gpus.devices import matches, resolve_ask
-from aliquot.engine.gpus.quotas import Usage, Wish
+from aliquot.engine.gpus.quotas import DeviceRequest, Usage
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
@@ -163,7 +163,7 @@ def _rights(state: State, claim: Claim) -> Needs:
     used, leaving = (
         books.get(namespace, Usage()) for books in (state.gpu_quotas.used, state.gpus_leaving.used)
     )
-    wishes = [Wish(*state.devices.least(ask), ask.count) for ask in asks]
+    wishes = [DeviceRequest(*state.devices.least_need(ask), ask.count) for ask in asks]
     bounds = (*quota.requests, *quota.limits, quota.workers)
     has = (*used.requests, *used.limits, used.workers)
     goes = (*leaving.requests, *leaving.limits, leaving.workers)

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from aliquot.engine.books.gangs import spare
 from aliquot.engine.gang_claims import staying_pods
-from aliquot.engine.model.objects import Gang, Pod
+from aliquot.engine.model.gang import Gang, surplus_of
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.state import State
 
 Draws = dict[object, int]
@@ -46,7 +46,7 @@ class EvictionUnits:
             if self._state.gangs.of(pod) is not None:
                 evicted.setdefault(str(pod.gang), []).append(pod)
         for name, pods in evicted.items():
-            left = spare(self._state.gangs.known[name], staying_pods(self._state, name))
+            left = surplus_of(self._state.gangs.known[name], staying_pods(self._state, name))
             of_task = Counter(pod.task for pod in pods)
             tasks = all(of_task[task] <= number for task, number in left.by_task.items())
             whole = len(pods) == len(staying_pods(self._state, name))
@@ -87,7 +87,7 @@ class EvictionUnits:
         if gang.name not in self._members:
             pods = staying_pods(self._state, gang.name)
             self._members[gang.name] = tuple(pod.uid for pod in pods)
-            left = spare(gang, pods)
+            left = surplus_of(gang, pods)
             self.limits["surplus", gang.name, ""] = left.total
             for task, number in left.by_task.items():
                 self.limits["surplus", gang.name, task] = number

@@ -14,7 +14,7 @@ import numpy as np
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.columns import Slots
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import (
@@ -329,7 +329,7 @@ class _Attempt:
 
     def _victim(self, uid: str) -> Victim:
         pod = self.state.pods[uid]
-        outside = self.state.tree.home(pod) is None
+        outside = self.state.tree.quota_of(pod) is None
         reason = Reason.PREEMPTED if outside else self.eligible.reason
         return Victim(pod, reason, self.eligible.explain(pod))
 

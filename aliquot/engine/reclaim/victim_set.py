@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from aliquot.engine.model.importance import Natural
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 
 _PRIORITY_OFFSET = 2**31
 """Priorities are int32: with this added none is negative, so a larger set never has a lower sum."""

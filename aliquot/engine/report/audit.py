@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.columns import Columns
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.state import State
 
@@ -47,7 +47,7 @@ def _of_pod(uid: str, state: State, pod: Pod | None) -> str:
     node = state.nodes.known.get(pod.node or "")
     # Once its node is gone, the class by which a pod was charged is not known any more.
     charge = ask.charge(node.node_class) if node is not None else entry.booking.charge
-    should = (state.tree.home(pod), charge, pod.node, ask.room)
+    should = (state.tree.quota_of(pod), charge, pod.node, ask.room)
     if entry.booking[:4] != should:
         return f"pod {pod.path} is booked as {entry.booking[:4]}, and should be as {should}"
     return ""

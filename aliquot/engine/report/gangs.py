@@ -8,9 +8,10 @@ some run, but fewer. Completed: enough pods have ended, and none is left.
 from collections.abc import Iterator
 
 from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.objects import Gang, Pod, Shape
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.report.summary import GangSummary
+from aliquot.engine.model.summaries import GangSummary
 from aliquot.engine.trial import Trial
 
 _ROOM_OR_PODS = (
@@ -55,6 +56,6 @@ def _min_resources_refusal(trial: Trial, gang: Gang) -> Iterator[Refusal]:
     namespace, _, name = gang.name.partition("/")
     shape = Shape(gang.min_resources)
     placeholder = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
-    refusal = trial.check_gates(state.bookings.claim((placeholder,)))
+    refusal = trial.check_gates(state.claims.of((placeholder,)))
     if refusal is not None:
         yield refusal

@@ -13,7 +13,7 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.gpus.quotas import Usage
 from aliquot.engine.model.gpu import GpuQuota
 from aliquot.engine.model.quantity import text
-from aliquot.engine.report.summary import Condition, GpuQuotaSummary
+from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
 from aliquot.engine.state import State
 
 _PERCENT = 100

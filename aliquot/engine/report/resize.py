@@ -7,7 +7,7 @@ quota of its namespace, its devices, the max of its quotas, and its node.
 from dataclasses import replace
 
 from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies.gates import max_gate, on_devices
@@ -20,8 +20,8 @@ def check(state: State, uid: str, shape: Shape) -> Refusal | None:
     if entry.stage < Stage.ASSUMED:
         raise ValueError(f"pod {pod.path} does not run")
     devices = entry.booking.gpu.devices if entry.booking.gpu is not None else ()
-    with state.ledger.lifted([uid]):
-        claim = state.bookings.claim((pod,))
+    with state.ledger.excluding([uid]):
+        claim = state.claims.of((pod,))
         return (
             _of_gpus(state, pod, devices)
             or _of_devices(state, pod, devices)

@@ -7,7 +7,7 @@ its use that belongs to non-preemptible pods.
 from collections.abc import Mapping
 
 from aliquot.engine.books.ledger import Entry, Stage
-from aliquot.engine.report.summary import Figures, QuotaSummary
+from aliquot.engine.model.summaries import Figures, QuotaSummary
 from aliquot.engine.state import State
 
 Summaries = Mapping[str, QuotaSummary]

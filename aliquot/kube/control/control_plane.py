@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from aliquot.collector import filling
+from aliquot.collector import paused_collector
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
 from aliquot.kube.control import scheduler
@@ -156,7 +156,7 @@ def _work(
 
 async def _filled(plane: Plane) -> None:
     """Keep the garbage collector out until everything has been read; then say that it has."""
-    with filling():
+    with paused_collector():
         while not plane.scheduler.view.ready:
             await asyncio.sleep(0.05)
     plane.health.met(_CAUGHT_UP)

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from aliquot import certificates
 from aliquot.certificates import Pair
-from aliquot.collector import filling
+from aliquot.collector import paused_collector
 from aliquot.dialects.configuration import Configuration
 from aliquot.kube.api.client import Client
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
@@ -90,7 +90,7 @@ class Running:
     def show(self, pair: Pair) -> None:
         """Prove who we are by this pair, from the next connection on."""
         pair.load_into(self.tls)
-        _, end = certificates.life(pair.certificate)
+        _, end = certificates.validity(pair.certificate)
         self.metrics.certificate_expiry.set(end.timestamp())
 
     def use(self, identity: Identity) -> None:
@@ -147,7 +147,7 @@ async def _read_all(client: Client, running: Running) -> None:
     """Read everything, then follow what changes."""
     waited_for = {each: asyncio.Event() for each in WATCHED}
     async with asyncio.TaskGroup() as group:
-        with filling():
+        with paused_collector():
             for resource, complete in waited_for.items():
                 made = reflector(client, running.live, resource, complete.set)
                 group.create_task(made.run())

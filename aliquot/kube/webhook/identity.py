@@ -73,7 +73,7 @@ def renewed(kept: Identity | None, names: Sequence[str], now: datetime.datetime)
     if not _serves(kept, trusted, names, now):
         return _signed(kept, trusted, names, now)
     if _is_due(trusted[0], now):
-        made = certificates.authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
+        made = certificates.make_authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
         bundle = made.certificate + b"".join(trusted)
         return replace(kept, authorities=bundle, authority_key=made.key)
     if _is_due(kept.certificate, now):
@@ -82,8 +82,8 @@ def renewed(kept: Identity | None, names: Sequence[str], now: datetime.datetime)
 
 
 def _new(names: Sequence[str], now: datetime.datetime) -> Identity:
-    made = certificates.authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
-    leaf = certificates.serving(made, names[0], names, now, CERTIFICATE_LASTS)
+    made = certificates.make_authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
+    leaf = certificates.issue_serving(made, names[0], names, now, CERTIFICATE_LASTS)
     return Identity(made.certificate, made.key, leaf.certificate, leaf.key)
 
 
@@ -92,18 +92,18 @@ def _signed(
 ) -> Identity:
     """The same with a new certificate, and without authorities whose time is over."""
     signer = Pair(trusted[0], kept.authority_key)
-    leaf = certificates.serving(signer, names[0], names, now, CERTIFICATE_LASTS)
+    leaf = certificates.issue_serving(signer, names[0], names, now, CERTIFICATE_LASTS)
     return Identity(b"".join(trusted), kept.authority_key, leaf.certificate, leaf.key)
 
 
 def _trusted(kept: Identity, now: datetime.datetime) -> list[bytes]:
     """The authorities that are still valid; none, if the one that signs is not among them."""
     try:
-        found = certificates.apart(kept.authorities)
+        found = certificates.split_bundle(kept.authorities)
         valid = [each for each in found if _is_valid(each, now)]
     except ValueError:
         return []
-    signs = bool(valid) and certificates.belong_together(Pair(valid[0], kept.authority_key))
+    signs = bool(valid) and certificates.is_pair(Pair(valid[0], kept.authority_key))
     return valid if signs else []
 
 
@@ -112,19 +112,19 @@ def _serves(
 ) -> bool:
     """Would an API server believe what the webhook shows?"""
     return (
-        certificates.belong_together(kept.pair)
+        certificates.is_pair(kept.pair)
         and _is_valid(kept.certificate, now)
-        and certificates.is_reached_by(kept.certificate, names)
-        and any(certificates.vouches(each, kept.certificate) for each in trusted)
+        and certificates.covers(kept.certificate, names)
+        and any(certificates.has_signed(each, kept.certificate) for each in trusted)
     )
 
 
 def _is_valid(certificate: bytes, now: datetime.datetime) -> bool:
-    begin, end = certificates.life(certificate)
+    begin, end = certificates.validity(certificate)
     return begin <= now < end
 
 
 def _is_due(certificate: bytes, now: datetime.datetime) -> bool:
     """Have two thirds of its life passed?"""
-    begin, end = certificates.life(certificate)
+    begin, end = certificates.validity(certificate)
     return now >= begin + (end - begin) * 2 / 3

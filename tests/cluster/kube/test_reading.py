@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.collector import filling
+from aliquot.collector import paused_collector
 from aliquot.errors import UnreachableError
 from aliquot.kube.api import lines as reading
 from aliquot.kube.api.backoff import Backoff
@@ -95,12 +95,12 @@ def test_pauses_grow_and_never_end() -> None:
 def test_the_collector_sleeps_while_caches_fill() -> None:
     before = gc.get_freeze_count()
     try:
-        with filling():
+        with paused_collector():
             assert not gc.isenabled()
             kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
         assert gc.isenabled()
         assert gc.get_freeze_count() >= before + len(kept)
-        with pytest.raises(KeyError), filling():
+        with pytest.raises(KeyError), paused_collector():
             raise KeyError
         assert gc.isenabled()
     finally:

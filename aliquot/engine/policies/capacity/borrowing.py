@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
+from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies.eligible import Right, Rights
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.report.summary import QuotaSummary, share_guarantees
+from aliquot.engine.sharing.waterfill import Sharer, share
 from aliquot.engine.state import State
 
 _LOW_BITS = 31
@@ -80,8 +81,8 @@ class Borrowing(Policy):
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
             f"{bound.scope}: {self._bound_name} {text(resource, bound.most)} {resource}, "
-            f"used {text(resource, bound.used - held)}{kept(resource, held)}, "
-            f"{asked(claim.size, resource, bound.asks)}; it waits until enough is given back",
+            f"used {text(resource, bound.used - held)}{held_text(resource, held)}, "
+            f"{ask_text(claim.size, resource, bound.asks)}; it waits until enough is given back",
             quota=claim.quota,
             resource=resource,
             watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
@@ -144,7 +145,7 @@ class Borrowing(Policy):
 
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
         """The runtime of each quota: its share of the sum of min, by water-filling over request."""
-        share_guarantees(state, summaries)
+        _share_guarantees(state, summaries)
         return summaries
 
     def is_owed(self, state: State, claim: Claim) -> bool:
@@ -225,3 +226,24 @@ def within_min(state: State, quota: str, row: int, amount: int) -> bool:
     """Would a quota that takes this much more still be within its min?"""
     slot = state.tree.slots[quota]
     return after_leaving(state, row, slot) + amount <= state.tree.min.get(row, slot)
+
+
+def _share_guarantees(state: State, summaries: list[QuotaSummary]) -> None:
+    """Fill in the runtime of quotas that borrow from each other: their shares of the sum of min."""
+    by_name = {summary.name: summary for summary in summaries}
+    for resource in state.resources.names:
+        total = state.tree.guaranteed(state.resources.row(resource))
+        sharers = [_sharer(by_name[quota.name], resource) for quota in state.tree.leaves()]
+        for name, part in share(total or 0, sharers).items():
+            if total is not None and resource in by_name[name].used:
+                by_name[name].runtime[resource] = part
+
+
+def _sharer(summary: QuotaSummary, resource: str) -> Sharer:
+    request = summary.request.get(resource, 0)
+    return Sharer(
+        name=summary.name,
+        wants=min(request, summary.max.get(resource, request)),
+        floor=summary.min.get(resource, 0),
+        weight=summary.weight.get(resource, 1),
+    )

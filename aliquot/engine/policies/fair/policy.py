@@ -14,15 +14,15 @@ import numpy as np
 from aliquot.engine.books.quota_tree import NO_GROUP, OUTSIDE
 from aliquot.engine.model.importance import Order
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.borrowing import Borrowing, after_leaving, exact_sum
 from aliquot.engine.policies.eligible import Eligible, Mask, Rights
 from aliquot.engine.policies.over_quota import Rows, managed_rows, split_at_min
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.report.summary import QuotaSummary
 from aliquot.engine.state import State
 
 _RANKS = ((True, False), (True, True))
@@ -194,7 +194,7 @@ class _OverGuaranteed:
     def _explain(self, victim: Pod) -> str:
         """The message of a fair-share preemption: use and guaranteed share of both quotas."""
         state, claimant = self.state, self.claimant
-        victim_quota = str(state.tree.home(victim))
+        victim_quota = str(state.tree.quota_of(victim))
         slot = state.tree.slots[victim_quota]
         names = {state.resources.names[row]: row for row in self.rows}
         name = next((n for n in sorted(names) if self._beyond(slot, names[n]) > 0), min(names))

@@ -16,7 +16,8 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
+from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Eligible, Right, Rights
 from aliquot.engine.policies.hierarchy.recycling import Recycling
@@ -24,7 +25,6 @@ from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import QuotaSummary
 from aliquot.engine.state import State
 
 _SCALE = 2**32
@@ -41,7 +41,7 @@ class Hierarchy(Policy):
         self._shares: Shares | None = None
         self._changed: dict[str, None] = {}
         self._turns: dict[int, int] = {}
-        """Used / runtime of each quota, by slot; stale for slots in `ledger.moved`."""
+        """Used / runtime of each quota, by slot; stale for slots in `ledger.changed_usage`."""
         self._recycling = Recycling(knobs.hierarchy)
 
     def begin(self, state: State, now: int) -> Iterable[str]:
@@ -72,7 +72,7 @@ class Hierarchy(Policy):
         slot, most = state.tree.slots[claim.quota], 0
         if slot not in shares.sharing:
             return 0
-        if slot in self._turns and slot not in state.ledger.moved:
+        if slot in self._turns and slot not in state.ledger.changed_usage:
             return self._turns[slot]
         account = shares.account(slot)
         for row in shares.rows:
@@ -80,13 +80,13 @@ class Hierarchy(Policy):
             if used:
                 share = shares.runtime.get(row, account)
                 most = max(most, used * _SCALE // share if share else _INFINITE)
-        state.ledger.moved.pop(slot, None)
+        state.ledger.changed_usage.pop(slot, None)
         self._turns[slot] = most
         return most
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used, plus nominations, plus the claim, within runtime, up to the root."""
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return None
         shares, charge = self._refreshed(state), claim.charge(node_class)
         refusal = self._admission_gate(state, claim, charge)
@@ -125,7 +125,7 @@ class Hierarchy(Policy):
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in its quota and every ancestor, to be within runtime and max."""
         rights: Rights = {}
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return rights
         shares, lineage = self._refreshed(state), state.tree.lineage(claim.quota)
         for slot in shares.accounts(claim.quota):
@@ -162,7 +162,7 @@ class Hierarchy(Policy):
 
     def could_start(self, state: State, claim: Claim) -> bool:
         """Not if the claim asks for more than the whole runtime of its quota or an ancestor."""
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return True
         shares = self._refreshed(state)
         return super().could_start(state, claim) and all(
@@ -184,7 +184,7 @@ class Hierarchy(Policy):
 
     def is_owed(self, state: State, claim: Claim) -> bool:
         """Is the claim within its quota's runtime, nominations aside?"""
-        if claim.quota is None or state.tree.quotas[claim.quota].outside:
+        if claim.quota is None or state.tree.quotas[claim.quota].unshared:
             return claim.quota is not None
         shares = self._refreshed(state)
         account = shares.account(state.tree.slots[claim.quota])
@@ -241,7 +241,7 @@ class Hierarchy(Policy):
         name = claim.quota
         assert name is not None
         quota, slot = state.tree.quotas[name], state.tree.slots[name]
-        if quota.outside:
+        if quota.unshared:
             return None
         if quota.is_parent and self._knobs.parent_pods == "refuse":
             words = f"quota {name} is a parent: pods belong to the quotas below it"
@@ -257,7 +257,7 @@ class Hierarchy(Policy):
                     Reason.NON_PREEMPTIBLE_ABOVE_MIN,
                     f"quota {name}: min {text(resource, low)} {resource}, used by pods that are "
                     f"not preemptible {text(resource, used.get(row, 0))}, "
-                    f"{asked(claim.size, resource, amount)}",
+                    f"{ask_text(claim.size, resource, amount)}",
                     name,
                     resource,
                     (Watch(quota=name),),
@@ -292,8 +292,8 @@ class Hierarchy(Policy):
         return Refusal(
             Reason.RUNTIME_EXCEEDED if own else Reason.ANCESTOR_EXCEEDED,
             f"quota {name}{above}: runtime {text(resource, share)} {resource}, "
-            f"used {text(resource, shares.taken(row, slot) - held)}{kept(resource, held)}, "
-            f"{asked(claim.size, resource, amount)}",
+            f"used {text(resource, shares.taken(row, slot) - held)}{held_text(resource, held)}, "
+            f"{ask_text(claim.size, resource, amount)}",
             quota=name,
             resource=resource,
             watch=(Watch(quota=name),),

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from aliquot.engine.books.gangs import Unit, units
 from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.gang import Unit, units
 from aliquot.engine.model.knobs import SECOND, HierarchyKnobs
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies import reclaim_rules
@@ -143,7 +143,7 @@ def _eligible(
     soft = frozenset(key for key, over in limits.items() if over)
 
     def explain(victim: Pod) -> str:
-        quota = str(state.tree.home(victim))
+        quota = str(state.tree.quota_of(victim))
         slot = state.tree.slots[quota]
         account = shares.account(slot)
         names = {state.resources.names[row]: row for row in rows}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.runtime import RuntimeTree
@@ -113,10 +113,10 @@ class Shares:
     def _lay_out(self) -> None:
         """Make the share tree agree with the quotas: set parents first, remove deleted last."""
         tree, resources = self._state.tree, self._state.resources
-        sharing = [quota for quota in tree.quotas.values() if not quota.outside]
+        sharing = [quota for quota in tree.quotas.values() if not quota.unshared]
         named = {name for quota in sharing for name, _ in (*quota.min, *quota.max)}
         self.rows = frozenset(resources.row(name) for name in sorted(named))
-        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
+        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
         self._unshared_slots.append(tree.slots[OUTSIDE])
         before, self._requesting = self._requesting, {}
         self.own, self._parents, self.sharing = {}, {}, {}
@@ -138,7 +138,11 @@ class Shares:
     def _set(self, slot: int, parent: int, quota: Quota, low: tuple[tuple[str, int], ...]) -> None:
         vector, scale = self._state.resources.vector, self._knobs.scale_min
         rows = range(len(self._state.resources))
-        weight = tuple((row, quota.say) for row in rows) if quota.say else vector(quota.weight)
+        weight = (
+            tuple((row, quota.default_weight) for row in rows)
+            if quota.default_weight
+            else vector(quota.weight)
+        )
         bounds = (vector(low), vector(quota.max), weight)
         name = self._state.tree.slots.names[slot] or ""
         self._tree.set(slot, parent, name, *bounds, lend=quota.lend, scale=scale)

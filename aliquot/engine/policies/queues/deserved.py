@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
-from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT, per_one
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import floors, level
@@ -105,7 +105,7 @@ class Deserved:
                 dict(vector(quota.deserved)),
             )
             for name, quota in sorted(tree.quotas.items())
-            if not quota.outside
+            if not quota.unshared
         }
         for queue in found.values():
             if queue.quota.parent in found:
@@ -113,7 +113,7 @@ class Deserved:
         self._queues = {queue.slot: queue for queue in found.values()}
         self._top = [queue for queue in found.values() if queue.quota.parent not in found]
         self._keeping = any(queue.low and not queue.quota.lend for queue in found.values())
-        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
+        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
         self._unshared_slots.append(tree.slots[OUTSIDE])
         self._amounts.data[:] = 0
 
@@ -171,8 +171,8 @@ class Deserved:
 
 def _weight(row: int, queue: _Queue, state: State) -> int:
     """The queue's weight; else its weight for the resource, its max, its min, or one unit."""
-    if queue.quota.say:
-        return queue.quota.say
+    if queue.quota.default_weight:
+        return queue.quota.default_weight
     resource = state.resources.names[row]
     weights = dict(queue.quota.weight)
     return weights.get(resource) or queue.high.get(row) or queue.low.get(row) or per_one(resource)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from aliquot.engine.books.ledger import Booking
-from aliquot.engine.model.objects import GPU_MEMORY
+from aliquot.engine.model.pod import GPU_MEMORY
 from aliquot.engine.state import State
 
 Sums = dict[int, int]

@@ -15,7 +15,8 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
+from aliquot.engine.model.summaries import NamespaceFigures, QueueSummary, QuotaSummary
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Eligible, Right, Rights
 from aliquot.engine.policies.interface import Policy
@@ -26,7 +27,6 @@ from aliquot.engine.policies.queues.drf import DominantShares
 from aliquot.engine.policies.queues.preemption import QueuePreemption
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import NamespaceFigures, QueueSummary, QuotaSummary, summarise
 from aliquot.engine.state import State
 
 _SCALE = 2**160
@@ -221,13 +221,13 @@ class Queues(Policy):
             completed.append(replace(each, runtime=runtime))
         return completed
 
-    def queues(self, state: State) -> list[QueueSummary]:
+    def queues(self, state: State, quotas: Iterable[QuotaSummary]) -> list[QueueSummary]:
         """The figures of every queue, and of the namespaces in it."""
         drf = self._refreshed(state)[1]
         drf.refresh()
         names, used = state.resources.names, _in_use(state)
         found = []
-        for summary in self.complete(state, summarise(state)):
+        for summary in self.complete(state, list(quotas)):
             inside = {
                 namespace: NamespaceFigures(
                     drf.weight(namespace),
@@ -241,7 +241,7 @@ class Queues(Policy):
                 for (queue, namespace), sums in sorted(used.items())
                 if queue == summary.name
             }
-            weight = state.tree.quotas[summary.name].say or 1
+            weight = state.tree.quotas[summary.name].default_weight or 1
             figures = summary.runtime, summary.used, inside
             found.append(QueueSummary(summary.name, weight, *figures))
         return found
@@ -278,7 +278,7 @@ class Queues(Policy):
         )
 
     def _is_outside(self, state: State, claim: Claim) -> bool:
-        return claim.quota is None or state.tree.quotas[claim.quota].outside
+        return claim.quota is None or state.tree.quotas[claim.quota].unshared
 
     def _admission_gate(self, state: State, claim: Claim) -> Refusal | None:
         """Refuses pods that name a queue which does not exist, or one with queues below it."""
@@ -309,8 +309,8 @@ class Queues(Policy):
         return Refusal(
             Reason.QUEUE_OVER_DESERVED,
             f"queue {name}{above}: deserves {text(resource, deserved.get(row, slot))} {resource}, "
-            f"used {text(resource, used)}{kept(resource, held)}, "
-            f"{asked(claim.size, resource, amount)}",
+            f"used {text(resource, used)}{held_text(resource, held)}, "
+            f"{ask_text(claim.size, resource, amount)}",
             quota=name,
             resource=resource,
             watch=(Watch(quota=name),),

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies.eligible import Eligible, Limits, Mask, gang_account, namespace_account
 from aliquot.engine.policies.queues.claimant import QueueClaimant

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, asked
+from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import (
     Account,
@@ -198,7 +198,7 @@ class _OverDeserved:
     def _explain(self, victim: Pod) -> str:
         """The message of a reclaim: deserved and use of both queues."""
         claimant, deserved, names = self._claimant, self._deserved, self._state.resources.names
-        victim_queue = str(self._state.tree.home(victim))
+        victim_queue = str(self._state.tree.quota_of(victim))
         slot = self._state.tree.slots[victim_queue]
         by_name = {names[row]: row for row in self._rows}
         over = (name for name in sorted(by_name) if self._over(slot, by_name[name]) > 0)
@@ -208,7 +208,7 @@ class _OverDeserved:
             f"queue {claimant.queue} takes back what it deserves for {path}: "
             f"deserves {text(name, deserved.get(row, claimant.slot))} {name}, "
             f"used {text(name, deserved.after_leaving(row, claimant.slot))}, "
-            f"{asked(claimant.claim.size, name, dict(claimant.charge).get(row, 0))}; "
+            f"{ask_text(claimant.claim.size, name, dict(claimant.charge).get(row, 0))}; "
             f"queue {victim_queue} deserves {text(name, deserved.get(row, slot))}, "
             f"uses {text(name, deserved.after_leaving(row, slot))}"
         )
