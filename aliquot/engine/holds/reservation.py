@@ -59,8 +59,8 @@ class Reservations:
         self._since.pop(claim.gang or "", None)
         for priority in [each for each in self._unpassed if each >= claim.priority]:
             passed = self._unpassed.pop(priority).keys() & self._since.keys()
-            moments = (self._due, self._first_due(passed))
-            self._due = min((each for each in moments if each is not None), default=None)
+            deadlines = (self._due, self._first_due(passed))
+            self._due = min((each for each in deadlines if each is not None), default=None)
             self._passed |= passed
 
     def deadline(self) -> int | None:
@@ -96,8 +96,8 @@ class Reservations:
         for uid in self._state.gangs.members.get(gang, ()):
             if uid in self._state.waiting:
                 claim = self._state.waiting.claim(uid)
-                lone = claim.size == 1 or claim.missing or claim.parts
-                return None if lone else claim
+                not_a_core = claim.size == 1 or claim.missing or claim.parts
+                return None if not_a_core else claim
         return None
 
     def _reserve(self, claim: Claim, now: int) -> list[Nominate]:

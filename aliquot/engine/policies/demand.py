@@ -15,26 +15,28 @@ class Demand:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._seen: tuple[int, ...] = ()
+        self._versions: tuple[int, ...] = ()
         self._tree = -1
 
-    def changed_quotas(self, outside: Iterable[int]) -> dict[int, None] | None:
+    def changed_quotas(self, unshared: Iterable[int]) -> dict[int, None] | None:
         """The quotas (by slot) whose request has changed; None if nothing has changed at all.
 
-        A change of use in the slots `outside` the shares counts as well. While a nomination is set
+        A change of use in the `unshared` slots counts as well. While a nomination is set
         aside for a trial, nothing counts as changed: its claim requests as much as before.
         """
         state, ledger = self._state, self._state.ledger
-        now_seen = (state.tree.version, state.placement.version(), state.waiting.changes)
-        moved = [slot for slot in outside if slot in ledger.changed_usage]
-        if ledger.exclusions or not (ledger.changed_requests or moved or now_seen != self._seen):
+        versions = (state.tree.version, state.placement.version(), state.waiting.changes)
+        moved = [slot for slot in unshared if slot in ledger.changed_usage]
+        if ledger.exclusions or not (
+            ledger.changed_requests or moved or versions != self._versions
+        ):
             return None
         for slot in moved:
             del ledger.changed_usage[slot]
-        self._seen = now_seen
-        asked = dict.fromkeys(ledger.changed_requests)
+        self._versions = versions
+        changed = dict.fromkeys(ledger.changed_requests)
         ledger.changed_requests.clear()
-        return asked
+        return changed
 
     def tree_changed(self) -> bool:
         """Have quotas changed since the last call?"""
@@ -48,16 +50,16 @@ class Unsatisfiable:
     def __init__(self, state: State, is_unsatisfiable: Callable[[State, Claim], bool]) -> None:
         self._state = state
         self._is_unsatisfiable = is_unsatisfiable
-        self._seen = (-1, -1, -1)
+        self._versions = (-1, -1, -1)
         self.amounts: dict[int, dict[int, int]] = {}
 
     def refresh(self) -> bool:
         """Bring the sums up to date; True if they have changed."""
         state = self._state
-        now_seen = (state.placement.version(), state.waiting.changes, state.tree.version)
-        if now_seen == self._seen:
+        versions = (state.placement.version(), state.waiting.changes, state.tree.version)
+        if versions == self._versions:
             return False
-        self._seen = now_seen
+        self._versions = versions
         before, self.amounts = self.amounts, {}
         for claim, number in state.waiting.kinds():
             if claim.quota not in state.tree.quotas or not self._is_unsatisfiable(state, claim):

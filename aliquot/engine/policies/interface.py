@@ -70,7 +70,7 @@ class Policy(ABC):
         return
 
     def queues(self, state: State, quotas: Iterable[QuotaSummary]) -> list[QueueSummary]:
-        """The figures of queues and their namespaces, under a policy of queues."""
+        """The figures of queues and their namespaces, from those of the quotas; else none."""
         return []
 
     def excess(self, state: State, quota: str) -> Rights:

@@ -47,11 +47,11 @@ def split_at_min(state: State, slot: int, rows: Rows) -> MinSplit:
     overdue = tuple(held_overdue.get(row, 0) for row in rows)
     ranked = state.running.ranked(slot)
     kept = state.min_splits.get((slot, rows))
-    begun = (low, overdue)
-    if isinstance(kept, MinSplit) and kept.ranked is ranked and (kept.low, kept.overdue) == begun:
+    start = (low, overdue)
+    if isinstance(kept, MinSplit) and kept.ranked is ranked and (kept.low, kept.overdue) == start:
         return kept
-    state.min_splits[slot, rows] = fresh = _split(state, slot, ranked, rows, low, overdue)
-    return fresh
+    state.min_splits[slot, rows] = split = _split(state, slot, ranked, rows, low, overdue)
+    return split
 
 
 def _overdue(state: State, slot: int) -> dict[int, int]:
@@ -85,9 +85,9 @@ def _split(
     passed = [total > bound for total, bound in zip(sums, low, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.running.unit_start(slot, first)
-    begun = zip(rows, sums, overdue, strict=True)
+    columns = zip(rows, sums, overdue, strict=True)
     floor, total = {}, {}
-    for row, sum_so_far, begin in begun:
+    for row, sum_so_far, begin in columns:
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
     return MinSplit(ranked, low, overdue, floor, slots[first:], total)

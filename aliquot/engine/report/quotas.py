@@ -12,7 +12,8 @@ from aliquot.engine.policies.over_quota import over_quota
 from aliquot.engine.state import State
 
 _ONLY_WHERE_NAMED = ("pods", GPU_MEMORY)
-"""Resources that are shown only for quotas that name them: most do not, and every pod has some."""
+"""Resources that are shown only for quotas that name them: most quotas do not, and every pod counts
+in them."""
 
 
 def summarise(state: State) -> Iterator[QuotaSummary]:
@@ -44,7 +45,7 @@ def over_quota_pods(state: State) -> set[str]:
 
 
 def _floor(state: State, quota: Quota) -> Figures:
-    """The quota's min in every resource that any min names, 0 where its own does not."""
+    """The quota's min in every resource that any quota's min names, 0 where its own does not."""
     own = dict(quota.min)
     managed = (name for name in state.resources.names if _is_managed(state, name))
     return {name: own.get(name, 0) for name in managed}
@@ -75,10 +76,7 @@ def _figures(state: State, quota: Quota) -> QuotaSummary:
 
 
 def _in_use(state: State, quota: Quota) -> tuple[Figures, Figures]:
-    """Used and request, in the resources that the quota names or its pods ask for.
-
-    `pods` and GPU memory are resources like any other, but shown only where the quota names them.
-    """
+    """Used and request, in the resources that the quota names or its pods request."""
     slot, ledger = state.tree.slots[quota.name], state.ledger
     named = {name for name, _ in (*quota.min, *quota.max)}
     used: Figures = {}

@@ -95,15 +95,15 @@ class Borrowing(Policy):
             return rights
         root = state.tree.slots[ROOT]
         for row, amount in claim.charge(node_class):
-            shorts = {
+            shortages = {
                 root: self._against_sum(state, claim.quota, row, amount, after_leaving).beyond
             }
             for slot in state.tree.path(claim.quota)[:-1]:
                 most = state.tree.max.get(row, slot)
-                shorts[slot] = (
+                shortages[slot] = (
                     after_leaving(state, row, slot) + amount - most if most < LIMIT else 0
                 )
-            rights.update({Right(slot, row): n for slot, n in shorts.items() if n > 0})
+            rights.update({Right(slot, row): n for slot, n in shortages.items() if n > 0})
         return rights
 
     def _against_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
@@ -178,18 +178,18 @@ class Borrowing(Policy):
         tree, ledger = state.tree, state.ledger
         own, leaves = tree.slots[quota], tree.leaf_slots
         others = leaves[leaves != own]
-        unasked = tree.min.data[row][others]
+        idle_min = tree.min.data[row][others]
         for part in (
             ledger.used.data[row][others] - state.leaving.charge.data[row][others],
             ledger.held.data[row][others],
             ledger.wanted.data[row][others],
         ):
-            unasked = unasked - np.minimum(part, unasked)
-        owed = exact_sum(tree.min.data[row][others] - unasked)
-        there_is = state.nodes.total.get(state.resources.names[row], 0)
-        there_is -= ledger.used.get(row, tree.slots[OUTSIDE])
+            idle_min = idle_min - np.minimum(part, idle_min)
+        owed = exact_sum(tree.min.data[row][others] - idle_min)
+        capacity = state.nodes.total.get(state.resources.names[row], 0)
+        capacity -= ledger.used.get(row, tree.slots[OUTSIDE])
         lendable = self._lendable(state, row)
-        most = there_is if lendable is None else min(there_is, lendable)
+        most = capacity if lendable is None else min(capacity, lendable)
         return max(tree.min.get(row, own), most - owed)
 
     @property

@@ -41,7 +41,7 @@ class Hierarchy(Policy):
         self._shares: Shares | None = None
         self._changed: dict[str, None] = {}
         self._turns: dict[int, int] = {}
-        """Used / runtime of each quota, by slot; stale for slots in `ledger.moved`."""
+        """Used / runtime of each quota, by slot; stale for slots in `ledger.changed_usage`."""
         self._recycling = Recycling(knobs.hierarchy)
 
     def begin(self, state: State, now: int) -> Iterable[str]:

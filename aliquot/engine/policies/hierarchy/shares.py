@@ -101,12 +101,12 @@ class Shares:
         kept = 0
         for slot, quota in self.sharing.items():
             if not quota.lend and slot not in lineage:
-                fenced = any(
+                inside_another = any(
                     not self.sharing[above].lend
                     for above in self._state.tree.lineage(quota.name)[1:]
                     if above not in lineage
                 )
-                if not fenced:
+                if not inside_another:
                     kept += max(self.scaled_min.get(row, slot) - self.taken(row, slot), 0)
         return kept
 
@@ -163,9 +163,9 @@ class Shares:
     def _is_unsatisfiable(self, state: State, claim: Claim) -> bool:
         """Can the claim not start, whatever the shares are? Then it does not count as demand."""
         quota, first = state.tree.quotas[str(claim.quota)], claim.pods[0]
-        astray = quota.is_parent and self._knobs.parent_pods == "refuse"
+        misplaced = quota.is_parent and self._knobs.parent_pods == "refuse"
         holds = state.placement.could_hold
-        return first.gated or first.terminating or astray or not all(map(holds, claim.asks))
+        return first.gated or first.terminating or misplaced or not all(map(holds, claim.asks))
 
     def _measure(self) -> None:
         """Feed the total to the share tree: what the nodes have, less use outside the tree."""
@@ -177,9 +177,9 @@ class Shares:
 
 def _left_over(quota: Quota, quotas: list[Quota]) -> tuple[tuple[str, int], ...]:
     """The min of a parent's implicit child: the parent's less its children's."""
-    promised: dict[str, int] = {}
+    children_min: dict[str, int] = {}
     for child in quotas:
         if child.parent == quota.name:
             for name, amount in child.min:
-                promised[name] = promised.get(name, 0) + amount
-    return tuple((name, max(low - promised.get(name, 0), 0)) for name, low in quota.min)
+                children_min[name] = children_min.get(name, 0) + amount
+    return tuple((name, max(low - children_min.get(name, 0), 0)) for name, low in quota.min)

@@ -44,7 +44,7 @@ class Deserved:
         self.total: dict[int, int] = {}
         """What there is of them, less what is used outside the queues."""
         self._amounts = Columns(state.resources, state.tree.slots)
-        self._keeping = False
+        self._any_guarantee = False
 
     def get(self, row: int, slot: int) -> int:
         """What a queue deserves of a resource."""
@@ -83,12 +83,12 @@ class Deserved:
 
     def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
         """The unused guarantees of queues that do not lend, other than those of this lineage."""
-        if not self._keeping:
+        if not self._any_guarantee:
             return 0
-        return sum(self._kept(row, queue, lineage) for queue in self._top)
+        return sum(self._unused_guarantee(row, queue, lineage) for queue in self._top)
 
-    def _kept(self, row: int, queue: _Queue, lineage: tuple[int, ...]) -> int:
-        below = sum(self._kept(row, each, lineage) for each in queue.below)
+    def _unused_guarantee(self, row: int, queue: _Queue, lineage: tuple[int, ...]) -> int:
+        below = sum(self._unused_guarantee(row, each, lineage) for each in queue.below)
         if queue.slot in lineage or queue.quota.lend:
             return below
         return max(queue.low.get(row, 0) - self.taken(row, queue.slot), below)
@@ -112,7 +112,7 @@ class Deserved:
                 found[queue.quota.parent].below.append(queue)
         self._queues = {queue.slot: queue for queue in found.values()}
         self._top = [queue for queue in found.values() if queue.quota.parent not in found]
-        self._keeping = any(queue.low and not queue.quota.lend for queue in found.values())
+        self._any_guarantee = any(queue.low and not queue.quota.lend for queue in found.values())
         self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
         self._unshared_slots.append(tree.slots[OUTSIDE])
         self._amounts.data[:] = 0
@@ -152,16 +152,16 @@ class Deserved:
             for queue in queues
             for low in (queue.low.get(row, 0),)
         ]
-        sure = floors(total, least, [1] * len(least))
+        guaranteed = floors(total, least, [1] * len(least))
         by_weight = [i for i, queue in enumerate(queues) if row not in queue.fixed]
         fixed = [i for i, queue in enumerate(queues) if row in queue.fixed]
         parts = [0] * len(queues)
-        for these, left in ((fixed, sum(sure[i] for i in by_weight)), (by_weight, 0)):
+        for these, left in ((fixed, sum(guaranteed[i] for i in by_weight)), (by_weight, 0)):
             several = [queues[i] for i in these]
             asked = [min(wants[q.slot], q.fixed.get(row, LIMIT)) for q in several]
             weights = [q.fixed.get(row) or _weight(row, q, self._state) for q in several]
             pool = total - left - sum(parts)
-            shares = level(pool, asked, [sure[i] for i in these], weights)
+            shares = level(pool, asked, [guaranteed[i] for i in these], weights)
             for i, part in zip(these, shares, strict=True):
                 parts[i] = part
         for queue, part in zip(queues, parts, strict=True):
@@ -181,6 +181,6 @@ def _weight(row: int, queue: _Queue, state: State) -> int:
 def _is_unsatisfiable(state: State, claim: Claim) -> bool:
     """Can the claim not start, whatever its queue deserves? Then it does not count as demand."""
     quota, first = str(claim.quota), claim.pods[0]
-    astray = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))
+    misplaced = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))
     holds = state.placement.could_hold
-    return first.gated or first.terminating or astray or not all(map(holds, claim.asks))
+    return first.gated or first.terminating or misplaced or not all(map(holds, claim.asks))

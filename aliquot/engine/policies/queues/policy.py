@@ -111,11 +111,11 @@ class Queues(Policy):
         if claim.held and self._fits_idle(state, claim, node_class):
             return None
         deserved, charge = self._refreshed(state)[0], claim.charge(node_class)
-        promised = self._nominated_bounds.get(claim.uid, {}) if claim.held else {}
+        nominated_bounds = self._nominated_bounds.get(claim.uid, {}) if claim.held else {}
         for slot in state.tree.lineage(claim.quota):
             for row, amount in charge:
                 if row in deserved.rows:
-                    most = max(deserved.get(row, slot), promised.get((slot, row), 0))
+                    most = max(deserved.get(row, slot), nominated_bounds.get((slot, row), 0))
                     if deserved.taken(row, slot) + amount > most:
                         return self._refusal(state, claim, slot, row, amount)
         return None
@@ -126,8 +126,8 @@ class Queues(Policy):
         Except the unused guarantees of other queues.
         """
         assert claim.quota is not None
-        lenient = claim.preemptible and state.tree.quotas[claim.quota].reclaimable
-        if lenient and self._fits_idle(state, claim, node_class):
+        reclaimable = claim.preemptible and state.tree.quotas[claim.quota].reclaimable
+        if reclaimable and self._fits_idle(state, claim, node_class):
             return self._admission_gate(state, claim)
         return self.gate(state, claim, node_class)
 
