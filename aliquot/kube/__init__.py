@@ -1,1 +1,1 @@
-"""The control plane on a cluster: reads objects, lets the engine decide, writes what follows."""
+"""Aliquot on Kubernetes: reads objects, runs the engine, writes its decisions; and the webhook."""

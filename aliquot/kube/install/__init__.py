@@ -1,1 +1,1 @@
-"""What a cluster needs for Aliquot to run on it, as objects to apply."""
+"""The objects to apply so that Aliquot runs on a cluster."""

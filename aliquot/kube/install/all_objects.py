@@ -1,7 +1,7 @@
-"""Everything that an installation consists of, in an order in which it can be applied at once.
+"""All objects of an installation, in an order in which they can be applied at once.
 
-A kind comes before what is allowed to be done with it, a role before who has it, and what API
-servers ask comes last: so there is somebody to ask, or soon will be.
+CustomResourceDefinitions come before the roles on them, roles before their bindings, and webhook
+configurations last: until the webhook runs, API servers would refuse writes to our kinds.
 """
 
 from collections.abc import Callable, Collection
@@ -20,16 +20,16 @@ _PARTS: dict[str, Callable[[Installation], list[Body]]] = {
     "webhooks": configurations,
 }
 PARTS = tuple(_PARTS)
-"""What can be had by itself."""
+"""The parts of an installation that can be applied on their own."""
 
 
 def objects(installation: Installation, parts: Collection[str] = PARTS) -> list[Body]:
-    """The objects of these parts; the namespace comes with whatever is in it."""
+    """The objects of these parts, with the namespace if any of them is in it."""
     found = [
         body
-        for part, made in _PARTS.items()
+        for part, make in _PARTS.items()
         if part in parts
-        for body in made(installation)
+        for body in make(installation)
         if installation.webhook or not belongs(body, "webhook")
     ]
     if any("namespace" in body["metadata"] for body in found):

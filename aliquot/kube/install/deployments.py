@@ -1,8 +1,7 @@
-"""The two Deployments: how the scheduler and the webhook run.
+"""The two Deployments: of the scheduler and of the webhook.
 
-Their pods fit the strictest of Kubernetes' pod security standards: no root, no writable file
-system but a little memory under `/tmp`, no capabilities. Replicas keep apart where they can, and
-start anyway where they cannot.
+Their pods meet the pod security standard `restricted`: no root, no capabilities, no writable file
+system but a little memory under `/tmp`. Replicas are spread over nodes and zones if possible.
 """
 
 import hashlib
@@ -25,30 +24,31 @@ HEALTH_PORT = 8080
 WEBHOOK_PORT = 9443
 _FOLDER = "/etc/aliquot"
 _USER = 65532
+"""The user of the image, which distroless images call `nonroot`."""
 
 
 def scheduler(installation: Installation) -> Body:
-    """The one that decides, and its stand-by."""
+    """The Deployment of the scheduler: one replica leads, the others stand by."""
     resources = _resources(cpu="500m", memory="512Mi", most_memory="2Gi")
-    said = [f"--lease-name={SCHEDULER}"]
-    return _deployment(SCHEDULER, "scheduler", installation, said, (), resources)
+    arguments = [f"--lease-name={SCHEDULER}"]
+    return _deployment(SCHEDULER, "scheduler", installation, arguments, (), resources)
 
 
 def webhook(installation: Installation) -> Body:
-    """The ones that API servers ask."""
+    """The Deployment of the webhook: all replicas serve."""
     resources = _resources(cpu="100m", memory="256Mi", most_memory="1Gi")
-    said = [
+    arguments = [
         f"--port={WEBHOOK_PORT}",
         f"--service={WEBHOOK}",
         f"--secret={CERTIFICATE}",
         f"--configuration={CONFIGURATION}",
     ]
     ports = ({"name": "webhook", "containerPort": WEBHOOK_PORT, "protocol": "TCP"},)
-    return _deployment(WEBHOOK, "webhook", installation, said, ports, resources)
+    return _deployment(WEBHOOK, "webhook", installation, arguments, ports, resources)
 
 
 def digest(configuration: Body) -> str:
-    """What changes with the configuration, so that pods are replaced when it does."""
+    """A hash of the configuration: as an annotation, it replaces pods when that changes."""
     text = json.dumps(configuration, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -92,7 +92,7 @@ def _deployment(
                                 *ports,
                             ],
                             "resources": resources,
-                            **_watched(),
+                            **_probes_and_security(),
                         }
                     ],
                 },
@@ -111,7 +111,7 @@ def _shared(installation: Installation) -> list[str]:
 
 
 def _pod(account: str, component: str) -> Body:
-    """All of a pod but its container."""
+    """The spec of a pod without its container."""
     return {
         "serviceAccountName": account,
         "automountServiceAccountToken": True,
@@ -139,8 +139,8 @@ def _pod(account: str, component: str) -> Body:
     }
 
 
-def _watched() -> Body:
-    """How a container is confined, and how it is asked whether it is well."""
+def _probes_and_security() -> Body:
+    """Probes, security context and mounts of a container."""
     return {
         "livenessProbe": _probe("/livez", periodSeconds=10, failureThreshold=6),
         "readinessProbe": _probe("/readyz", periodSeconds=5, failureThreshold=2),
@@ -162,5 +162,5 @@ def _probe(path: str, **how: int) -> Body:
 
 
 def _resources(cpu: str, memory: str, most_memory: str) -> Body:
-    """No bound on cpu: a scheduler that is slowed down in a rush is a rush that lasts."""
+    """Requests and a memory limit; no CPU limit, which would throttle a scheduler under load."""
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": most_memory}}

@@ -1,8 +1,8 @@
-"""One installation: what may differ from one cluster to the next, and the names that may not.
+"""An installation: the settings that differ between clusters, and the names that do not.
 
-Names tie the parts together: a role allows a component to touch one Lease, one Secret and two
-webhook configurations by name, and the component is told the same names as arguments. They are
-here, once, and nowhere else.
+The names connect the parts: a role allows a component to write one Lease, one Secret and two
+webhook configurations by name, and the component gets the same names as arguments. So they are
+defined only here.
 """
 
 from dataclasses import dataclass, field
@@ -26,9 +26,10 @@ CONFIGURATION = "aliquot"
 NAMESPACE = "aliquot-system"
 IMAGE = f"aliquot:{__version__}"
 REPLICAS = 2
+"""One scheduler leads, one stands by; one webhook serves while the other restarts."""
 
 COMPONENT = "app.kubernetes.io/component"
-"""The label that says which of the two an object belongs to."""
+"""The label with the component, scheduler or webhook, that an object belongs to."""
 
 _NAME = {"app.kubernetes.io/name": "aliquot"}
 
@@ -39,7 +40,7 @@ def _plain_configuration() -> Body:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Where Aliquot is to run, from which image, how often, and how it is configured."""
+    """Namespace, image, replicas and configuration of one installation."""
 
     namespace: str = NAMESPACE
     image: str = IMAGE
@@ -49,14 +50,14 @@ class Installation:
 
 
 def labels(component: str) -> dict[str, str]:
-    """What tells the objects of a component; of both, if it is empty."""
+    """The labels of a component's objects; without the component if they belong to both."""
     return {**_NAME, COMPONENT: component} if component else dict(_NAME)
 
 
 def metadata(name: str, component: str, namespace: str = "") -> Body:
-    """The metadata of one of our objects."""
-    where = {"namespace": namespace} if namespace else {}
-    return {"name": name, **where, "labels": labels(component)}
+    """The metadata of an object of the installation."""
+    in_namespace = {"namespace": namespace} if namespace else {}
+    return {"name": name, **in_namespace, "labels": labels(component)}
 
 
 def belongs(body: Body, component: str) -> bool:

@@ -1,11 +1,11 @@
-"""Who may do what: the two service accounts, and roles for the people who use our kinds.
+"""RBAC: the two service accounts with their roles, and roles for users of our kinds.
 
-A component may do what it does on every ordinary day, and nothing else: no reading of Secrets
-but the one it owns, no creating of pods, no editing of what administrators write. Whoever gives a
-component something new to do adds it here, and to the table in `tests/cluster/install`.
+A component may do what it needs in normal operation, and nothing else: it reads no Secret but its
+own, creates no pods, and does not change the specs that administrators write. A new permission is
+added here, and to the table in `tests/cluster/install`.
 
-Teams see quotas and queues, and write groups and jobs; guarantees are the platform's to give, as
-ResourceQuotas are. So the role that may write them is bound by hand.
+Teams read quotas and queues, and write PodGroups and Jobs. Quotas are written by the platform's
+administrators, as ResourceQuotas are: the role for that must be bound explicitly.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,8 +25,8 @@ from aliquot.kube.install.installation import (
 _GROUP = "rbac.authorization.k8s.io"
 _READ = ("list", "watch")
 _EVERYTHING = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_OF_TEAMS = ("PodGroup", "Job")
-"""The kinds that describe work, not what anybody is entitled to."""
+_TEAM_KINDS = ("PodGroup", "Job")
+"""The kinds that describe work, not guarantees."""
 
 
 def accounts(installation: Installation) -> list[Body]:
@@ -43,17 +43,17 @@ def accounts(installation: Installation) -> list[Body]:
 
 
 def roles(installation: Installation) -> list[Body]:
-    """All roles, and to whom they are given."""
-    space = installation.namespace
+    """All roles and role bindings."""
+    namespace = installation.namespace
     return [
-        *_granted(SCHEDULER, "scheduler", space, _scheduler(), _lease()),
-        *_granted(WEBHOOK, "webhook", space, _webhook(), _certificate()),
+        *_granted(SCHEDULER, "scheduler", namespace, _scheduler(), _lease()),
+        *_granted(WEBHOOK, "webhook", namespace, _webhook(), _certificate()),
         *_for_people(),
     ]
 
 
 def _scheduler() -> list[Body]:
-    """It reads what it decides by, binds, evicts, and writes statuses."""
+    """The scheduler reads what it decides by, binds, evicts, and writes statuses."""
     return [
         _rule("", ("pods",), ("get", *_READ, "patch", "delete")),
         _rule("", ("pods/binding", "pods/eviction"), ("create",)),
@@ -71,7 +71,7 @@ def _scheduler() -> list[Body]:
 
 
 def _webhook() -> list[Body]:
-    """It reads what it judges by, and writes its certificate where API servers look for it."""
+    """The webhook reads what it validates against, and writes its `caBundle`."""
     configurations = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
     return [
         _rule("", ("pods", "nodes", "namespaces", "resourcequotas"), _READ),
@@ -82,7 +82,7 @@ def _webhook() -> list[Body]:
 
 
 def _lease() -> list[Body]:
-    """The Lease that says which replica decides; what is created has no name to go by yet."""
+    """The Lease for leader election; RBAC cannot restrict `create` to a name."""
     return [
         _rule("coordination.k8s.io", ("leases",), ("create",)),
         _rule("coordination.k8s.io", ("leases",), ("get", "update"), name=SCHEDULER),
@@ -97,17 +97,17 @@ def _certificate() -> list[Body]:
 
 
 def _for_people() -> list[Body]:
-    """Roles that Kubernetes' own `view`, `edit` and `admin` take in, and one for the platform."""
-    teams = [*_ours(_EVERYTHING, kinds=_OF_TEAMS)]
+    """Roles aggregated to Kubernetes' `view`, `edit` and `admin`, and one for the platform."""
+    teams = [*_ours(_EVERYTHING, kinds=_TEAM_KINDS)]
     return [
-        _role("ClusterRole", "aliquot-viewer", "", _ours(("get", *_READ)), grows=("view",)),
-        _role("ClusterRole", "aliquot-editor", "", teams, grows=("edit", "admin")),
+        _role("ClusterRole", "aliquot-viewer", "", _ours(("get", *_READ)), aggregate_to=("view",)),
+        _role("ClusterRole", "aliquot-editor", "", teams, aggregate_to=("edit", "admin")),
         _role("ClusterRole", "aliquot-admin", "", _ours(_EVERYTHING)),
     ]
 
 
 def _ours(verbs: Sequence[str], part: str = "", kinds: Sequence[str] = ()) -> list[Body]:
-    """A rule for each group of our kinds: all of them, or those that are named."""
+    """A rule for each API group of our kinds: all kinds, or only the named ones."""
     found: dict[str, list[str]] = {}
     for each in DEFINITIONS:
         if not kinds or each.kind in kinds:
@@ -116,19 +116,19 @@ def _ours(verbs: Sequence[str], part: str = "", kinds: Sequence[str] = ()) -> li
 
 
 def _rule(group: str, resources: Iterable[str], verbs: Sequence[str], name: str = "") -> Body:
-    said: Body = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-    return {**said, "resourceNames": [name]} if name else said
+    rule: Body = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    return {**rule, "resourceNames": [name]} if name else rule
 
 
 def _granted(
-    name: str, component: str, space: str, everywhere: list[Body], at_home: list[Body]
+    name: str, component: str, namespace: str, cluster_rules: list[Body], own_rules: list[Body]
 ) -> list[Body]:
-    """What a component may do in the whole cluster, and in its own namespace only."""
+    """Roles and bindings of a component: in the whole cluster, and in its own namespace."""
     return [
-        _role("ClusterRole", name, component, everywhere),
-        _binding("ClusterRole", name, component, space),
-        _role("Role", name, component, at_home, space),
-        _binding("Role", name, component, space),
+        _role("ClusterRole", name, component, cluster_rules),
+        _binding("ClusterRole", name, component, namespace),
+        _role("Role", name, component, own_rules, namespace),
+        _binding("Role", name, component, namespace),
     ]
 
 
@@ -137,20 +137,20 @@ def _role(
     name: str,
     component: str,
     rules: list[Body],
-    space: str = "",
-    grows: Sequence[str] = (),
+    namespace: str = "",
+    aggregate_to: Sequence[str] = (),
 ) -> Body:
-    about = metadata(name, component, space)
-    about["labels"] |= {f"{_GROUP}/aggregate-to-{each}": "true" for each in grows}
-    return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": about, "rules": rules}
+    meta = metadata(name, component, namespace)
+    meta["labels"] |= {f"{_GROUP}/aggregate-to-{each}": "true" for each in aggregate_to}
+    return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": meta, "rules": rules}
 
 
-def _binding(kind: str, name: str, component: str, space: str) -> Body:
-    where = space if kind == "Role" else ""
+def _binding(kind: str, name: str, component: str, namespace: str) -> Body:
+    where = namespace if kind == "Role" else ""
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": f"{kind}Binding",
         "metadata": metadata(name, component, where),
         "roleRef": {"apiGroup": _GROUP, "kind": kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": space}],
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
     }

@@ -1,10 +1,10 @@
-"""What API servers ask the webhook about.
+"""The webhook configurations: which writes API servers send to the webhook.
 
-Our own kinds are refused while nobody can judge them: a quota that no rule was applied to would
-be a promise that nobody checked. Pods are let through: a webhook that is down must not stop a
-cluster, and the scheduler judges them again anyway. For the same reason pods of the system and
-our own are never asked about. The webhook writes `caBundle` by itself: it must not be said here,
-or applying these objects again would take it away.
+While the webhook is down, writes to our own kinds are refused: a quota that was not validated could
+promise what the cluster does not have. Pods are allowed then: the cluster must not stop, and the
+scheduler validates them again. For the same reason, pods in kube-system and in Aliquot's namespace
+are never sent. `caBundle` must not be set here, because the webhook fills it in: applying these
+objects again would remove it.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 
 
 def configurations(installation: Installation) -> list[Body]:
-    """Both: what may change an object, and what may refuse it."""
+    """Both configurations: of `/mutate` and of `/validate`."""
     return [
         _configuration("Mutating", "mutate", installation, ("CREATE", "UPDATE"), ("CREATE",)),
         _configuration(
@@ -40,8 +40,8 @@ def _configuration(
     of_pods: Sequence[str],
 ) -> Body:
     ours, pods = f"kinds.{path}.aliquot.dev", f"pods.{path}.aliquot.dev"
-    asked = _client(installation.namespace, path)
-    spared = {
+    client = _client(installation.namespace, path)
+    excluded = {
         "key": _NAME_OF_NAMESPACE,
         "operator": "NotIn",
         "values": ["kube-system", installation.namespace],
@@ -51,20 +51,20 @@ def _configuration(
         "kind": f"{word}WebhookConfiguration",
         "metadata": metadata(CONFIGURATION, "webhook"),
         "webhooks": [
-            _webhook(ours, asked, "Fail", _of_our_kinds(of_kinds)),
+            _webhook(ours, client, "Fail", _of_our_kinds(of_kinds)),
             {
-                **_webhook(pods, asked, "Ignore", [_rule("", "v1", ["pods"], of_pods)]),
-                "namespaceSelector": {"matchExpressions": [spared]},
+                **_webhook(pods, client, "Ignore", [_rule("", "v1", ["pods"], of_pods)]),
+                "namespaceSelector": {"matchExpressions": [excluded]},
             },
         ],
     }
 
 
-def _webhook(name: str, asked: Body, on_failure: str, rules: list[Body]) -> Body:
+def _webhook(name: str, client: Body, on_failure: str, rules: list[Body]) -> Body:
     return {
         "name": name,
         "admissionReviewVersions": ["v1"],
-        "clientConfig": asked,
+        "clientConfig": client,
         "failurePolicy": on_failure,
         "matchPolicy": "Equivalent",
         "rules": rules,
@@ -79,7 +79,7 @@ def _client(namespace: str, path: str) -> Body:
 
 
 def _of_our_kinds(operations: Sequence[str]) -> list[Body]:
-    """A rule for each group and version; statuses are resources of their own, and not named."""
+    """A rule for each group and version; without the status, a resource of its own."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in DEFINITIONS:
         if each.kind in _JUDGED:

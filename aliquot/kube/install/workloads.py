@@ -1,4 +1,4 @@
-"""All that runs, and what it needs to run: configuration, Deployments, Services, budgets."""
+"""The workloads and what they need: ConfigMap, Services, PodDisruptionBudgets, Deployments."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ _HTTPS: Body = {"name": "https", "port": 443, "targetPort": "webhook", "protocol
 
 
 def workloads(installation: Installation) -> list[Body]:
-    """What runs, after what it needs."""
-    space = installation.namespace
+    """The objects, each after what it needs."""
+    namespace = installation.namespace
     return [
         _configuration(installation),
-        _service(SCHEDULER, "scheduler", space, _METRICS),
-        _service(WEBHOOK, "webhook", space, _HTTPS, _METRICS),
-        _budget(SCHEDULER, "scheduler", space),
-        _budget(WEBHOOK, "webhook", space),
+        _service(SCHEDULER, "scheduler", namespace, _METRICS),
+        _service(WEBHOOK, "webhook", namespace, _HTTPS, _METRICS),
+        _budget(SCHEDULER, "scheduler", namespace),
+        _budget(WEBHOOK, "webhook", namespace),
         deployments.scheduler(installation),
         deployments.webhook(installation),
     ]
@@ -52,21 +52,21 @@ def _text(body: Any) -> str:
     return yaml.safe_dump(body, allow_unicode=True)
 
 
-def _service(name: str, component: str, space: str, *ports: Body) -> Body:
+def _service(name: str, component: str, namespace: str, *ports: Body) -> Body:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(name, component, space),
+        "metadata": metadata(name, component, namespace),
         "spec": {"selector": labels(component), "ports": [dict(each) for each in ports]},
     }
 
 
-def _budget(name: str, component: str, space: str) -> Body:
-    """One at a time may go, and whoever does not work may go anyway."""
+def _budget(name: str, component: str, namespace: str) -> Body:
+    """One healthy pod at a time may be evicted; unhealthy ones always."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(name, component, space),
+        "metadata": metadata(name, component, namespace),
         "spec": {
             "maxUnavailable": 1,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",

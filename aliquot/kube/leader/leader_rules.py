@@ -23,7 +23,7 @@ a late answer is far fewer renewals old."""
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds: others wait `duration`, the holder stops at `deadline`, all try each `retry`.
+    """Seconds: a standby waits `duration`, the holder stops at `deadline`, both try each `retry`.
 
     The time between deadline and duration is for writes that are under way at the deadline, and for
     clocks that run faster than others. The defaults are those of kube-scheduler.
