@@ -29,6 +29,8 @@ from aliquot.server.storage.store import Store
 
 _GRACE = 2.0
 """Seconds that open requests get when the server stops; a watch would never end by itself."""
+_BACKLOG = 1024
+"""Connections that may wait to be accepted: above the default of 128, for many clients at once."""
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """The namespaces that every cluster has from its start."""
 
@@ -70,7 +72,7 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
             made = stack.enter_context(tempfile.TemporaryDirectory(prefix="aliquot-"))
             folder = Path(made)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        known = credentials(folder, settings.host)
+        found = credentials(folder, settings.host)
         store = Store(Log(folder / "objects.sqlite", lasting=settings.data is not None))
         registry = Registry()
         follow(store, registry)
@@ -78,25 +80,25 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         try:
             await _bootstrap(api, settings.nodes)
             running_controllers = controllers(api) if settings.controllers else nullcontext()
-            async with running_controllers, _listen(api, known, settings) as port:
+            async with running_controllers, _listen(api, found, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host
                 url = f"https://{host}:{port}"
                 file = settings.kubeconfig or folder / "kubeconfig"
-                write_kubeconfig(file, url, known)
-                yield Server(url, file, known, api)
+                write_kubeconfig(file, url, found)
+                yield Server(url, file, found, api)
         finally:
             await api.admission.close()
             await store.close()
 
 
 @asynccontextmanager
-async def _listen(api: Api, known: Credentials, settings: Settings) -> AsyncIterator[int]:
-    http_server = web.Server(Handler(Verbs(api), known.token).handle, access_log=None)
+async def _listen(api: Api, found: Credentials, settings: Settings) -> AsyncIterator[int]:
+    http_server = web.Server(Handler(Verbs(api), found.token).handle, access_log=None)
     runner = web.ServerRunner(http_server, shutdown_timeout=_GRACE)
     await runner.setup()
     try:
         site = web.TCPSite(
-            runner, settings.host, settings.port, ssl_context=known.context(), backlog=1024
+            runner, settings.host, settings.port, ssl_context=found.context(), backlog=_BACKLOG
         )
         await site.start()
         yield int(runner.addresses[0][1])

@@ -81,10 +81,13 @@ class Backlog:
 
 async def stream(cluster: Cluster, process: SchedulerProcess, count: int) -> Stream:
     """Create pods for a scheduler that is ready, and measure how they are bound."""
-    async with observe_binds(cluster.client) as seen, run_scheduler(process, cluster) as scheduler:
+    async with (
+        observe_binds(cluster.client) as observer,
+        run_scheduler(process, cluster) as scheduler,
+    ):
         await scheduler.until_ready()
         await cluster.create(load.pods(1, process.scheduler_name, first=count))
-        await _all_bound(seen, 1, scheduler.child)
+        await _all_bound(observer, 1, scheduler.child)
         await _until_idle(scheduler.child)
         before, server_before = scheduler.child.usage(), cluster.cpu()
         acknowledged: dict[str, float] = {}
@@ -92,10 +95,10 @@ async def stream(cluster: Cluster, process: SchedulerProcess, count: int) -> Str
             cluster.create(load.pods(count, process.scheduler_name), acknowledged)
         )
         began = time.perf_counter()
-        await _all_bound(seen, count + 1, scheduler.child)
+        await _all_bound(observer, count + 1, scheduler.child)
         took = await creating
-        waits = [max(seen.bound[name] - at, 0.0) for name, at in acknowledged.items()]
-        last = max(seen.bound.values())
+        waits = [max(observer.bound[name] - at, 0.0) for name, at in acknowledged.items()]
+        last = max(observer.bound.values())
         await _until_idle(scheduler.child)
         after = scheduler.child.usage()
         cuts = quantiles(waits, n=100, method="inclusive")
@@ -113,15 +116,18 @@ async def stream(cluster: Cluster, process: SchedulerProcess, count: int) -> Str
 async def backlog(cluster: Cluster, process: SchedulerProcess, count: int) -> Backlog:
     """Create pods, then start a scheduler, and measure how fast it binds them."""
     await cluster.create(load.pods(count, process.scheduler_name))
-    async with observe_binds(cluster.client) as seen, run_scheduler(process, cluster) as scheduler:
-        await _all_bound(seen, 1, scheduler.child)
+    async with (
+        observe_binds(cluster.client) as observer,
+        run_scheduler(process, cluster) as scheduler,
+    ):
+        await _all_bound(observer, 1, scheduler.child)
         before, server_before = scheduler.child.usage(), cluster.cpu()
         others_before = cluster.cpu_of_others(scheduler.child)
         if process.slow:
-            await seen.until(count, _SLOW_SECONDS)
+            await observer.until(count, _SLOW_SECONDS)
         else:
-            await _all_bound(seen, count, scheduler.child)
-        times = seen.bound.values()
+            await _all_bound(observer, count, scheduler.child)
+        times = observer.bound.values()
         span = max(times) - min(times)
         return Backlog(
             bound=(len(times) - 1) / span,
@@ -131,13 +137,13 @@ async def backlog(cluster: Cluster, process: SchedulerProcess, count: int) -> Ba
         )
 
 
-async def _all_bound(seen: BindObserver, count: int, scheduler: Child) -> None:
+async def _all_bound(observer: BindObserver, count: int, scheduler: Child) -> None:
     """Wait until so many pods are bound; fail if the scheduler ends or takes too long."""
     for _ in range(int(_PATIENCE)):
-        if await seen.until(count, 1.0):
+        if await observer.until(count, 1.0):
             return
         scheduler.check()
-    words = f"bound {len(seen.bound)} of {count} pods in {_PATIENCE:.0f} s: {scheduler.said()}"
+    words = f"bound {len(observer.bound)} of {count} pods in {_PATIENCE:.0f} s: {scheduler.said()}"
     raise ProcessError(f"the scheduler {words}")
 
 

@@ -28,7 +28,7 @@ async def take_over(cluster: Cluster, how: signal.Signals) -> Figure:
     process, after = aliquot(), set[str]()
     ended = False
     async with (
-        observe_binds(cluster.client) as seen,
+        observe_binds(cluster.client) as observer,
         run_scheduler(process, cluster, "leader") as leader,
     ):
         await leader.until_ready()
@@ -45,17 +45,17 @@ async def take_over(cluster: Cluster, how: signal.Signals) -> Figure:
 
         creating = asyncio.create_task(create_pods())
         try:
-            if not await seen.until(1, _PATIENCE):
+            if not await observer.until(1, _PATIENCE):
                 raise ProcessError(f"nothing was bound in {_PATIENCE:.0f} s: {leader.child.said()}")
             async with run_scheduler(process, cluster, "follower") as follower:
                 await follower.until_ready()
                 ended, ended_at = True, time.perf_counter()
                 leader.child.process.send_signal(how)
-                found = await seen.until_any(after, _PATIENCE)
-                said = follower.child.said()
+                found = await observer.until_any(after, _PATIENCE)
+                log = follower.child.said()
         finally:
             creating.cancel()
     if found is None:
-        raise ProcessError(f"nobody took over in {_PATIENCE:.0f} s: {said}")
+        raise ProcessError(f"nobody took over in {_PATIENCE:.0f} s: {log}")
     on = f"{cluster.nodes:,} nodes, two schedulers"
     return Figure(f"until a pod is bound, leader {_WAYS[how]}", found - ended_at, "s", on=on)

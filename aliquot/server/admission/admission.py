@@ -72,13 +72,13 @@ class Admission:
         old: Body | None,
         options: WriteOptions,
     ) -> Body:
-        about = (new or old or {})["metadata"]
+        metadata = (new or old or {})["metadata"]
         request = AdmissionRequest(
             operation,
             kind,
             subresource,
-            about.get("name", ""),
-            about.get("namespace", ""),
+            metadata.get("name", ""),
+            metadata.get("namespace", ""),
             new,
             old,
             options.user,

@@ -43,10 +43,10 @@ def ended(pod: Body) -> bool:
 def unspecified(pod: Body, hard: Iterable[str]) -> dict[str, list[str]]:
     """By key of a quota, the containers without the request or limit that it demands."""
     spec, found = pod.get("spec") or {}, {}
-    for word in hard:
-        side, _, resource = word.partition(".")
-        if word in _PLAIN:
-            side, resource = "requests", word
+    for key in hard:
+        side, _, resource = key.partition(".")
+        if key in _PLAIN:
+            side, resource = "requests", key
         if side not in ("requests", "limits") or resource not in _PLAIN[:2]:
             continue
         missing = [
@@ -55,7 +55,7 @@ def unspecified(pod: Body, hard: Iterable[str]) -> dict[str, list[str]]:
             if resource not in ((each.get("resources") or {}).get(side) or {})
         ]
         if missing and resource not in ((spec.get("resources") or {}).get(side) or {}):
-            found[word] = missing
+            found[key] = missing
     return found
 
 

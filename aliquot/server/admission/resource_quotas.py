@@ -35,15 +35,15 @@ class UsageIndex:
         self._totals: dict[str, Usage] = {}
         store.listeners.append(self._on_change)
 
-    def used(self, namespace: str, word: str) -> int:
+    def used(self, namespace: str, key: str) -> int:
         """What a namespace uses of a key of `spec.hard`, in nanos."""
-        if word in ("configmaps", "secrets", QUOTAS, "serviceaccounts"):
-            return _ONE * len(self._store.all(word, namespace))
-        if word.startswith("count/") and word != "count/pods":
-            return _ONE * len(self._store.all(word.removeprefix("count/"), namespace))
+        if key in ("configmaps", "secrets", QUOTAS, "serviceaccounts"):
+            return _ONE * len(self._store.all(key, namespace))
+        if key.startswith("count/") and key != "count/pods":
+            return _ONE * len(self._store.all(key.removeprefix("count/"), namespace))
         if namespace not in self._totals:
             self._count_namespace(namespace)
-        return self._totals[namespace][word]
+        return self._totals[namespace][key]
 
     def charge(self, kind: Kind, body: Body) -> None:
         """Refuse a new object that would exceed a quota of its namespace."""
@@ -58,9 +58,9 @@ class UsageIndex:
             if kind.unique_name == "Pod" and (missing := unspecified(body, hard)):
                 raise forbidden(kind, body["metadata"]["name"], _must_specify(entry.name, missing))
             over = [
-                word
-                for word in hard
-                if asked[word] and self.used(namespace, word) + asked[word] > nanos(hard[word])
+                key
+                for key in hard
+                if asked[key] and self.used(namespace, key) + asked[key] > nanos(hard[key])
             ]
             if over:
                 raise forbidden(
@@ -71,15 +71,15 @@ class UsageIndex:
 
     def status(self, namespace: str, hard: Body) -> Body:
         """The status of a ResourceQuota with these bounds."""
-        used = {word: text(self.used(namespace, word), hard[word]) for word in hard if known(word)}
+        used = {key: text(self.used(namespace, key), hard[key]) for key in hard if known(key)}
         return {"hard": hard, "used": used}
 
     def _exceeded(
         self, name: str, namespace: str, hard: Body, asked: Usage, over: list[str]
     ) -> str:
-        requested = ",".join(f"{word}={text(asked[word], hard[word])}" for word in over)
+        requested = ",".join(f"{key}={text(asked[key], hard[key])}" for key in over)
         used = ",".join(f"{w}={text(self.used(namespace, w), hard[w])}" for w in over)
-        limited = ",".join(f"{word}={hard[word]}" for word in over)
+        limited = ",".join(f"{key}={hard[key]}" for key in over)
         return f"exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}"
 
     def _count_namespace(self, namespace: str) -> None:
@@ -102,12 +102,12 @@ class UsageIndex:
             self._totals[entry.namespace].update(usage)
 
 
-def known(word: str) -> bool:
+def known(key: str) -> bool:
     """Is this key of `spec.hard` counted here? Others are kept, but not enforced."""
     return (
-        word in ("pods", "cpu", "memory", "ephemeral-storage", "configmaps", "secrets", QUOTAS)
-        or word.startswith(("requests.", "limits.", "count/", "hugepages-"))
-        or word == "serviceaccounts"
+        key in ("pods", "cpu", "memory", "ephemeral-storage", "configmaps", "secrets", QUOTAS)
+        or key.startswith(("requests.", "limits.", "count/", "hugepages-"))
+        or key == "serviceaccounts"
     )
 
 
@@ -116,5 +116,5 @@ def _counted(kind: Kind) -> Usage:
 
 
 def _must_specify(name: str, missing: dict[str, list[str]]) -> str:
-    said = [f"{word} for: {','.join(sorted(names))}" for word, names in sorted(missing.items())]
-    return f"failed quota: {name}: must specify {'; '.join(said)}"
+    listed = [f"{key} for: {','.join(sorted(names))}" for key, names in sorted(missing.items())]
+    return f"failed quota: {name}: must specify {'; '.join(listed)}"

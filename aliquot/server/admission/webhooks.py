@@ -90,8 +90,7 @@ class Webhooks:
         """Call the mutating webhooks, one after the other; the object as they changed it."""
         changed = request.new
         for hook in self._matching(MUTATING, request):
-            asked = replace(request, new=changed)
-            response = await self._review(hook, asked)
+            response = await self._review(hook, replace(request, new=changed))
             if response is None or not response.get("patch") or changed is None:
                 continue
             try:
@@ -104,8 +103,8 @@ class Webhooks:
 
     async def validate(self, request: AdmissionRequest) -> None:
         """Call the validating webhooks at once; the first denial is raised."""
-        asked = [self._review(hook, request) for hook in self._matching(VALIDATING, request)]
-        for result in await asyncio.gather(*asked, return_exceptions=True):
+        reviews = [self._review(hook, request) for hook in self._matching(VALIDATING, request)]
+        for result in await asyncio.gather(*reviews, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
 
@@ -126,20 +125,20 @@ class Webhooks:
     def _matches(self, hook: Body, request: AdmissionRequest) -> bool:
         if not any(_rule_matches(rule, request) for rule in hook.get("rules") or ()):
             return False
-        of_objects = Labels.of(hook.get("objectSelector") or {})
+        object_selector = Labels.of(hook.get("objectSelector") or {})
         versions = [each for each in (request.new, request.old) if each is not None]
-        if of_objects is None or not any(
-            of_objects.match(each["metadata"].get("labels")) for each in versions
+        if object_selector is None or not any(
+            object_selector.match(each["metadata"].get("labels")) for each in versions
         ):
             return False
-        of_spaces = Labels.of(hook.get("namespaceSelector") or {})
-        return of_spaces is None or of_spaces.match(self._labels(request))
+        namespace_selector = Labels.of(hook.get("namespaceSelector") or {})
+        return namespace_selector is None or namespace_selector.match(self._labels(request))
 
     def _labels(self, request: AdmissionRequest) -> dict[str, str]:
         """The labels that a namespaceSelector is compared with."""
         if request.kind.unique_name == "Namespace":
-            shown = request.new or request.old or {}
-            return dict(shown["metadata"].get("labels") or {})
+            body = request.new or request.old or {}
+            return dict(body["metadata"].get("labels") or {})
         found = self._store.get("namespaces", "", request.namespace)
         return {} if found is None else found.labels
 

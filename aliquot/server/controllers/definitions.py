@@ -52,8 +52,8 @@ class Definitions:
 
     async def _remove_finalizer(self, name: str) -> None:
         def edit(body: Body) -> Body:
-            about = body["metadata"]
-            about["finalizers"] = [each for each in about["finalizers"] if each != CLEANUP]
+            metadata = body["metadata"]
+            metadata["finalizers"] = [each for each in metadata["finalizers"] if each != CLEANUP]
             return body
 
         await self._api.change(self._api.kind("CustomResourceDefinition"), None, name, edit)

@@ -42,9 +42,9 @@ class Deployments:
             self.worker.enqueue(change.entry.key)
         elif change.storage == _SETS:
             for uid in change.entry.owners:
-                place = self._owners.locate(uid)
-                if place is not None and place[0] == _DEPLOYMENTS:
-                    self.worker.enqueue(place[1])
+                location = self._owners.locate(uid)
+                if location is not None and location[0] == _DEPLOYMENTS:
+                    self.worker.enqueue(location[1])
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_DEPLOYMENTS, *key)
@@ -69,21 +69,24 @@ class Deployments:
     async def _create_replica_set(self, body: Body, template_hash: str, others: list[Body]) -> Body:
         """Create the ReplicaSet of a new template."""
         template = copy.deepcopy(body["spec"]["template"])
-        metadata = template.setdefault("metadata", {})
-        metadata["labels"] = {**(metadata.get("labels") or {}), _HASH: template_hash}
+        template_metadata = template.setdefault("metadata", {})
+        template_metadata["labels"] = {
+            **(template_metadata.get("labels") or {}),
+            _HASH: template_hash,
+        }
         selector = copy.deepcopy(body["spec"].get("selector") or {})
         selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _HASH: template_hash}
-        about = body["metadata"]
+        metadata = body["metadata"]
         replica_set: Body = {
             "metadata": {
-                "name": f"{about['name']}-{template_hash}",
-                "labels": dict(metadata["labels"]),
+                "name": f"{metadata['name']}-{template_hash}",
+                "labels": dict(template_metadata["labels"]),
                 "annotations": {_REVISION: str(1 + max(map(_revision, others), default=0))},
                 "ownerReferences": [reference(body)],
             },
             "spec": {"replicas": 0, "selector": selector, "template": template},
         }
-        made = await self._api.create(self._set, about["namespace"], replica_set)
+        made = await self._api.create(self._set, metadata["namespace"], replica_set)
         return made.read()
 
     async def _write_revision(self, body: Body, newest: Body, others: list[Body]) -> None:
@@ -91,8 +94,8 @@ class Deployments:
         highest = max(map(_revision, others), default=0)
         number = str(max(_revision(newest), highest + 1))
         for kind, each in ((self._set, newest), (self._kind, body)):
-            about = each["metadata"]
-            if (about.get("annotations") or {}).get(_REVISION) == number:
+            metadata = each["metadata"]
+            if (metadata.get("annotations") or {}).get(_REVISION) == number:
                 continue
 
             def edit(present: Body) -> Body:
@@ -100,7 +103,7 @@ class Deployments:
                 present["metadata"]["annotations"] = {**written, _REVISION: number}
                 return present
 
-            await self._api.change(kind, about["namespace"], about["name"], edit)
+            await self._api.change(kind, metadata["namespace"], metadata["name"], edit)
 
     async def _balance(self, body: Body, newest: Body, others: list[Body]) -> None:
         """Scale the newest up within maxSurge, and the others down within maxUnavailable."""
@@ -131,13 +134,13 @@ class Deployments:
     async def _scale(self, replica_set: Body, replicas: int) -> None:
         if _desired(replica_set) == replicas:
             return
-        about = replica_set["metadata"]
+        metadata = replica_set["metadata"]
 
         def edit(present: Body) -> Body:
             present["spec"]["replicas"] = replicas
             return present
 
-        await self._api.change(self._set, about["namespace"], about["name"], edit)
+        await self._api.change(self._set, metadata["namespace"], metadata["name"], edit)
         replica_set["spec"]["replicas"] = replicas
 
     async def _delete_old(self, body: Body, others: list[Body]) -> None:
@@ -149,10 +152,10 @@ class Deployments:
             if not _desired(each) and not (each.get("status") or {}).get("replicas")
         ]
         for each in idle[: max(len(idle) - limit, 0)]:
-            about = each["metadata"]
+            metadata = each["metadata"]
             try:
                 await self._api.delete(
-                    self._set, about["namespace"], about["name"], DeleteOptions()
+                    self._set, metadata["namespace"], metadata["name"], DeleteOptions()
                 )
             except RefusalError as refusal:
                 if refusal.code != HTTPStatus.NOT_FOUND:
@@ -164,11 +167,11 @@ class Deployments:
         sets = [each for each in (newest, *others) if each is not None]
         statuses = [each.get("status") or {} for each in sets]
         wanted = body["spec"].get("replicas", 1)
-        there = sum(each.get("replicas", 0) for each in statuses)
+        total = sum(each.get("replicas", 0) for each in statuses)
         ready = sum(each.get("readyReplicas", 0) for each in statuses)
         new = 0 if newest is None else (newest.get("status") or {}).get("replicas", 0)
         figures = {
-            "replicas": there,
+            "replicas": total,
             "updatedReplicas": new,
             "readyReplicas": ready,
             "availableReplicas": ready,
@@ -179,7 +182,7 @@ class Deployments:
         _, missing = _limits(body["spec"].get("strategy") or {}, wanted)
         conditions = [
             _available(ready >= wanted - missing),
-            _progressing(new >= wanted and ready >= wanted and there == new, newest),
+            _progressing(new >= wanted and ready >= wanted and total == new, newest),
         ]
         before = body.get("status") or {}
         status["conditions"] = [_with_times(each, before) for each in conditions]

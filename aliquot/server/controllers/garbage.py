@@ -41,8 +41,8 @@ class Garbage:
             self.worker.enqueue(entry.uid)
 
     async def _reconcile(self, uid: str) -> float | None:
-        place, owner = self._owners.locate(uid), self._owners.get(uid)
-        if place is None or owner is None:
+        location, owner = self._owners.locate(uid), self._owners.get(uid)
+        if location is None or owner is None:
             await self._delete_dependents(uid)
             return None
         if not owner.deleting:
@@ -51,9 +51,9 @@ class Garbage:
         if ORPHAN in finalizers:
             for storage, each in self._owners.dependents(uid):
                 await self._remove_reference(storage, each, uid)
-            await self._remove_finalizer(place[0], owner, ORPHAN)
+            await self._remove_finalizer(location[0], owner, ORPHAN)
         elif FOREGROUND in finalizers:
-            await self._foreground(place[0], owner)
+            await self._foreground(location[0], owner)
         return None
 
     async def _delete_dependents(self, uid: str) -> None:

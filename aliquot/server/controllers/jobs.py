@@ -42,9 +42,9 @@ class Jobs:
                 self._ended.pop(change.entry.uid, None)
         elif change.storage == "pods":
             for uid in change.entry.owners:
-                place = self._owners.locate(uid)
-                if place is not None and place[0] == _JOBS:
-                    self.worker.enqueue(place[1])
+                location = self._owners.locate(uid)
+                if location is not None and location[0] == _JOBS:
+                    self.worker.enqueue(location[1])
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_JOBS, *key)
@@ -56,19 +56,19 @@ class Jobs:
             return await delete_after_ttl(self._api, self._kind, body, _ended_at(before))
         pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
         succeeded, failed = self._count(found.uid, before, pods)
-        there = [pod for pod in pods if active(pod)]
+        active_pods = [pod for pod in pods if active(pod)]
         refused = None
         if not found.deleting:
             verdict = _verdict(body, len(succeeded), len(failed))
             wanted = 0 if verdict else _wanted(body, len(succeeded))
-            await self._pod_maker.delete(there, len(there) - wanted)
-            missing = self._pods(body, wanted - len(there), there, succeeded)
+            await self._pod_maker.delete(active_pods, len(active_pods) - wanted)
+            missing = self._pods(body, wanted - len(active_pods), active_pods, succeeded)
             refused = await self._pod_maker.create(body, missing)
         else:
             verdict = ""
         pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
-        there = [pod for pod in pods if active(pod)]
-        await self._write_status(key, body, there, (len(succeeded), len(failed)), verdict)
+        active_pods = [pod for pod in pods if active(pod)]
+        await self._write_status(key, body, active_pods, (len(succeeded), len(failed)), verdict)
         return RETRY_SECONDS if refused is not None else None
 
     def _count(
@@ -90,28 +90,28 @@ class Jobs:
         return known["Succeeded"], known["Failed"]
 
     def _pods(
-        self, body: Body, count: int, there: list[Body], succeeded: dict[str, str]
+        self, body: Body, count: int, active_pods: list[Body], succeeded: dict[str, str]
     ) -> Iterator[Body]:
         """The missing pods; those of an Indexed Job with their index."""
-        indexes = _free_indexes(body, there, succeeded)
+        indexes = _free_indexes(body, active_pods, succeeded)
         for _ in range(min(count, CREATED_AT_ONCE)):
             pod = from_template(body, body["spec"]["template"])
             if body["spec"].get("completionMode") == "Indexed":
                 index = str(next(indexes, 0))
-                about = pod["metadata"]
-                about["annotations"] = {**about.get("annotations", {}), _INDEX: index}
-                about["labels"] = {**about.get("labels", {}), _INDEX: index}
-                about["generateName"] = f"{body['metadata']['name']}-{index}-"
+                metadata = pod["metadata"]
+                metadata["annotations"] = {**metadata.get("annotations", {}), _INDEX: index}
+                metadata["labels"] = {**metadata.get("labels", {}), _INDEX: index}
+                metadata["generateName"] = f"{body['metadata']['name']}-{index}-"
             yield pod
 
     async def _write_status(
-        self, key: Key, body: Body, there: list[Body], ended: tuple[int, int], verdict: str
+        self, key: Key, body: Body, active_pods: list[Body], ended: tuple[int, int], verdict: str
     ) -> None:
         before = body.get("status") or {}
         status: Body = {}
-        if there:
-            status["active"] = len(there)
-        status["ready"] = sum(ready(pod) for pod in there)
+        if active_pods:
+            status["active"] = len(active_pods)
+        status["ready"] = sum(ready(pod) for pod in active_pods)
         for word, count in zip(("succeeded", "failed"), ended, strict=True):
             if count:
                 status[word] = count
@@ -135,16 +135,16 @@ async def delete_after_ttl(api: Api, kind: Kind, body: Body, since: str) -> floa
 
     Returns the seconds until then; None if it is deleted or has no TTL. Jobs of Volcano, too.
     """
-    about, after = body["metadata"], body["spec"].get("ttlSecondsAfterFinished")
-    if after is None or "deletionTimestamp" in about:
+    metadata, after = body["metadata"], body["spec"].get("ttlSecondsAfterFinished")
+    if after is None or "deletionTimestamp" in metadata:
         return None
     left: float = after - (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
     if left > 0:
         return left
     options = DeleteOptions(
-        propagation_policy="Foreground", preconditions=Preconditions(uid=about["uid"])
+        propagation_policy="Foreground", preconditions=Preconditions(uid=metadata["uid"])
     )
-    await api.delete(kind, about["namespace"], about["name"], options)
+    await api.delete(kind, metadata["namespace"], metadata["name"], options)
     return None
 
 
@@ -181,8 +181,8 @@ def _wanted(body: Body, succeeded: int) -> int:
     return int(at_once if completions is None else max(min(at_once, completions - succeeded), 0))
 
 
-def _free_indexes(body: Body, there: list[Body], succeeded: dict[str, str]) -> Iterator[int]:
-    taken = {(pod["metadata"].get("annotations") or {}).get(_INDEX) for pod in there}
+def _free_indexes(body: Body, active_pods: list[Body], succeeded: dict[str, str]) -> Iterator[int]:
+    taken = {(pod["metadata"].get("annotations") or {}).get(_INDEX) for pod in active_pods}
     taken |= set(succeeded.values())
     return iter(
         [each for each in range(body["spec"].get("completions") or 0) if str(each) not in taken]

@@ -38,7 +38,7 @@ class Kubelets:
         self.worker = Worker(self._reconcile)
         self._pod, self._node = api.kind("Pod"), api.kind("Node")
         self._simulated: set[str] = set()
-        self._addresses = 0
+        self._last_address = 0
         self._bound: dict[Key, float] = {}
         """When each pod was first seen bound, on the clock of the event loop."""
         for entry in api.store.all("nodes"):
@@ -116,11 +116,11 @@ class Kubelets:
         left = self._bound[key] + _START_SECONDS - asyncio.get_running_loop().time()
         if left > 0:
             return left
-        self._addresses += 1
+        self._last_address += 1
         one, two, three = (
-            self._addresses >> 16 & 255,
-            self._addresses >> 8 & 255,
-            (self._addresses & 255),
+            self._last_address >> 16 & 255,
+            self._last_address >> 8 & 255,
+            (self._last_address & 255),
         )
         status = simulated_nodes.started(pod, timestamp(), f"10.{one}.{two}.{three}")
         await self._write_status(key, pod, status)
@@ -143,9 +143,9 @@ class Kubelets:
 
     async def _stop(self, found: Entry, pod: Body) -> float | None:
         """Remove a pod in deletion once it has stopped, within its grace period."""
-        about = pod["metadata"]
-        grace = about.get("deletionGracePeriodSeconds", 0)
-        until = datetime.fromisoformat(about["deletionTimestamp"])
+        metadata = pod["metadata"]
+        grace = metadata.get("deletionGracePeriodSeconds", 0)
+        until = datetime.fromisoformat(metadata["deletionTimestamp"])
         passed = grace - (until - datetime.now(UTC)).total_seconds()
         if passed < min(_STOP_SECONDS, grace):
             return float(min(_STOP_SECONDS, grace) - passed + 0.01)

@@ -49,9 +49,9 @@ class PodGroups:
             self.worker.enqueue((change.storage, change.entry.key))
         elif change.storage == _GROUPS:
             for uid in change.entry.owners:
-                place = self._owners.locate(uid)
-                if place is not None and place[0] in _OWNERS:
-                    self.worker.enqueue(place)
+                location = self._owners.locate(uid)
+                if location is not None and location[0] in _OWNERS:
+                    self.worker.enqueue(location)
 
     async def ensure(self, owner: Body) -> str:
         """The name of the group of an owner's pods, created if it is missing; empty if none.
@@ -76,8 +76,8 @@ class PodGroups:
             await self._apply(kind, owner, wanted)
         return name
 
-    async def _reconcile(self, place: Location) -> float | None:
-        found = self._api.store.get(place[0], *place[1])
+    async def _reconcile(self, location: Location) -> float | None:
+        found = self._api.store.get(location[0], *location[1])
         if found is None or found.deleting:
             return None
         if not await self.ensure(found.read()):

@@ -51,10 +51,10 @@ class PodMaker:
     async def delete(self, pods: list[Body], count: int) -> None:
         """Delete so many of these pods, in the order in which a ReplicaSet would."""
         for pod in sorted(pods, key=deletion_order)[: max(count, 0)]:
-            about = pod["metadata"]
+            metadata = pod["metadata"]
             try:
                 await self._api.delete(
-                    self._pod, about["namespace"], about["name"], DeleteOptions()
+                    self._pod, metadata["namespace"], metadata["name"], DeleteOptions()
                 )
             except RefusalError as refusal:
                 if refusal.code != HTTPStatus.NOT_FOUND:

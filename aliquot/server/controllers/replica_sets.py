@@ -31,9 +31,9 @@ class ReplicaSets:
             self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
             for uid in change.entry.owners:
-                place = self._owners.locate(uid)
-                if place is not None and place[0] == _SETS:
-                    self.worker.enqueue(place[1])
+                location = self._owners.locate(uid)
+                if location is not None and location[0] == _SETS:
+                    self.worker.enqueue(location[1])
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_SETS, *key)

@@ -50,8 +50,8 @@ def known_model(model: str) -> bool:
 def alive(node: Body, now: str) -> Body:
     """The node as its kubelet first reports it."""
     status = node.setdefault("status", {})
-    about = node["metadata"]
-    about["annotations"] = {**(about.get("annotations") or {}), SIMULATED: "true"}
+    metadata = node["metadata"]
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), SIMULATED: "true"}
     status["conditions"] = [
         {
             "type": kind,
@@ -68,7 +68,7 @@ def alive(node: Body, now: str) -> Body:
             ("Ready", "True", "KubeletReady"),
         )
     ]
-    status.setdefault("addresses", [{"type": "Hostname", "address": about["name"]}])
+    status.setdefault("addresses", [{"type": "Hostname", "address": metadata["name"]}])
     status["nodeInfo"] = dict.fromkeys(_INFO, "simulated") | {
         "operatingSystem": "linux",
         "architecture": "amd64",

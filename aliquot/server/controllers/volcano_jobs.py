@@ -50,9 +50,9 @@ class VolcanoJobs:
             self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
             for uid in change.entry.owners:
-                place = self._owners.locate(uid)
-                if place is not None and place[0] == _JOBS:
-                    self.worker.enqueue(place[1])
+                location = self._owners.locate(uid)
+                if location is not None and location[0] == _JOBS:
+                    self.worker.enqueue(location[1])
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_JOBS, *key)
@@ -76,22 +76,22 @@ class VolcanoJobs:
             return None
         refused = await self._balance(manifest, wanted)
         pods = [pod for pod in self._pods(body) if pod["metadata"]["name"] in wanted]
-        there = Counter(phase(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"])
-        status = volcano_status.job(manifest, there)["status"]
+        phases = Counter(phase(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"])
+        status = volcano_status.job(manifest, phases)["status"]
         await self._write_status(kind, body, status, status["state"]["phase"], refused)
         return RETRY_SECONDS if refused is not None else None
 
     async def _balance(self, manifest: Manifest, wanted: dict[str, str]) -> RefusalError | None:
         """Create missing pods, delete surplus ones; the first refusal, if there is one."""
         body = manifest.body
-        there = {pod["metadata"]["name"]: pod for pod in self._pods(body)}
+        present = {pod["metadata"]["name"]: pod for pod in self._pods(body)}
         surplus = [
             pod
-            for name, pod in there.items()
+            for name, pod in present.items()
             if name not in wanted and "deletionTimestamp" not in pod["metadata"]
         ]
         await self._pod_maker.delete(surplus, len(surplus))
-        missing = [name for name in wanted if name not in there][:CREATED_AT_ONCE]
+        missing = [name for name in wanted if name not in present][:CREATED_AT_ONCE]
         of_task = templates(manifest)
         pods = [_pod(manifest, of_task[wanted[name]], wanted[name], name) for name in missing]
         return await self._pod_maker.create(body, pods)
@@ -105,7 +105,7 @@ class VolcanoJobs:
         self, kind: Kind, body: Body, figures: Body, job_phase: str, refused: RefusalError | None
     ) -> None:
         """Write the status if it changed: counts, phase, and why pods were refused."""
-        before, about = body.get("status") or {}, body["metadata"]
+        before, metadata = body.get("status") or {}, body["metadata"]
         old = before.get("state") or {}
         since = old.get("lastTransitionTime") if old.get("phase") == job_phase else None
         state: Body = {"phase": job_phase, "lastTransitionTime": since or timestamp()}
@@ -114,12 +114,12 @@ class VolcanoJobs:
         status = {**before, **figures, "state": state}
 
         def edit(present: Body) -> Body:
-            if present["metadata"]["uid"] == about["uid"]:
+            if present["metadata"]["uid"] == metadata["uid"]:
                 present["status"] = status
             return present
 
         if status != before:
-            await self._api.change(kind, about["namespace"], about["name"], edit, "status")
+            await self._api.change(kind, metadata["namespace"], metadata["name"], edit, "status")
 
 
 def _wanted(manifest: Manifest) -> dict[str, str]:

@@ -26,7 +26,7 @@ class _Rest:
     entries: list[Entry]
     start: int
     version: int
-    about: object
+    list_key: object
     since: float
 
 
@@ -37,12 +37,12 @@ class Pages:
         self._rests: OrderedDict[str, _Rest] = OrderedDict()
 
     def first(
-        self, entries: list[Entry], version: int, limit: int, about: object
+        self, entries: list[Entry], version: int, limit: int, list_key: object
     ) -> tuple[list[Entry], Body]:
         """The first page, and the metadata of its list."""
-        return self._page(_Rest(entries, 0, version, about, time.monotonic()), limit)
+        return self._page(_Rest(entries, 0, version, list_key, time.monotonic()), limit)
 
-    def next(self, token: str, limit: int, about: object) -> tuple[list[Entry], Body]:
+    def next(self, token: str, limit: int, list_key: object) -> tuple[list[Entry], Body]:
         """The page of a continue token."""
         rest = self._rests.get(token)
         if not token.startswith(_PREFIX):
@@ -52,7 +52,7 @@ class Pages:
                 "The provided continue parameter is too old to display a consistent list result. "
                 "You can start a new list without the continue parameter."
             )
-        if rest.about != about:
+        if rest.list_key != list_key:
             raise bad_request("continue key is not valid for this list")
         return self._page(rest, limit)
 
@@ -62,7 +62,7 @@ class Pages:
         if end < len(rest.entries):
             metadata["continue"] = token = _PREFIX + secrets.token_urlsafe(24)
             metadata["remainingItemCount"] = len(rest.entries) - end
-            self._rests[token] = _Rest(rest.entries, end, rest.version, rest.about, rest.since)
+            self._rests[token] = _Rest(rest.entries, end, rest.version, rest.list_key, rest.since)
             while len(self._rests) > _MOST:
                 self._rests.popitem(last=False)
         return rest.entries[rest.start : end], metadata

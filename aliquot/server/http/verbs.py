@@ -78,15 +78,15 @@ class Verbs:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
         query, limit = request.query, _number(request.query, "limit")
         chosen = _selection(target, query)
-        about = (target, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        list_key = (target, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
             if query.get("resourceVersion", "0") != "0":
                 raise bad_request("specifying resource version is not allowed when using continue")
-            entries, metadata = self._pages.next(token, limit, about)
+            entries, metadata = self._pages.next(token, limit, list_key)
         else:
             found, version = self._listed(target, query)
             await self.api.store.wait_durable()
-            entries, metadata = self._pages.first(found, version, limit, about)
+            entries, metadata = self._pages.first(found, version, limit, list_key)
         if not chosen.everything:
             metadata.pop("remainingItemCount", None)
         include = query.get("includeObject", "Metadata")

@@ -28,8 +28,8 @@ def follow(store: Store, registry: Registry) -> None:
 
 def set_initial_status(definition: Body) -> None:
     """Write finalizer and status into a new definition: its names are accepted at once."""
-    about, spec = definition["metadata"], definition.get("spec") or {}
-    about["finalizers"] = [*(about.get("finalizers") or ()), CLEANUP]
+    metadata, spec = definition["metadata"], definition.get("spec") or {}
+    metadata["finalizers"] = [*(metadata.get("finalizers") or ()), CLEANUP]
     now = timestamp()
     definition["status"] = {
         "conditions": [

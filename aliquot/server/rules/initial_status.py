@@ -54,16 +54,16 @@ def _set_gated(pod: Body) -> None:
 def _set_selector(job: Body) -> None:
     """A Job selects pods by its uid; the label is written into its template."""
     job["status"] = {}
-    about, spec = job["metadata"], job.setdefault("spec", {})
+    metadata, spec = job["metadata"], job.setdefault("spec", {})
     if spec.get("manualSelector"):
         return
     template = spec.setdefault("template", {}).setdefault("metadata", {})
     own_labels = {
-        "batch.kubernetes.io/controller-uid": about["uid"],
-        "batch.kubernetes.io/job-name": about.get("name", ""),
-        "controller-uid": about["uid"],
-        "job-name": about.get("name", ""),
+        "batch.kubernetes.io/controller-uid": metadata["uid"],
+        "batch.kubernetes.io/job-name": metadata.get("name", ""),
+        "controller-uid": metadata["uid"],
+        "job-name": metadata.get("name", ""),
     }
-    for labelled in (template, about):
+    for labelled in (template, metadata):
         labelled["labels"] = {**(labelled.get("labels") or {}), **own_labels}
-    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": about["uid"]}}
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": metadata["uid"]}}

@@ -28,22 +28,24 @@ def budget_state(
     `replicas`: by uid, how many pods their owners want; `disrupted`: names of pods whose eviction
     was granted, which no longer count as healthy.
     """
-    there = [pod for pod in pods if phase(pod) not in ("Succeeded", "Failed")]
+    running = [pod for pod in pods if phase(pod) not in ("Succeeded", "Failed")]
     healthy = sum(
         ready(pod)
         and "deletionTimestamp" not in pod["metadata"]
         and pod["metadata"]["name"] not in disrupted
-        for pod in there
+        for pod in running
     )
-    by_owner = sum(replicas[uid] for uid in {controller(pod) for pod in there} if uid in replicas)
-    alone = sum(controller(pod) not in replicas for pod in there)
-    wanted = by_owner + alone
-    if (most := spec.get("maxUnavailable")) is not None:
-        return BudgetState(wanted, max(wanted - _count(most, wanted), 0), healthy)
-    least = spec.get("minAvailable")
-    if isinstance(least, str) and least.endswith("%"):
-        return BudgetState(wanted, _count(least, wanted), healthy)
-    return BudgetState(len(there), _count(1 if least is None else least, len(there)), healthy)
+    by_owner = sum(replicas[uid] for uid in {controller(pod) for pod in running} if uid in replicas)
+    without_owner = sum(controller(pod) not in replicas for pod in running)
+    wanted = by_owner + without_owner
+    if (max_unavailable := spec.get("maxUnavailable")) is not None:
+        return BudgetState(wanted, max(wanted - _count(max_unavailable, wanted), 0), healthy)
+    min_available = spec.get("minAvailable")
+    if isinstance(min_available, str) and min_available.endswith("%"):
+        return BudgetState(wanted, _count(min_available, wanted), healthy)
+    return BudgetState(
+        len(running), _count(1 if min_available is None else min_available, len(running)), healthy
+    )
 
 
 def ready(pod: Body) -> bool:
