@@ -45,7 +45,7 @@ def simulate(
     chosen, why = resolve(policy, settings, given.manifests())
     for warning in given.findings:
         click.echo(f"warning: {warning}", err=True)
-    for objection in given.objections:
+    for objection in given.pod_conflicts:
         click.echo(f"warning: {objection} (a cluster would refuse it)", err=True)
     say_what_was_skipped(given.skipped)
     simulation = Simulation(given, chosen, configuration.knobs(settings))

@@ -83,7 +83,7 @@ class Objects:
                 self.put(resource, found)
         if self._changed:
             changed, self._changed = self._changed, []
-            self._mirror.restate(changed, _age)
+            self._mirror.refresh(changed, _age)
             for key in changed:
                 if key[0] == "PodDisruptionBudget":
                     self._note_budget(key)
@@ -94,14 +94,14 @@ class Objects:
             self._budgets.pop(key, None)
         else:
             self._budgets[key] = None
-            self._mirror.state_budget(manifest)
+            self._mirror.send_budget(manifest)
 
     def restate_budgets(self) -> None:
         """Say anew what budgets allow of which nobody else says it."""
         store = self._mirror.store
         for key in self._budgets:
             if not budgets.has_status(store.objects[key]):
-                self._mirror.state_budget(store.objects[key])
+                self._mirror.send_budget(store.objects[key])
 
     def _stand(self, key: Key) -> None:
         """Let the one of this name stand that comes first by its group."""
@@ -111,7 +111,7 @@ class Objects:
         if new is None:
             if old is not None:
                 store.remove(key)
-                self._mirror.drop(old)
+                self._mirror.send_removal(old)
                 self._change(key)
             return
         if len(rivals) > 1 and new is not old:

@@ -59,9 +59,9 @@ def _after(live: Cache, old: Manifest | None, new: Reading) -> tuple[list[Findin
         return new.problems, []
     state = _standing(live, old, new.manifest)
     if new.manifest is not None:
-        state.move_on(Change(0, (new.manifest,)))
+        state.apply_change(Change(0, (new.manifest,)))
     elif old is not None:
-        state.move_on(Change(0, delete=((old.key, PLACE),)))
+        state.apply_change(Change(0, delete=((old.key, PLACE),)))
     return state.refusals, [each for each in _found(state, live) if each not in state.refusals]
 
 
@@ -73,10 +73,10 @@ def _before(live: Cache, old: Manifest | None, new: Manifest | None) -> list[Fin
     if old is None and new is None:
         return []
     state = _standing(live, old, new)
-    again = old or next((e for e in reversed(state.sound.values()) if e.kind in SHARES), None)
+    again = old or next((e for e in reversed(state.valid.values()) if e.kind in SHARES), None)
     if again is None:
         return []
-    state.move_on(Change(0, (again,)))
+    state.apply_change(Change(0, (again,)))
     return list(_found(state, live))
 
 
@@ -85,17 +85,17 @@ def _standing(live: Cache, old: Manifest | None, new: Manifest | None) -> State:
     if old is not None:
         objects[old.key] = old
     special = live.special(*(each for each in (new,) if each is not None))
-    return history.standing(objects, live.quota_index, live.cards, special)
+    return history.initial_state(objects, live.quota_index, live.cards, special)
 
 
 def _found(state: State, live: Cache) -> Iterator[Finding]:
     """Everything that `aliquot validate` would say."""
     parents_hold_pods = live.settings.hierarchy.parent_pods == "implicitChild"
-    yield from history.found(state, live.capacity.total)
-    yield from pods_in_the_way.strangers(state, state.quota_index.names)
-    yield from pods_in_the_way.objections(state, parents_hold_pods)
-    yield from pods_and_queues.queue_strangers(state, live)
-    yield from pods_and_queues.queue_objections(state, live)
+    yield from history.check_state(state, live.capacity.total)
+    yield from pods_in_the_way.find_unknown_quotas(state, state.quota_index.names)
+    yield from pods_in_the_way.find_pod_conflicts(state, parents_hold_pods)
+    yield from pods_and_queues.find_unknown_queues_and_gangs(state, live)
+    yield from pods_and_queues.find_queue_conflicts(state, live)
 
 
 def _conflicts(live: Cache, new: Manifest | None) -> Iterator[Finding]:
