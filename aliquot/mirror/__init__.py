@@ -1,1 +1,1 @@
-"""The objects of a cluster, real or embedded, mirrored into the engine; what is written back."""
+"""The objects of a cluster, real or simulated, as the engine's events; and their statuses."""

@@ -1,4 +1,4 @@
-"""The pods that must be looked at again when something else changes: by what they depend on."""
+"""Which pods depend on which objects, so that only these are refreshed when an object changes."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -11,41 +11,41 @@ _Key = TypeVar("_Key")
 
 
 class Dependents:
-    """The uids of pods, by the name of the quota they ask for, and by their group and namespace."""
+    """The uids of pods by the quota they name, and by their PodGroup and namespace."""
 
     def __init__(self) -> None:
-        self.asking: dict[str, dict[str, None]] = {}
-        self._tied: dict[Key, dict[str, None]] = {}
+        self.by_quota_name: dict[str, dict[str, None]] = {}
+        self._by_object: dict[Key, dict[str, None]] = {}
 
-    def note(self, record: PodRecord, old: PodRecord | None = None) -> None:
-        """A pod is there, like this, and was like that before."""
+    def add(self, record: PodRecord, old: PodRecord | None = None) -> None:
+        """Add a pod, in place of its `old` record if it has one."""
         uid = record.pod.uid
         if old is not None:
-            self.forget(old)
-        if record.asks_for is not None:
-            self.asking.setdefault(record.asks_for, {})[uid] = None
+            self.remove(old)
+        if record.named_quota is not None:
+            self.by_quota_name.setdefault(record.named_quota, {})[uid] = None
         group = group_key(record.group_ref, record.pod.namespace)
         for each in (group, ("Namespace", "", record.pod.namespace)):
             if each is not None:
-                self._tied.setdefault(each, {})[uid] = None
+                self._by_object.setdefault(each, {})[uid] = None
 
-    def forget(self, record: PodRecord) -> None:
-        """A pod is no longer known."""
+    def remove(self, record: PodRecord) -> None:
+        """Remove a pod."""
         uid, namespace = record.pod.uid, record.pod.namespace
-        if record.asks_for is not None:
-            _drop(self.asking, record.asks_for, uid)
+        if record.named_quota is not None:
+            _drop(self.by_quota_name, record.named_quota, uid)
         for each in (group_key(record.group_ref, namespace), ("Namespace", "", namespace)):
             if each is not None:
-                _drop(self._tied, each, uid)
+                _drop(self._by_object, each, uid)
 
     def of(self, objects: Iterable[Key]) -> Iterator[str]:
         """The pods that depend on any of these objects."""
-        found = (uid for each in objects for uid in self._tied.get(each, ()))
+        found = (uid for each in objects for uid in self._by_object.get(each, ()))
         return iter(dict.fromkeys(found))
 
 
 def _drop(known: dict[_Key, dict[str, None]], key: _Key, uid: str) -> None:
-    """Forget a pod, and what nobody depends on any more: gangs come and go for ever."""
+    """Remove a pod, and a key that no pod depends on any more, so that old gangs do not pile up."""
     uids = known.get(key, {})
     uids.pop(uid, None)
     if not uids:

@@ -1,7 +1,7 @@
-"""The GPUs of the embedded cluster, one by one, as they were last told.
+"""The devices of a cluster, sent to the engine when objects change.
 
-Where GPU objects speak of a node, they are its devices; else they follow from its number of cards.
-Nothing is told where nobody shares GPUs.
+The devices of a node are its GPU objects; without any, they are derived from the node's number of
+cards. Where single GPUs are not shared (`tensor_fusion.sharing`), the engine has no devices.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,39 +19,39 @@ from aliquot.mirror.pod_record import PodRecord
 from aliquot.mirror.store import Store
 
 Asks = dict[str, dict[str, GpuAsk]]
-"""What pods ask for, by the device that they are on, and their path."""
+"""What running pods request of GPUs, by device and by the pod's path."""
 
-_BEAR_ON_DEVICES = {gpus.KIND, "Node"}
+_DEVICE_KINDS = {gpus.KIND, "Node"}
 _NOTHING = GpuAmount(0, 0)
 
 
 class Devices:
-    """Devices by name."""
+    """The devices that were last sent to the engine, by name."""
 
     def __init__(
-        self, store: Store, tell: Callable[[Event], None], cards: Cards, written_here: bool
+        self, store: Store, send: Callable[[Event], None], cards: Cards, written_here: bool
     ) -> None:
-        """`written_here`: what a GPU has left is our own word coming back, and tells nothing."""
-        self.told: dict[str, Device] = {}
+        """`written_here`: we write `available` into GPUs, so it says nothing of other pods."""
+        self.sent: dict[str, Device] = {}
         self._written_here = written_here
         self._store = store
-        self._tell = tell
+        self._send = send
         self._cards = cards
         self._outside: dict[str, GpuAmount] = {}
-        """What others have of a GPU, as it was when its object came."""
+        """What pods outside our view held of a GPU when its object came."""
 
-    def restate(
+    def refresh(
         self,
         touched: set[Key],
         records: Iterable[PodRecord],
         defaults: Callable[[str], Defaults],
     ) -> None:
-        """Tell what has become of the devices, where these objects are not what they were.
+        """Send the devices that differ after a change of the `touched` objects.
 
-        `records` are the pods so far, without those that have just come; `defaults` is what those
-        of a namespace ask for where they do not say.
+        `records` are the known pods, without those that the change brings; `defaults` gives the GPU
+        requests of a namespace's pods that state none.
         """
-        if not self._cards.shared or not {kind for kind, _, _ in touched} & _BEAR_ON_DEVICES:
+        if not self._cards.shared or not {kind for kind, _, _ in touched} & _DEVICE_KINDS:
             return
         came = [self._store.objects[each] for each in sorted(touched & self._store.objects.keys())]
         given = [each for each in came if each.kind == gpus.KIND]
@@ -60,43 +60,43 @@ class Devices:
             for manifest in came:
                 if isinstance(manifest.content, PodWire):
                     self._add(manifest, defaults(manifest.namespace), asks)
-            self._look_outside(given, asks)
-        before, self.told = self.told, {each.name: each for each in self._now()}
-        for name, device in self.told.items():
+            self._measure_outside_use(given, asks)
+        before, self.sent = self.sent, {each.name: each for each in self._now()}
+        for name, device in self.sent.items():
             if before.get(name) != device:
-                self._tell(DeviceSet(device))
+                self._send(DeviceSet(device))
         for name in before:
-            if name not in self.told:
-                self._tell(DeviceGone(name))
+            if name not in self.sent:
+                self._send(DeviceGone(name))
 
     def _add(self, manifest: Manifest, by_default: Defaults, asks: Asks) -> None:
-        """What a pod asks for that came as one that runs."""
+        """Add what a pod requests that was bound before it came to us."""
         if pods.finished(pods.status(manifest)) or not pods.devices(manifest, self._cards):
             return
         pod = pods.pod(manifest, "", (0, True), 0, self._cards, by_default)
         for name in pod.devices:
             _note(asks, name, pod)
 
-    def _look_outside(self, given: Iterable[Manifest], asks: Asks) -> None:
+    def _measure_outside_use(self, given: Iterable[Manifest], asks: Asks) -> None:
         for manifest in given:
             bare = gpus.device(manifest)
             held = gpus.taken(asks.get(bare.name, {}).values(), bare.capacity)
             self._outside[bare.name] = gpus.device(manifest, held).used_elsewhere
 
     def _now(self) -> Iterator[Device]:
-        """The devices as the objects have them; GPUs that are nowhere are left out."""
+        """The devices by the objects of now; GPUs without a node are left out."""
         found = [nodes.node(each, self._cards) for each in self._of_kind("Node")]
         by_host = {dict(node.labels)[HOSTNAME]: node.name for node in found}
-        spoken_of = set()
+        with_gpu_objects = set()
         for manifest in self._of_kind(gpus.KIND):
             device = gpus.device(manifest)
             if device.node:
                 node = by_host.get(device.node, device.node)
-                spoken_of.add(node)
+                with_gpu_objects.add(node)
                 yield replace(
                     device, node=node, used_elsewhere=self._outside.get(device.name, _NOTHING)
                 )
-        yield from self._derived(node for node in found if node.name not in spoken_of)
+        yield from self._derived(node for node in found if node.name not in with_gpu_objects)
 
     def _derived(self, found: Iterable[Node]) -> Iterator[Device]:
         for node in found:
@@ -107,7 +107,7 @@ class Devices:
 
 
 def asks_by_device(records: Iterable[PodRecord]) -> Asks:
-    """What the pods that run ask for of the devices that they are on."""
+    """What running pods request of the devices that they are on."""
     asks: Asks = {}
     for each in records:
         for name in each.pod.devices if each.phase == "Running" else ():

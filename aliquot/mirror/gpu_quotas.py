@@ -1,4 +1,4 @@
-"""The quotas on GPUs, as they were last told, and what pods ask for by their word."""
+"""GPUResourceQuotas, sent to the engine when they change, and their defaults for pods."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -8,39 +8,39 @@ from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.engine import Event, GpuQuota, GpuQuotaGone, GpuQuotaSet
 
-BEAR_ON_GPU_QUOTAS = {gpu_quotas.KIND, "Namespace"}
-"""The kinds of objects that decide them."""
+GPU_QUOTA_KINDS = {gpu_quotas.KIND, "Namespace"}
+"""The kinds whose changes can change GPUResourceQuotas."""
 
 
 class GpuQuotas:
-    """Quotas by namespace."""
+    """The quotas that were last sent to the engine, by namespace."""
 
-    def __init__(self, tell: Callable[[Event], None]) -> None:
-        self.told: dict[str, GpuQuota] = {}
+    def __init__(self, send: Callable[[Event], None]) -> None:
+        self.sent: dict[str, GpuQuota] = {}
         self.problems: dict[tuple[str, str], str] = {}
-        """What is wrong with a quota as it is written now, by namespace and name."""
+        """What is invalid in a quota as it is written now, by namespace and name."""
         self._defaults: dict[str, Defaults] = {}
-        self._tell = tell
+        self._send = send
 
     def defaults(self, namespace: str) -> Defaults:
-        """What a pod that comes now asks for where it does not say."""
+        """The GPU requests of a namespace's new pods that state none."""
         return self._defaults.get(namespace, NO_DEFAULTS)
 
-    def restate(self, objects: Iterable[Manifest]) -> None:
-        """Tell of the namespaces that have another quota than before."""
+    def refresh(self, objects: Iterable[Manifest]) -> None:
+        """Send the quotas of the namespaces whose quota differs from the last one sent."""
         there = {each.namespace: each for each in objects if each.kind == gpu_quotas.KIND}
-        before = self.told
-        self.told = {namespace: self._quota(each) for namespace, each in there.items()}
+        before = self.sent
+        self.sent = {namespace: self._quota(each) for namespace, each in there.items()}
         self._defaults = {name: gpu_quotas.defaults(each) for name, each in there.items()}
-        for namespace, quota in self.told.items():
+        for namespace, quota in self.sent.items():
             if before.get(namespace) != quota:
-                self._tell(GpuQuotaSet(quota))
+                self._send(GpuQuotaSet(quota))
         for namespace in before:
-            if namespace not in self.told:
-                self._tell(GpuQuotaGone(namespace))
+            if namespace not in self.sent:
+                self._send(GpuQuotaGone(namespace))
 
     def _quota(self, manifest: Manifest) -> GpuQuota:
-        """What is in force: of one that makes no sense, the last good one, or nothing at all."""
+        """The quota in force: for an invalid one the last valid one, or one that allows nothing."""
         problem = self.problems.get((manifest.namespace, manifest.name), "")
         if problem and not gpu_quotas.is_written(manifest):
             return gpu_quotas.deny_all(manifest, problem)

@@ -1,7 +1,7 @@
-"""Which gang and which queue a pod belongs to, as the objects of the moment have it.
+"""Which gang and which queue a pod belongs to, by the objects of now.
 
-A gang is in one queue as a whole, so its word counts before a pod's own; then that of the
-namespace. Who is in no queue by any of these, the policy puts into the default one.
+A gang is in one queue as a whole, so the queue of the PodGroup comes before the pod's own, and that
+before the namespace's. A pod that has a queue by none of these is in the policy's default queue.
 """
 
 from collections.abc import Mapping
@@ -16,31 +16,31 @@ Objects = Mapping[Key, Manifest]
 
 
 def group_ref(view: PodTemplateView, manifest: Manifest) -> GroupRef:
-    """What a pod, or what makes it, says: who has a group made for it speaks for all its pods."""
+    """The group and queue that a pod names; if a PodGroup is made for its workload, that one's."""
     return made_groups.group_ref(manifest) or volcano.group_ref(
         view.metadata, manifest, view.metadata_field
     )
 
 
-def group_key(said: GroupRef, namespace: str) -> Key | None:
-    """The key of the PodGroup that is named, if one is."""
-    return None if said.gang is None else key(gangs.KIND, namespace, said.gang)
+def group_key(ref: GroupRef, namespace: str) -> Key | None:
+    """The key of the PodGroup that a pod names, if it does."""
+    return None if ref.gang is None else key(gangs.KIND, namespace, ref.gang)
 
 
-def group_of(said: GroupRef, namespace: str, objects: Objects) -> Manifest | None:
-    """The PodGroup that is named, if it is there."""
-    named = group_key(said, namespace)
+def group_of(ref: GroupRef, namespace: str, objects: Objects) -> Manifest | None:
+    """The PodGroup that a pod names, if it exists."""
+    named = group_key(ref, namespace)
     return objects.get(named) if named is not None else None
 
 
-def queue_of(said: GroupRef, namespace: str, objects: Objects) -> str | None:
-    """The queue of a pod that says this; None if nobody names any."""
-    group = group_of(said, namespace, objects)
+def queue_of(ref: GroupRef, namespace: str, objects: Objects) -> str | None:
+    """The queue of a pod; None if neither its PodGroup, nor it, nor its namespace names one."""
+    group = group_of(ref, namespace, objects)
     named = gangs.queue_of(group)[0] if group is not None else None
-    return named or said.queue or namespace_queue(namespace, objects)
+    return named or ref.queue or namespace_queue(namespace, objects)
 
 
 def namespace_queue(namespace: str, objects: Objects) -> str | None:
-    """The queue of a namespace's pods, if it has one."""
+    """The queue that a namespace names for its pods, if it does."""
     found = objects.get(key("Namespace", "", namespace))
     return volcano.queue_named(found.metadata, found)[0] if found is not None else None

@@ -1,4 +1,4 @@
-"""What a simulation remembers of each pod that ever was."""
+"""The record of a pod: what the mirror knows of it besides the engine's pod."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,31 +14,31 @@ Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted
 
 @dataclass(slots=True)
 class PodRecord:
-    """A pod: as the engine knows it now, what became of it, and who replaces it if it is lost."""
+    """A pod as the engine knows it, its phase, its owner, and what decides its quota and gang."""
 
     pod: Pod
     body: Body
     phase: Phase = "Pending"
     owner: Key | None = None
-    asks_for: str | None = None
-    """What it calls its quota, if it names one."""
+    named_quota: str | None = None
+    """The bare name of the quota that its label names, if it does."""
     group_ref: GroupRef = NO_GROUP_REF
-    """What it says about its gang and its queue."""
+    """The PodGroup, queue and task that it names."""
     priority: int = 0
-    """Its own, whatever that of its gang."""
+    """Its own priority; `pod.priority` is at least its gang's."""
     defaults: Defaults = NO_DEFAULTS
-    """What it asks for of GPUs where it does not say, as it was when it came."""
+    """The GPU requests of its namespace when it came, for a pod that states none."""
     duration: int | None = None
     started: int = 0
 
     @property
     def ends(self) -> int | None:
-        """When it ends, if it runs and does not run for ever."""
+        """When it ends, if it runs and has a duration."""
         if self.phase != "Running" or self.duration is None:
             return None
         return self.started + self.duration
 
     @property
     def alive(self) -> bool:
-        """Is it still there, waiting or running?"""
+        """Does it wait or run?"""
         return self.phase in ("Pending", "Running")

@@ -1,8 +1,9 @@
-"""What each design writes into its objects for users to read, worked out from the engine's figures.
+"""The statuses of objects, as each design writes them, from the engine's figures.
 
-Quotas: `status.used`, and in Koordinator's trees annotations with the other figures; queues, groups
-and Jobs of Volcano: see `volcano_status`; quotas on GPUs, and GPUs: see `gpu_status`. An object is
-given back as it should stand; whoever keeps the cluster writes what is different.
+Quotas have `status.used`, and in Koordinator's trees annotations with the other figures. Those of
+Queues, PodGroups and Jobs are in `volcano.status`, those of GPUResourceQuotas and GPUs in
+`tensor_fusion.status`. Pods have nos' capacity label, in-quota or over-quota. An object is returned
+as it should be; the caller writes it if it differs.
 """
 
 from collections import Counter
@@ -26,9 +27,35 @@ from aliquot.json import Body
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
 
+CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
+"""The capacity label of pods, by the API group of their quota."""
+_DEFAULT_LABEL = CAPACITY_LABELS["nos.nebuly.ai"]
+"""The label of pods whose quota is of another group than nos'."""
+
+
+def capacities(engine: Engine, mirror: Mirror) -> dict[str, str]:
+    """In-quota or over-quota by uid, for every running pod that has a quota."""
+    over = engine.over_quota_pods()
+    return {
+        uid: "over-quota" if uid in over else "in-quota"
+        for uid, record in mirror.records.items()
+        if record.phase == "Running" and engine.quota_of(record.pod) is not None
+    }
+
+
+def capacity_labels(engine: Engine, mirror: Mirror) -> dict[str, dict[str, str]]:
+    """The capacity label of each running pod that has a quota, by uid."""
+    found = mirror.store.objects.values()
+    groups = {quotas.quota_name(each): each.group for each in found if each.kind in quotas.KINDS}
+    labels = {}
+    for uid, capacity in capacities(engine, mirror).items():
+        group = groups.get(engine.quota_of(mirror.records[uid].pod) or "", "")
+        labels[uid] = {CAPACITY_LABELS.get(group, _DEFAULT_LABEL): capacity}
+    return labels
+
 
 class Statuses:
-    """How everything stands at one moment, ready to be written into objects."""
+    """The engine's figures at one moment, ready to be written into objects."""
 
     def __init__(self, engine: Engine, mirror: Mirror, conditions: Conditions) -> None:
         self._mirror = mirror
@@ -39,11 +66,11 @@ class Statuses:
         self._figures = status_annotations(engine, self.quotas)
         self._trees = special_quotas(engine.policy) == "koordinator"
         self._inside = self._gangs_by_queue()
-        told = mirror.devices.told
-        self._asks = asks_by_device(mirror.records.values()) if told else {}
+        sent = mirror.devices.sent
+        self._asks = asks_by_device(mirror.records.values()) if sent else {}
 
     def of(self, manifest: Manifest) -> Body:
-        """The object with its status; as it is, where it has none of ours."""
+        """The object with its status; unchanged if we write none into its kind."""
         name = f"{manifest.namespace}/{manifest.name}"
         match manifest.content:
             case QuotaWire() | CompositeQuotaWire():
@@ -52,15 +79,15 @@ class Statuses:
                 used, inside = self.quotas[manifest.name].used, self._inside.get(manifest.name, ())
                 return volcano_status.queue(manifest, used, inside)
             case PodGroupWire() if name in self.gangs:
-                gang = self._mirror.gangs.told[name]
+                gang = self._mirror.gangs.sent[name]
                 return volcano_status.group(manifest, gang, self.gangs[name])
             case GangJobWire():
                 return volcano_status.job(manifest, self._phases().get(manifest.key, {}))
             case GpuQuotaWire() if (manifest.namespace, manifest.name) in self.gpu_quotas:
                 summary = self.gpu_quotas[manifest.namespace, manifest.name]
                 return gpu_status.quota(manifest, summary, self._conditions)
-            case GpuWire() if manifest.name in self._mirror.devices.told:
-                device = self._mirror.devices.told[manifest.name]
+            case GpuWire() if manifest.name in self._mirror.devices.sent:
+                device = self._mirror.devices.sent[manifest.name]
                 return gpu_status.gpu(manifest, device, self._asks.get(manifest.name, {}).values())
         return manifest.body
 
@@ -78,9 +105,9 @@ class Statuses:
 
     def _gangs_by_queue(self) -> dict[str | None, list[GangSummary]]:
         inside: dict[str | None, list[GangSummary]] = {}
-        membership, told = self._mirror.quota_index.membership, self._mirror.gangs.told
+        membership, sent = self._mirror.quota_index.membership, self._mirror.gangs.sent
         for name, each in self.gangs.items():
-            home = membership.of(told[name].quota, name.partition("/")[0])
+            home = membership.of(sent[name].quota, name.partition("/")[0])
             inside.setdefault(home, []).append(each)
         return inside
 
@@ -92,7 +119,7 @@ class Statuses:
 
 
 def _used(manifest: Manifest, summary: QuotaSummary) -> dict[str, str]:
-    """What it uses: of all that its pods ask for or, as nos does it, of what it names."""
+    """What a quota uses: of every resource of its pods; as nos does it, only of those it names."""
     bounds = quotas.spec(manifest)
     named = {*summary.min, *summary.max}
     of_nos = manifest.group in NOS_GROUPS
@@ -105,28 +132,3 @@ def _used(manifest: Manifest, summary: QuotaSummary) -> dict[str, str]:
         as_written(name, bounds.min, bounds.max): quantity
         for name, quantity in amounts.write(used).items()
     }
-
-
-CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
-_ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
-
-
-def capacities(engine: Engine, mirror: Mirror) -> dict[str, str]:
-    """In-quota or over-quota, by uid: of every pod that runs and has a quota."""
-    over = engine.over_quota_pods()
-    return {
-        uid: "over-quota" if uid in over else "in-quota"
-        for uid, record in mirror.records.items()
-        if record.phase == "Running" and engine.quota_of(record.pod) is not None
-    }
-
-
-def capacity_labels(engine: Engine, mirror: Mirror) -> dict[str, dict[str, str]]:
-    """The label of each pod that has one, by uid: that of the group of its quota."""
-    found = mirror.store.objects.values()
-    groups = {quotas.quota_name(each): each.group for each in found if each.kind in quotas.KINDS}
-    labels = {}
-    for uid, capacity in capacities(engine, mirror).items():
-        group = groups.get(engine.quota_of(mirror.records[uid].pod) or "", "")
-        labels[uid] = {CAPACITY_LABELS.get(group, _ANY_OTHER): capacity}
-    return labels

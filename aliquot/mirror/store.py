@@ -1,4 +1,8 @@
-"""The objects of the embedded cluster, as they stand now."""
+"""The objects of a cluster as they are now, checked and ready to be read together.
+
+A `Change` is what is applied and deleted at one moment. `priority_infos` resolves the priorities of
+a workload's pods, which depend on PriorityClasses.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -38,14 +42,29 @@ from aliquot.errors import InputError
 from aliquot.mirror.group_membership import namespace_queue
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""The PriorityClasses that Kubernetes creates itself."""
 _MOST_PODS = 100_000
+"""The most pods of one workload: twice the pods that the engine is measured with, so that a wrong
+number does not fill the memory."""
 _LONGEST_OWNER = 240
+"""A pod's name has at most 253 characters; this leaves 13 for the dash and the index."""
 _PRIORITIES = 2**31
+"""Priorities are an int32 in the API."""
 _WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is applied and deleted at one moment."""
+
+    at: int
+    apply: tuple[Manifest, ...] = ()
+    delete: tuple[tuple[Key, str], ...] = ()
+    """Keys, each with the place that asks for the deletion."""
+
+
 class Store:
-    """Objects by key, and the questions they answer together."""
+    """Objects by key, and what follows from several of them: priorities and gangs."""
 
     def __init__(self) -> None:
         self.objects: dict[Key, Manifest] = {}
@@ -58,7 +77,7 @@ class Store:
             self._classes[manifest.name] = manifest.content
 
     def delete(self, key: Key, place: str) -> list[Manifest]:
-        """Take an object away, and all that goes with it: a namespace's objects, a node's pods."""
+        """Delete an object, and with it a namespace's objects or a node's pods; returns all."""
         kind, namespace, name = key
         gone = [self.objects[key]] if key in self.objects else []
         if kind == "Namespace":
@@ -78,13 +97,13 @@ class Store:
         return gone
 
     def remove(self, key: Key) -> None:
-        """Take one object away."""
+        """Remove one object, if it exists."""
         self.objects.pop(key, None)
         if key[0] == "PriorityClass":
             self._classes.pop(key[2], None)
 
     def check(self, manifest: Manifest) -> None:
-        """Read an object to the end, so that whatever is wrong with it comes out now."""
+        """Read all fields of an object that are ever read, so that an error is raised now."""
         match manifest.content:
             case PodWire(spec=spec, status=status, metadata=metadata):
                 self._check_pod(spec, status, manifest, "spec")
@@ -148,10 +167,12 @@ class Store:
         self._check_templates(manifest)
         made_groups.pod_group(manifest)
         for view in template_views(manifest):
-            _check_ties(volcano.group_ref(view.metadata, manifest, view.metadata_field), manifest)
+            _check_group_ref(
+                volcano.group_ref(view.metadata, manifest, view.metadata_field), manifest
+            )
 
     def _check_templates(self, manifest: Manifest) -> None:
-        """What pods will look like, and whether they can be named after their owner."""
+        """Check the pod templates, and that pods can be named after their workload."""
         for view in template_views(manifest):
             self._check_pod(view.spec, None, manifest, view.spec_field)
             _check_labels(view.metadata, manifest, view.metadata_field)
@@ -163,7 +184,7 @@ class Store:
             raise manifest.error("metadata.name", problem)
 
     def priority(self, spec: PodSpec | None, manifest: Manifest, field: str) -> tuple[int, bool]:
-        """A pod's priority, and whether it may preempt: its own word, its class's, the default."""
+        """A pod's priority and whether it may preempt: by its spec, its class, else the default."""
         spec = spec or PodSpec()
         named = self._class_of(spec, manifest, field)
         value = named.value if named is not None else 0
@@ -171,23 +192,23 @@ class Store:
         return spec.priority if spec.priority is not None else value or 0, policy != "Never"
 
     def gang(self, manifest: Manifest, created: int = 0, queues: bool = True) -> Gang:
-        """A group of pods: in its queue, or that of its namespace; with the value of its class.
+        """A PodGroup as a gang: in its queue or its namespace's, with its class's priority.
 
-        Without `queues`, there are none that it could be in.
+        Without `queues` in the cluster, it is in none.
         """
         queue = namespace_queue(manifest.namespace, self.objects)
         read = gangs.gang(manifest, queue, self._gang_priority(manifest), created)
         return read if queues else replace(read, quota=None)
 
     def _gang_priority(self, manifest: Manifest) -> int | None:
-        """The priority of a whole gang, if it names a class that is there."""
+        """The priority of a gang, if its PodGroup names a class that exists."""
         named = self._class(gangs.spec(manifest).priority_class_name or "")
         return named.value if named is not None else None
 
     def _check_node(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
     ) -> None:
-        """A pod can only run on a node that is there."""
+        """Refuse a running pod whose node does not exist."""
         name = spec.node_name if spec is not None else None
         if name and not pods.finished(status) and ("Node", "", name) not in self.objects:
             raise manifest.error(f"{field}.nodeName", f"there is no node {name}")
@@ -224,13 +245,13 @@ def _check_priority(value: int | None, manifest: Manifest, field: str) -> None:
         raise manifest.error(field, problem)
 
 
-def _check_ties(said: volcano.GroupRef, manifest: Manifest) -> None:
-    """The pods of a Volcano Job are in its gang and in its queue, and in no other."""
-    if said.gang is not None:
-        raise manifest.error(said.gang_field, "the pods of this Job are in a gang of their own")
-    if said.queue not in (None, jobs.queue(manifest)):
-        problem = f"is {said.queue!r}, but the queue of the Job is {jobs.queue(manifest)!r}"
-        raise manifest.error(said.queue_field, problem)
+def _check_group_ref(ref: volcano.GroupRef, manifest: Manifest) -> None:
+    """Refuse a template of a Volcano Job that names another gang or queue than the Job's."""
+    if ref.gang is not None:
+        raise manifest.error(ref.gang_field, "the pods of this Job are in a gang of their own")
+    if ref.queue not in (None, jobs.queue(manifest)):
+        problem = f"is {ref.queue!r}, but the queue of the Job is {jobs.queue(manifest)!r}"
+        raise manifest.error(ref.queue_field, problem)
 
 
 def _check_labels(metadata: Metadata, manifest: Manifest, field: str) -> None:
@@ -254,20 +275,10 @@ def _runs_on(manifest: Manifest, node: str) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What is applied and deleted at one moment."""
-
-    at: int
-    apply: tuple[Manifest, ...] = ()
-    delete: tuple[tuple[Key, str], ...] = ()
-    """Keys, each with the place that asks for it."""
-
-
 def priority_infos(manifest: Manifest, store: Store) -> dict[str, PriorityInfo]:
-    """Those of the pods of each task; a Job's class is that of all its tasks.
+    """The priority info of a workload's pods, by task; without tasks, under "".
 
-    An owner without tasks has a single one without a name.
+    The class of a Volcano Job holds for the tasks that have none.
     """
     found = template_views(manifest)
     if not isinstance(manifest.content, GangJobWire):

@@ -1,1 +1,1 @@
-"""The embedded cluster in virtual time: objects in, what became of every pod out."""
+"""A cluster simulated in virtual time: objects in, the fate of every pod out."""

@@ -1,4 +1,4 @@
-"""What a scenario expects after a step, and how that compares with what is."""
+"""What a scenario expects after a step, compared with the outcome so far."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ class Why(Wire, forbid_unknown_fields=True):
 
 
 class Expect(Wire, forbid_unknown_fields=True):
-    """What should be so after a step. Only what is listed is looked at; `evicted` is exact."""
+    """What should hold after a step. Only what is listed is compared; `evicted` is exact."""
 
     running: list[str] | dict[str, str] | None = None
     pending: list[str] | dict[str, str | Why] | None = None
@@ -82,7 +82,7 @@ def compare(expect: Expect, result: Result, evictions: list[Result]) -> Iterator
 
 
 def _differences(fields: Mapping[str, Any], there: Result) -> Iterator[str]:
-    """What differs in the fields named, and in those inside of them."""
+    """The differences in the fields that are named, and in fields inside of them."""
     for word, want in fields.items():
         have = _by_type(there.get(word))
         if _is_condition(have) and not isinstance(want, dict):
@@ -94,7 +94,7 @@ def _differences(fields: Mapping[str, Any], there: Result) -> Iterator[str]:
 
 
 def _by_type(have: Any) -> Any:
-    """Conditions by their type, so that one can be asked about; everything else as it is."""
+    """A list of conditions as a map by type, so that one can be expected; others as they are."""
     listed = isinstance(have, list) and all(map(_is_condition, have))
     return {each["type"]: each for each in have} if listed else have
 
@@ -104,7 +104,7 @@ def _is_condition(have: Any) -> bool:
 
 
 def _equal(want: object, have: object) -> bool:
-    """The same quantity, however it is written; what is not there is only equal to nothing."""
+    """Are both the same quantity, however written? A missing value equals only a missing value."""
     if want is None or have is None:
         return want is have
     try:

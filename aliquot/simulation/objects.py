@@ -1,8 +1,8 @@
-"""The objects as they stand at the end, with what each design writes into them.
+"""The objects at the end of a simulation, with the statuses that each design writes.
 
-See `statuses` for what that is. Pod: node, phase, the GPUs that were chosen for it, while it runs
-in a quota the label that says whether it is in-quota or over-quota, and while it waits the
-`PodScheduled` condition with the reason. Evicted and deleted pods are gone.
+`mirror.statuses` has those of quotas, queues, groups and GPUs. A pod has its node, its phase and
+its assigned GPUs; while it runs in a quota, the capacity label; while it waits, the `PodScheduled`
+condition with the reason. Evicted and deleted pods are left out.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _GONE = ("Evicted", "Deleted")
 
 
 def objects(simulation: Simulation) -> Iterator[Body]:
-    """All objects: first those given, then quotas that nobody wrote, then the pods."""
+    """All objects: first those given, then built-in quotas, then events and pods."""
     engine, mirror = simulation.engine, simulation.world.mirror
     given, quota_index = mirror.store.objects, mirror.quota_index
     built_in = (

@@ -1,4 +1,4 @@
-"""What a simulation says at the end, in the shape that `-o json` promises."""
+"""The outcome of a simulation as plain data: the contract of `aliquot simulate -o json`."""
 
 from typing import Any
 
@@ -15,15 +15,16 @@ from aliquot.engine import (
     natural,
 )
 from aliquot.mirror.statuses import capacities
-from aliquot.simulation.simulation import Done, Simulation
+from aliquot.simulation.simulation import Executed, Simulation
 
 Result = dict[str, Any]
 
 _SHARE_DIGITS = 6
+"""Shares are exact fractions in the engine; a millionth is enough for users."""
 
 
 def outcome(simulation: Simulation) -> Result:
-    """Everything that happened, and how everything stands at the end."""
+    """Everything that happened, and the state at the end."""
     return {
         "policy": simulation.engine.policy,
         "until": seconds(simulation.now),
@@ -38,11 +39,11 @@ def outcome(simulation: Simulation) -> Result:
     }
 
 
-def _is(done: Done, kind: type[Bind] | type[Evict]) -> bool:
+def _is(done: Executed, kind: type[Bind] | type[Evict]) -> bool:
     return isinstance(done.decision, kind)
 
 
-def _binding(done: Done) -> Result:
+def _binding(done: Executed) -> Result:
     bind = done.decision
     assert isinstance(bind, Bind)
     entry: Result = {"at": seconds(done.at), "pod": bind.pod.path, "node": bind.node}
@@ -51,7 +52,7 @@ def _binding(done: Done) -> Result:
     return entry
 
 
-def _eviction(done: Done) -> Result:
+def _eviction(done: Executed) -> Result:
     evict = done.decision
     assert isinstance(evict, Evict)
     return {
@@ -100,7 +101,7 @@ def _pods(simulation: Simulation) -> list[Result]:
 
 
 def quota(summary: QuotaSummary) -> Result:
-    """How a quota stands."""
+    """The figures of a quota."""
     figures: Result = {
         "name": summary.name,
         "parent": summary.parent,
@@ -120,7 +121,7 @@ def quota(summary: QuotaSummary) -> Result:
 
 
 def queue(summary: QueueSummary) -> Result:
-    """How a queue stands, and the namespaces in it."""
+    """The figures of a queue, and of the namespaces in it."""
     return {
         "name": summary.name,
         "weight": summary.weight,
@@ -138,7 +139,7 @@ def queue(summary: QueueSummary) -> Result:
 
 
 def gangs(summaries: list[GangSummary]) -> list[Result]:
-    """How the gangs stand, in natural order."""
+    """The figures of the gangs, in natural order."""
     return [
         {
             "name": summary.name,
@@ -151,7 +152,7 @@ def gangs(summaries: list[GangSummary]) -> list[Result]:
 
 
 def gpu_quota(summary: GpuQuotaSummary) -> Result:
-    """How a quota on GPUs stands."""
+    """The figures of a GPUResourceQuota."""
     return {
         "name": f"{summary.namespace}/{summary.name}",
         "used": gpu_status.used(summary),

@@ -1,8 +1,8 @@
-"""The groups of the embedded cluster: PodGroups that were given, and those that Volcano would make.
+"""The PodGroups of a simulation: those of the input, and those that Volcano would make.
 
-It does what Volcano's controllers do for its Jobs, and for owners of pods that ask for a group:
-each has one of its own. A group that is given and belongs to such an owner, by its word or by its
-name, is that owner's instead.
+Plays Volcano's controllers: each Volcano Job, and each workload that asks for one, has a PodGroup.
+A group of the input that belongs to such a workload, by its owner reference or by its name, is used
+in place of the one that would be made.
 """
 
 from collections.abc import Container
@@ -15,24 +15,24 @@ from aliquot.mirror.store import Change, Store, priority_infos
 
 
 class Groups:
-    """Which group is whose."""
+    """The PodGroup of each workload that has one."""
 
     def __init__(self, store: Store) -> None:
         self._names: dict[Key, str] = {}
-        """The names of groups, by the owners that have one."""
+        """The names of groups, by their workload."""
         self._given: dict[Key, str] = {}
-        """The same of groups that were given, by whoever owns them."""
+        """The names of groups of the input, by the owner in their owner reference."""
         self._store = store
         self._made: dict[Key, Key] = {}
-        """The groups that nobody wrote: whose they are."""
+        """The workloads of the groups that were made here, by group."""
         self._dropped: set[Key] = set()
 
     def of(self, owner: Key) -> str:
-        """The name of the group of an owner of pods; empty if it has none."""
+        """The name of the group of a workload; empty if it has none."""
         return self._names.get(owner, "")
 
     def make(self, change: Change, idle: Container[Key] = ()) -> set[Key]:
-        """Make the groups of the owners that come, unless they are `idle` and make no pods.
+        """Make the groups of the workloads of a change, unless they are `idle` and make no pods.
 
         Returns the keys of these groups, and of those that were dropped.
         """
@@ -68,7 +68,7 @@ class Groups:
         return made.key
 
     def drop(self, owner: Key) -> None:
-        """An owner is no longer there, or wants no group; the one made for it goes, too."""
+        """A workload is deleted or asks for no group any more: delete the group made for it."""
         if self._names.pop(owner, None) is None:
             return
         for group, whose in list(self._made.items()):

@@ -1,7 +1,7 @@
-"""Scenarios as code: objects, steps over time, and what is expected after each.
+"""Scenarios as code: objects, steps over time, and what is expected after each step.
 
-The same simulation as ever, stopped after each step and compared. A difference says what was
-expected and what is, with the reason where there is one.
+A scenario is an ordinary simulation, stopped after each step and compared with what is expected. A
+difference names what is expected and what is, with the reason where there is one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ API_VERSION = f"{ALIQUOT_GROUP}/v1alpha1"
 
 
 class ScenarioStep(Wire, forbid_unknown_fields=True):
-    """What happens at one moment, and what should be so then."""
+    """The changes at one moment, and what should hold after them."""
 
     at: str | int | float = 0
     apply: list[dict[str, Any]] | None = None
@@ -52,7 +52,7 @@ class ScenarioWire(Wire, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario, read and checked: ready to run."""
+    """A scenario that is read and checked, ready to run."""
 
     name: str
     place: str
@@ -64,14 +64,14 @@ class Scenario:
 
 @dataclass(slots=True)
 class Verdict:
-    """What came of a scenario: nothing to say, or the differences."""
+    """The result of a scenario: its differences, none if it passed."""
 
     scenario: Scenario
     differences: list[str] = field(default_factory=list)
 
 
 def load(paths: Iterable[str]) -> list[Scenario]:
-    """The scenarios of files and folders; other kinds of documents are left alone."""
+    """The scenarios of files and folders; documents of other kinds are skipped."""
     found = [
         _read(document)
         for path in paths
@@ -84,7 +84,7 @@ def load(paths: Iterable[str]) -> list[Scenario]:
 
 
 def run(scenario: Scenario) -> Verdict:
-    """Play a scenario to its end and compare after each step."""
+    """Run a scenario to its end and compare after each step."""
     simulation = Simulation(
         scenario.inputs, scenario.policy, configuration.knobs(scenario.settings)
     )
@@ -129,7 +129,7 @@ def _from_files(read: ScenarioWire, document: Document) -> Iterator[Document | F
 
 
 def _timeline(read: ScenarioWire, document: Document) -> Document:
-    """The scenario's steps as the timeline they are."""
+    """The steps of a scenario as a Timeline document."""
     steps = [
         {"at": step.at, "apply": step.apply or [], "delete": step.delete or []}
         for step in read.steps

@@ -1,7 +1,7 @@
-"""The embedded cluster in virtual time: objects in, what became of every pod out.
+"""A simulation: a cluster in virtual time, driven by the engine.
 
-At each moment: pods that end, end; objects change; then the engine decides, its decisions are
-carried out at once, and it decides again until nothing more follows. Then time jumps to the next
+At each moment, pods whose time is over end, then objects change. Then the engine's cycle runs and
+its decisions are carried out at once, until it decides nothing more. Then time jumps to the next
 moment at which anything can happen.
 """
 
@@ -16,30 +16,32 @@ from aliquot.simulation.world import World
 from aliquot.validation.inputs import Inputs
 
 _MOST_EVICTIONS = 1_000
+"""Evictions at one moment beyond this and twenty for each pod are taken for an endless loop; the
+engine's repeat guard ends one far earlier."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A decision, and when it was carried out."""
+class Executed:
+    """A decision that was carried out, and when."""
 
     at: int
     decision: Bind | Evict
 
 
 class Simulation:
-    """One run: let it `run`, then read the world, the history and the engine's state."""
+    """One simulation: call `run`, then read the world, the history and the engine."""
 
     def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
         self.engine = Engine(policy, knobs)
         special = special_quotas(policy)
         self.world = World(self.engine.apply, inputs.cards, _timestamps(inputs), special)
-        self.history: list[Done] = []
+        self.history: list[Executed] = []
         self.conditions = Conditions()
         self.now = 0
         self._changes = list(reversed(inputs.changes))
 
     def run(self, until: int | None = None) -> None:
-        """Let everything happen that can happen, up to and including `until`."""
+        """Run up to and including `until`; without it, until nothing more can happen."""
         while (moment := self._next_moment()) is not None and (until is None or moment <= until):
             happened = self.world.end_due(moment)
             while self._changes and self._changes[-1].at <= moment:
@@ -47,7 +49,7 @@ class Simulation:
                 happened = True
             if self._decide(moment) or happened:
                 self.now = moment
-                if self.world.mirror.gpu_quotas.told or self.conditions.noted:
+                if self.world.mirror.gpu_quotas.sent or self.conditions.noted:
                     self.conditions.note(self.engine.gpu_quotas(), moment)
         if until is not None:
             self.now = until
@@ -58,17 +60,17 @@ class Simulation:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _decide(self, now: int) -> bool:
-        """Carry decisions out until there are no more; tells whether there were any."""
+        """Run cycles and carry out decisions until there are none; were there any?"""
         decided = False
         evictions = 0
         while True:
-            self.world.mirror.restate_budgets()
+            self.world.mirror.refresh_budgets()
             done = [each for each in self.engine.cycle(now) if isinstance(each, Bind | Evict)]
             if not done:
                 return decided
             decided = True
             for decision in done:
-                self.history.append(Done(now, decision))
+                self.history.append(Executed(now, decision))
                 if isinstance(decision, Bind):
                     self.world.start(decision.pod.uid, decision.node, decision.devices, now)
                 else:
@@ -78,17 +80,17 @@ class Simulation:
                 raise EndlessError(_endless(self.history[-2:], now))
 
 
-def _endless(last: list[Done], now: int) -> str:
-    """Say who keeps evicting whom."""
+def _endless(last: list[Executed], now: int) -> str:
+    """The message that pods evict each other without end, with the last eviction."""
     pairs = (done.decision for done in last)
     names = [
         f"{evict.claimant.path} evicts {evict.pod.path}"
         for evict in pairs
         if isinstance(evict, Evict) and evict.claimant is not None
     ]
-    told = f", such as {names[-1]}" if names else ""
+    example = f", such as {names[-1]}" if names else ""
     return (
-        f"at {seconds(now)}s pods keep evicting each other without end{told}: "
+        f"at {seconds(now)}s pods keep evicting each other without end{example}: "
         "the guarantees of their quotas cannot all be kept at once"
     )
 

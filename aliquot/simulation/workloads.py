@@ -1,8 +1,8 @@
-"""Workloads: how many pods an owner wants now, and what the next one is called.
+"""Workloads: how many pods an owner wants now, and the name and body of its next pod.
 
-Deployments, ReplicaSets, StatefulSets and Jobs all come down to this: so many pods in all, so many
-at once, and a lost one is replaced under the next index. A pod that has ended counts as done. Jobs
-of Volcano want that for each of their tasks, and number their pods over all of them.
+Deployments, ReplicaSets, StatefulSets and Jobs are treated alike: a number of pods in all, a number
+at once, and a lost pod is replaced under the next index. A pod that has succeeded counts as done. A
+Volcano Job has these numbers for each task, and one index for all of them.
 """
 
 from collections import Counter
@@ -19,23 +19,23 @@ from aliquot.json import Body
 
 @dataclass(slots=True)
 class Workload:
-    """An owner of pods, and where it stands. One without tasks has a single one without a name."""
+    """A workload and its pods, by task; a workload without tasks has one with the name ""."""
 
     manifest: Manifest
     priority_infos: dict[str, PriorityInfo]
-    """How its pods behave, by task."""
+    """The priority of its pods, and whether they may preempt, by task."""
     applied: int
     group: str = ""
-    """The name of the group that its pods are in."""
+    """The name of its pods' PodGroup; empty if there is none."""
     pods: dict[str, dict[str, None]] = field(default_factory=dict)
-    """The uids of its pods that are still there, by task."""
+    """The uids of its pods that wait or run, by task."""
     done: Counter[str] = field(default_factory=Counter)
-    """How many have ended, by task."""
+    """How many pods have succeeded, by task."""
     next_index: int = 0
 
     @property
     def wanted(self) -> dict[str, int]:
-        """How many pods of each task should be there now."""
+        """How many pods of each task should wait or run now."""
         if isinstance(self.manifest.content, GangJobWire):
             found = jobs.tasks(self.manifest)
             return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}
@@ -53,26 +53,26 @@ class Workload:
         in_all = at_once if spec.completions is None else spec.completions
         return max(min(at_once, in_all - done), 0)
 
-    def task_of(self, said: str) -> str:
-        """The task of a pod that says this; the first where there is none of that name."""
-        return said if said in self.priority_infos else next(iter(self.priority_infos))
+    def task_of(self, named: str) -> str:
+        """The task that a pod names; the first task if there is none of that name."""
+        return named if named in self.priority_infos else next(iter(self.priority_infos))
 
     def all_pods(self) -> list[str]:
-        """The uids of its pods that are still there."""
+        """The uids of its pods that wait or run."""
         return [uid for of_task in self.pods.values() for uid in of_task]
 
-    def add(self, uid: str, said: str) -> None:
-        """A pod is there that says it is of this task."""
+    def add(self, uid: str, named: str) -> None:
+        """Add a pod that names this task."""
         self.remove(uid)
-        self.pods.setdefault(self.task_of(said), {})[uid] = None
+        self.pods.setdefault(self.task_of(named), {})[uid] = None
 
     def remove(self, uid: str) -> None:
-        """A pod is no longer there."""
+        """Remove a pod."""
         for of_task in self.pods.values():
             of_task.pop(uid, None)
 
-    def differs(self, manifest: Manifest) -> bool:
-        """Would pods of this manifest look different?"""
+    def template_differs(self, manifest: Manifest) -> bool:
+        """Has this manifest another template for any task?"""
         before, after = templates(self.manifest), templates(manifest)
         return any(before[task] != after[task] for task in before if task in after)
 

@@ -1,7 +1,9 @@
-"""The embedded cluster: objects and pods as they are now, and the events they cause.
+"""The simulated cluster: its objects and pods as they are now.
 
-It does what API server, controllers and kubelets do together: objects change, owners make and
-replace pods, pods start and end. It decides nothing; decisions are told to it.
+It plays the API server, the controllers and the kubelets: objects change, workloads create and
+replace pods, pods start and end. What changes goes to the engine through the mirror. It decides
+nothing: the simulation carries the engine's decisions out on it. `Ages` orders objects by their
+creationTimestamp, which only orders and is no virtual time.
 """
 
 import heapq
@@ -27,31 +29,50 @@ from aliquot.simulation.pod_groups import Groups
 from aliquot.simulation.workloads import Workload
 
 
+class Ages:
+    """The age of each object: when it arrived, then the rank of its creationTimestamp.
+
+    `timestamps` are those of all objects of the input. An object without one is the youngest.
+    """
+
+    def __init__(self, timestamps: Iterable[int] = ()) -> None:
+        self._ranks = {moment: rank for rank, moment in enumerate(sorted(set(timestamps)))}
+
+    def of(self, manifest: Manifest, now: int, owner: Metadata | None = None) -> int:
+        """The age of an object that arrives now; a pod without a timestamp has its `owner`'s."""
+        written = manifest.metadata.creation_timestamp
+        if written is None and owner is not None:
+            written = owner.creation_timestamp
+        moment = timestamp(written, manifest.place, "metadata.creationTimestamp")
+        youngest = len(self._ranks)
+        return now + (youngest if moment is None else self._ranks.get(moment, youngest))
+
+
 class World:
-    """Objects, pods and their owners. What changes is told to `tell`."""
+    """Objects, pods and their owners. What changes for the engine goes to `send` as events."""
 
     def __init__(
         self,
-        tell: Callable[[Event], None],
+        send: Callable[[Event], None],
         cards: Cards,
         timestamps: Iterable[int] = (),
         special: Special = "",
     ) -> None:
-        self.mirror = Mirror(tell, cards, special)
+        self.mirror = Mirror(send, cards, special)
         self._ends: list[tuple[int, str]] = []
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}
-        self._owners_of_owners: set[Key] = set()
-        """Deployments whose ReplicaSets are there too: those make the pods."""
+        self._owners_of_workloads: set[Key] = set()
+        """Deployments whose ReplicaSets are in the input too: those make the pods."""
         self._ages = Ages(timestamps)
         self._groups = Groups(self.mirror.store)
 
     def next_end(self) -> int | None:
-        """When the next running pod ends."""
+        """When the next running pod ends; None if none does."""
         return self._ends[0][0] if self._ends else None
 
     def end_due(self, now: int) -> bool:
-        """End the pods whose time has come; tells whether there were any."""
+        """End the pods whose duration is over; returns whether there were any."""
         ended = False
         while self._ends and self._ends[0][0] <= now:
             moment, uid = heapq.heappop(self._ends)
@@ -61,11 +82,11 @@ class World:
         return ended
 
     def start(self, uid: str, node: str, devices: tuple[str, ...], now: int) -> None:
-        """A pod runs on a node, on these devices if it asks for any."""
+        """Start a pod on a node, on these devices if it requests any."""
         record = self.mirror.records[uid]
         here = replace(record.pod, node=node, devices=devices, nominated=None, started=now)
         record.pod, record.phase, record.started = here, "Running", now
-        self.mirror.tell(record)
+        self.mirror.send_pod(record)
         self._await_end(record)
 
     def _await_end(self, record: PodRecord) -> None:
@@ -73,7 +94,7 @@ class World:
             heapq.heappush(self._ends, (record.ends, record.pod.uid))
 
     def end(self, uid: str, phase: Phase, now: int) -> None:
-        """A pod is no longer there; its owner sees to another one."""
+        """End a pod in this phase; its workload replaces it."""
         record = self.mirror.records[uid]
         self.mirror.end(record, phase)
         workload = self._owner(record)
@@ -86,24 +107,24 @@ class World:
         return self._workloads.get(record.owner) if record.owner is not None else None
 
     def change(self, change: Change) -> None:
-        """Delete, then apply, what a moment brings."""
+        """Delete, then apply, the objects of a change."""
         for key, place in change.delete:
             self._delete(key, place, change.at)
         for manifest in change.apply:
             self.mirror.store.put(manifest)
             owner = owner_of(manifest)
             if owner is not None and isinstance(manifest.content, WORKLOADS):
-                self._owners_of_owners.add(owner)
+                self._owners_of_workloads.add(owner)
         touched = [*(each.key for each in change.apply), *(key for key, _ in change.delete)]
-        touched += self._groups.make(change, self._owners_of_owners)
-        self.mirror.restate(touched, lambda group: self._ages.of(group, change.at))
+        touched += self._groups.make(change, self._owners_of_workloads)
+        self.mirror.refresh(touched, lambda group: self._ages.of(group, change.at))
         for manifest in sorted(change.apply, key=lambda each: each.kind != "Pod"):
             self._apply(manifest, change.at)
 
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
             case "PodDisruptionBudget":
-                self.mirror.state_budget(manifest)
+                self.mirror.send_budget(manifest)
             case "Pod":
                 self._apply_pod(manifest, now)
         if isinstance(manifest.content, WORKLOADS):
@@ -112,7 +133,7 @@ class World:
     def _delete(self, key: Key, place: str, now: int) -> None:
         kind, namespace, name = key
         for manifest in self.mirror.store.delete(key, place):
-            self.mirror.drop(manifest)
+            self.mirror.send_removal(manifest)
             if isinstance(manifest.content, WORKLOADS):
                 self._drop_workload(manifest.key, now)
                 self._groups.drop(manifest.key)
@@ -122,7 +143,7 @@ class World:
             self._delete_pods(f"{name}/", now)
 
     def _delete_pods(self, path: str, now: int) -> None:
-        """A pod by its path; with a slash at the end, all of a namespace."""
+        """Delete a pod by its path; with a slash at the end, all pods of a namespace."""
         for uid, record in list(self.mirror.records.items()):
             in_namespace = path.endswith("/") and record.pod.path.startswith(path)
             if not in_namespace and record.pod.path != path:
@@ -130,22 +151,22 @@ class World:
             if record.alive:
                 self.end(uid, "Deleted", now)
             else:
-                self.mirror.gangs.note(record, "Deleted")
+                self.mirror.gangs.note_phase(record, "Deleted")
 
     def _apply_pod(self, manifest: Manifest, now: int) -> None:
-        said = volcano.group_ref(manifest.metadata, manifest)
+        ref = volcano.group_ref(manifest.metadata, manifest)
         path, status = f"{manifest.namespace}/{manifest.name}", pods.status(manifest)
         old = self.mirror.records.get(self._uids.get(path, ""))
         by_default = self.mirror.gpu_quotas.defaults(manifest.namespace)
         if old is not None and old.alive:
             by_default = old.defaults
-        pod = self._pod(manifest, now, said.task, by_default)
+        pod = self._pod(manifest, now, ref.task, by_default)
         record = PodRecord(pod, manifest.body, defaults=by_default)
         record.owner = owner_of(manifest)
-        record.asks_for = koordinator.quota_named(manifest)
-        record.group_ref, record.priority = said, record.pod.priority
+        record.named_quota = koordinator.quota_named(manifest)
+        record.group_ref, record.priority = ref, record.pod.priority
         self._join(record)
-        record.pod = self.mirror.where_it_belongs(record)
+        record.pod = self.mirror.with_quota_and_gang(record)
         record.duration = simulation_annotations.duration_of(manifest)
         workload = self._owner(record)
         if workload is not None:
@@ -154,7 +175,7 @@ class World:
             )
         if old is not None and old.alive:
             _carry_over(old, record)
-        self.mirror.keep(record)
+        self.mirror.add(record)
         self._uids[path] = record.pod.uid
         if workload is not None:
             workload.add(record.pod.uid, record.pod.task)
@@ -162,11 +183,11 @@ class World:
             phase: Phase = "Succeeded" if status.phase == "Succeeded" else "Failed"
             self.end(record.pod.uid, phase, now)
             return
-        self.mirror.gangs.note(record, record.phase)
+        self.mirror.gangs.note_phase(record, record.phase)
         if record.pod.node is not None and record.phase == "Pending":
             self.start(record.pod.uid, record.pod.node, record.pod.devices, now)
         else:
-            self.mirror.tell(record)
+            self.mirror.send_pod(record)
             self._await_end(record)
 
     def _pod(self, manifest: Manifest, now: int, task: str, by_default: Defaults) -> Pod:
@@ -177,10 +198,10 @@ class World:
             own = self.mirror.store.priority(pods.spec(manifest), manifest, "spec")
             age = self._ages.of(manifest, now)
             return pods.pod(manifest, uid, own, age, self.mirror.cards, by_default)
-        theirs = workload.priority_infos[workload.task_of(task)]
+        by_workload = workload.priority_infos[workload.task_of(task)]
         since = workload.manifest.metadata if workload.applied == now else None
         age = self._ages.of(manifest, now, since)
-        return pods.pod(manifest, uid, theirs, age, self.mirror.cards, by_default)
+        return pods.pod(manifest, uid, by_workload, age, self.mirror.cards, by_default)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
@@ -194,14 +215,14 @@ class World:
             self._adopt(workload)
         for uid in workload.all_pods() if group else ():
             self._join(self.mirror.records[uid])
-            self.mirror.depend(self.mirror.records[uid])
-            self.mirror.restate_pods([uid])
-        if old is not None and old.differs(manifest):
+            self.mirror.track(self.mirror.records[uid])
+            self.mirror.refresh_pods([uid])
+        if old is not None and old.template_differs(manifest):
             self._end_all(workload.all_pods(), now)
         self._reconcile(workload, now)
 
     def _adopt(self, workload: Workload) -> None:
-        """Pods that were there first, and name this owner."""
+        """Add the pods that existed before their workload and name it as their owner."""
         for uid, record in self.mirror.records.items():
             if record.owner == workload.manifest.key:
                 workload.done[workload.task_of(record.pod.task)] += record.phase == "Succeeded"
@@ -209,20 +230,20 @@ class World:
                     workload.add(uid, record.pod.task)
 
     def _join(self, record: PodRecord) -> None:
-        """The pods of an owner that has a group are in it, unless they name another."""
+        """Put a pod into the PodGroup of its workload, unless it names another."""
         group = self._groups.of(record.owner) if record.owner is not None else ""
         if group and record.group_ref.gang is None:
             record.group_ref = replace(record.group_ref, gang=group)
 
     def _drop_workload(self, key: Key, now: int) -> None:
-        """An owner goes with its pods, those that have ended as well."""
+        """Delete a workload with its pods, also those that have ended."""
         self._end_all(self._workloads.pop(key).all_pods(), now)
         for record in self.mirror.records.values():
             if record.owner == key:
-                self.mirror.gangs.note(record, "Deleted")
+                self.mirror.gangs.note_phase(record, "Deleted")
 
     def _end_all(self, uids: list[str], now: int) -> None:
-        """Delete pods without their owner replacing them one by one."""
+        """Delete pods without their workload replacing them one by one."""
         for uid in uids:
             record = self.mirror.records[uid]
             owner, record.owner = record.owner, None
@@ -232,15 +253,15 @@ class World:
                 self._workloads[owner].remove(uid)
 
     def _reconcile(self, workload: Workload, now: int) -> None:
-        """Make the pods that are missing; of too many, end the waiting and the newest first."""
-        if workload.manifest.key in self._owners_of_owners:
+        """Create the pods that are missing; of too many, end waiting and less important ones."""
+        if workload.manifest.key in self._owners_of_workloads:
             return
         wanted = dict.fromkeys(workload.pods, 0) | workload.wanted
         for task, count in wanted.items():
             self._reconcile_task(workload, task, count, now)
 
     def _reconcile_task(self, workload: Workload, task: str, wanted: int, now: int) -> None:
-        """The same, for one task; a template may pin its pods to a node, and needs it there."""
+        """The same for one task; pods pinned to a node are created only if the node exists."""
         node = workload.node_name(task) if wanted else None
         if node is not None and ("Node", "", node) not in self.mirror.store.objects:
             wanted = 0
@@ -252,12 +273,12 @@ class World:
                 assert manifest is not None
                 self._apply_pod(manifest, now)
         if len(there) > wanted:
-            by_worth = sorted(there, key=lambda uid: _worth(self.mirror.records[uid]))
-            self._end_all(by_worth[wanted:], now)
+            in_keep_order = sorted(there, key=lambda uid: _keep_order(self.mirror.records[uid]))
+            self._end_all(in_keep_order[wanted:], now)
 
 
 def _carry_over(old: PodRecord, new: PodRecord) -> None:
-    """A pod that is applied again stays the same pod, where it is."""
+    """Keep uid, age, node and devices of a pod that is applied again."""
     new.phase, new.started = old.phase, old.started
     new.pod = replace(
         new.pod,
@@ -268,22 +289,6 @@ def _carry_over(old: PodRecord, new: PodRecord) -> None:
     )
 
 
-def _worth(record: PodRecord) -> tuple[bool, ImportanceKey]:
-    """Running pods are worth more than waiting ones, of each kind the more important ones."""
+def _keep_order(record: PodRecord) -> tuple[bool, ImportanceKey]:
+    """The order in which a workload keeps its pods: running before waiting, then by importance."""
     return (record.phase != "Running", importance(record.pod))
-
-
-class Ages:
-    """Ages by arrival; `timestamps` are all that any object ever carries."""
-
-    def __init__(self, timestamps: Iterable[int] = ()) -> None:
-        self._ranks = {moment: rank for rank, moment in enumerate(sorted(set(timestamps)))}
-
-    def of(self, manifest: Manifest, now: int, owner: Metadata | None = None) -> int:
-        """The age of what comes now; the first pods of an owner are as old as that."""
-        written = manifest.metadata.creation_timestamp
-        if written is None and owner is not None:
-            written = owner.creation_timestamp
-        moment = timestamp(written, manifest.place, "metadata.creationTimestamp")
-        youngest = len(self._ranks)
-        return now + (youngest if moment is None else self._ranks.get(moment, youngest))

@@ -1,6 +1,6 @@
-"""Files, folders and standard input as text, and the documents in them.
+"""Files, folders and standard input as documents.
 
-What cannot be read as documents at all (no such file, not UTF-8, not YAML) is refused outright.
+A source that cannot be read (no such file, not UTF-8, not YAML) is refused as a whole.
 """
 
 import sys
@@ -17,18 +17,18 @@ _STANDARD_INPUT = "standard input"
 
 
 def scan(path: str) -> Iterator[Document | Finding]:
-    """What is in a file, in all files of a folder, or in standard input (`-`)."""
-    for text, source in _texts(path):
+    """The documents of a file, of all files of a folder, or of standard input (`-`)."""
+    for text, source in _read_sources(path):
         yield from documents.scan(text, source)
 
 
 def parse(path: str) -> Iterator[Document]:
-    """The documents there; the first that is not an object of some kind is refused."""
-    for text, source in _texts(path):
+    """The same; the first document that is no object with a kind is refused."""
+    for text, source in _read_sources(path):
         yield from documents.parse(text, source)
 
 
-def _texts(path: str) -> Iterator[tuple[str, str]]:
+def _read_sources(path: str) -> Iterator[tuple[str, str]]:
     if path != "-":
         for file in _files(Path(path)):
             yield _decode(_bytes(file), str(file)), str(file)

@@ -1,7 +1,7 @@
-"""What a simulation starts from: files, folders or standard input, read and checked as a whole.
+"""Inputs: files, folders or standard input, read and checked as a whole.
 
-Everything is read, and every state that a timeline leads through is checked, before anything runs:
-bad input never leaves half a result behind.
+Everything is read, and every state that a timeline leads through is checked, before a simulation
+runs: bad input never leaves half a result behind.
 """
 
 from collections import Counter
@@ -26,29 +26,29 @@ from aliquot.validation.timeline import Changes
 
 @dataclass(slots=True)
 class Inputs:
-    """Changes in order of time, what was passed over, and what there is to say about them."""
+    """Changes in order of time, the kinds that were skipped, and all findings."""
 
     changes: list[Change] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     """The file of every place, in the order of reading."""
-    stand_ins: set[str] = field(default_factory=set)
-    """The places of objects that could not be read and are known only by name."""
+    placeholders: set[str] = field(default_factory=set)
+    """The places of objects that could not be read, of which only kind and name are known."""
     cards: Cards = field(default_factory=Cards)
-    """What the GPUs of the nodes come to in GB."""
-    objections: list[Finding] = field(default_factory=list)
-    """What a cluster would refuse because of pods; a simulation shows what becomes of them."""
+    """The GB of the nodes' GPUs, and what quotas count of GPUs."""
+    pod_conflicts: list[Finding] = field(default_factory=list)
+    """What a cluster would refuse because of pods: errors to `validate`, not to a simulation."""
     special: Special = ""
-    """Whose quotas are expected to be there that nobody wrote?"""
+    """The dialect whose built-in quotas are expected to exist."""
 
     def manifests(self) -> Iterator[Manifest]:
-        """Every object that ever comes."""
+        """Every object of every change."""
         return (each for change in self.changes for each in change.apply)
 
     def states(self) -> Iterator[history.State]:
         """Every state that the changes lead through."""
-        return history.walk(self.changes, self.stand_ins, self.cards, self.special)
+        return history.replay(self.changes, self.placeholders, self.cards, self.special)
 
 
 def load(paths: Iterable[str], settings: Configuration) -> Inputs:
@@ -69,8 +69,8 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
     """Read documents and check every state they lead to; errors are among the findings."""
     read = Changes()
     for each in found:
-        read.take(each)
-    inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.stand_ins)
+        read.add(each)
+    inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.placeholders)
     inputs.cards = cards(settings.gpu, inputs.manifests())
     inputs.special = policy.special_quotas(policy.expected(settings, inputs.manifests()))
     _check(inputs, settings)
@@ -78,8 +78,8 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
 
 
 def _check(inputs: Inputs, settings: Configuration) -> None:
-    """Note what is to be said of every state: each thing once, with the time it first comes up."""
-    ever = {each.name for each in inputs.manifests() if each.kind in KINDS}
+    """Collect the findings of every state: each once, with the time at which it first holds."""
+    quota_names = {each.name for each in inputs.manifests() if each.kind in KINDS}
     keys = {key for each in inputs.manifests() for key in _keys(each)}
     parents_hold_pods = settings.hierarchy.parent_pods == "implicitChild"
     seen: set[Finding] = set()
@@ -92,15 +92,15 @@ def _check(inputs: Inputs, settings: Configuration) -> None:
 
     for state in inputs.states():
         at = state.change.at
-        note(history.found(state), at, inputs.findings)
-        note(pods_in_the_way.strangers(state, ever), at, inputs.findings)
-        note(pods_and_queues.queue_strangers(state, keys), at, inputs.findings)
-        note(pods_in_the_way.objections(state, parents_hold_pods), at, inputs.objections)
-        note(pods_and_queues.queue_objections(state, keys), at, inputs.objections)
+        note(history.check_state(state), at, inputs.findings)
+        note(pods_in_the_way.find_unknown_quotas(state, quota_names), at, inputs.findings)
+        note(pods_and_queues.find_unknown_queues_and_gangs(state, keys), at, inputs.findings)
+        note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.pod_conflicts)
+        note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.pod_conflicts)
 
 
 def _keys(manifest: Manifest) -> list[Key]:
-    """What an object is known by, and the group that is made for it."""
+    """The key of an object, and that of the PodGroup that is made for it."""
     group = group_name(manifest)
     made = [] if group is None else [key(gangs.KIND, manifest.namespace, group)]
     return [manifest.key, *made]
@@ -112,7 +112,7 @@ def load_configuration(file: str | None) -> Configuration:
 
 
 def configuration_document(file: str) -> Document:
-    """The one document of such a file, as it was written."""
+    """The one document of a configuration file, as it was written."""
     found = list(files.parse(file))
     if len(found) != 1:
         raise InputError(file, "", f"expected one Configuration, found {len(found)} documents")

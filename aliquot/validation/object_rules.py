@@ -1,11 +1,12 @@
-"""What is worth a word about one object: one function a rule.
+"""Rules for one object by itself: one function a rule.
 
-Those of quotas: `quota_rules`, `tree_rules`, `queue_rules`, `gpu_quota_rules`; those of gangs:
-`gang_rules`; of GPUs: `gpu_rules`.
+`check_object` also runs the rules of the dialects: `kep9.rules` and `koordinator.rules` for quotas,
+`volcano.queue_rules`, `volcano.gang_rules`, `tensor_fusion.quota_rules` and `gpu_rules`. Why a pod
+can never start (`above_max`, `too_large`) is worked out here for `unschedulable`.
 
-A rule yields findings; it never raises and never changes anything. It is asked only about objects
-that make sense by themselves. `aliquot simulate` refuses to start on an error and prints warnings;
-`aliquot validate` prints all of them.
+A rule yields findings; it never raises and never changes anything. It is given only objects that
+could be read. `aliquot simulate` refuses to start on an error and prints warnings;
+`aliquot validate` prints all findings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,12 +32,12 @@ from aliquot.engine import Amounts, Node, Quota, Shape, node_refusal, quantity
 
 
 def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
-    """What is worth a word about one object by itself."""
-    yield from text_in_quotes(manifest)
+    """Errors and warnings about one object by itself."""
+    yield from labels_are_text(manifest)
     yield from gang_rules.check_member(manifest)
     yield from check_gpu_requests(manifest)
     for view in template_views(manifest):
-        yield from only_what_is_considered(manifest, view.spec, view.spec_field)
+        yield from ignored_fields(manifest, view.spec, view.spec_field)
     match manifest.content:
         case QuotaWire() | CompositeQuotaWire():
             yield from check_quota(manifest)
@@ -52,11 +53,11 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
         case ResourceQuotaWire():
             yield from readable_namespace_weight(manifest)
         case NodeWire():
-            yield from memory_that_can_be_read(manifest, cards)
+            yield from readable_memory_label(manifest, cards)
 
 
-def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
-    """An API server refuses labels and annotations that are not text."""
+def labels_are_text(manifest: Manifest) -> Iterator[Finding]:
+    """Warn of labels and annotations that are not text, which an API server refuses."""
     places = {"metadata": manifest.metadata}
     places.update((each.metadata_field, each.metadata) for each in template_views(manifest))
     for field, metadata in places.items():
@@ -66,25 +67,23 @@ def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
                 yield manifest.finding("warning", f"{field}.{word}[{key}]", problem)
 
 
-def only_what_is_considered(
-    manifest: Manifest, spec: PodSpec | None, field: str
-) -> Iterator[Finding]:
-    """Wishes that a pod may have and that have no effect here yet."""
+def ignored_fields(manifest: Manifest, spec: PodSpec | None, field: str) -> Iterator[Finding]:
+    """Warn of fields of a pod that have no effect here yet."""
     if spec is None:
         return
     affinity = spec.affinity or Affinity()
-    wishes = {
+    ignored = {
         "affinity.podAffinity": affinity.pod_affinity,
         "affinity.podAntiAffinity": affinity.pod_anti_affinity,
         "topologySpreadConstraints": spec.topology_spread_constraints,
     }
-    for wish, value in wishes.items():
+    for path, value in ignored.items():
         if value:
-            yield manifest.finding("warning", f"{field}.{wish}", "is not considered yet")
+            yield manifest.finding("warning", f"{field}.{path}", "is not considered yet")
 
 
-def memory_that_can_be_read(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
-    """A node whose label says nothing about its cards counts by the default."""
+def readable_memory_label(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
+    """Warn of a node whose label of its cards' memory is no number: the default counts."""
     labels = manifest.metadata.labels or {}
     if cards.unreadable(labels):
         problem = f"{to_text(labels[MEMORY_LABEL])!r} is no number of MiB; its cards count as"
@@ -93,21 +92,21 @@ def memory_that_can_be_read(manifest: Manifest, cards: Cards) -> Iterator[Findin
 
 
 def can_never_start(manifest: Manifest, field: str, why: str) -> Finding:
-    """A pod that waits for ever is legal, and hardly what its author wants."""
+    """The warning that a pod can never start."""
     return manifest.finding("warning", field, f"can never start: {why}")
 
 
 def above_max(shape: Shape, bounds: Quota, nodes: Sequence[Node]) -> str | None:
-    """Why a pod is more than its quota may ever use, on whichever node, if it is."""
+    """Why a pod exceeds its quota's max on every node that could hold it; None if it does not."""
     charges = dict(shape.charges)
     by_default = charges.pop("", shape.requests)
     classes = _classes(shape, nodes) if charges else {""}
-    words = [_above_max(charges.get(name, by_default), bounds) for name in sorted(classes)]
-    return None if None in words else words[0]
+    reasons = [_above_max(charges.get(name, by_default), bounds) for name in sorted(classes)]
+    return None if None in reasons else reasons[0]
 
 
 def _classes(shape: Shape, nodes: Sequence[Node]) -> set[str]:
-    """The classes of the nodes that could hold a pod when empty; that of nobody, if none could."""
+    """The classes of the nodes that could hold a pod when empty; the default one if none."""
     large_enough = (each for each in nodes if _holds(each.allocatable, shape))
     found = {
         each.node_class for each in large_enough if node_refusal(shape.constraints, each) is None
@@ -127,7 +126,7 @@ def _above_max(charge: Amounts, bounds: Quota) -> str | None:
 
 
 def too_large(shape: Shape, nodes: Sequence[Node]) -> str | None:
-    """Why no node could hold a pod even when empty, if none could."""
+    """Why no node could hold a pod even when empty; None if one could."""
     sizes: dict[Amounts, list[Node]] = {}
     for each in nodes:
         sizes.setdefault(each.allocatable, []).append(each)

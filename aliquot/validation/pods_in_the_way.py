@@ -1,10 +1,10 @@
-"""Which pods stand in the way of a change to the quotas, or may not be where they want to be.
+"""Rules for pods and the quotas that they name: one function a rule.
 
-What a cluster refuses because of pods does not stop a simulation: which of them are still there
-when a timeline gets to it is what the simulation finds out, and what becomes of them is worth
-seeing. Pods of a deleted quota belong to the fallback; in a quota that is a parent nobody starts.
-So these are objections: errors to `validate`, warnings to `simulate`. Here a pod counts only if
-nothing says that it ends.
+What a cluster refuses because of pods (a pod in a parent quota, the deletion of a quota that has
+pods) is an error to `validate`. It does not stop a simulation, which finds out whether the pods
+still exist at that time and shows what becomes of them: pods of a deleted quota belong to the
+fallback quota, and in a parent quota no pod starts. So it is a warning to `simulate`. A pod counts
+here only if nothing says that it ends.
 """
 
 from collections.abc import Container, Iterator
@@ -23,8 +23,8 @@ from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.validation.history import State
 
 
-def objections(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
-    """What a cluster would refuse in a change, because of pods."""
+def find_pod_conflicts(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
+    """What a cluster would refuse of a change because of pods."""
     for each in state.applied:
         if isinstance(each.content, PodWire | WORKLOADS):
             yield from preemptible_as_before(each, state)
@@ -32,12 +32,15 @@ def objections(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
                 yield from no_pods_in_parents(each, state.quota_index)
     if state.quotas_changed:
         if not parents_hold_pods:
-            yield from no_parent_made_of_a_home(state)
-        yield from no_home_deleted(state)
+            yield from no_parent_with_pods(state)
+        yield from no_quota_with_pods_deleted(state)
 
 
-def strangers(state: State, ever: Container[str]) -> Iterator[Finding]:
-    """Pods that name what is never there. `ever` are the names of all quotas that ever come."""
+def find_unknown_quotas(state: State, ever: Container[str]) -> Iterator[Finding]:
+    """Warn of pods that name a quota which never exists.
+
+    `ever` are the names of all quotas, also of those that come later.
+    """
     for manifest in state.applied:
         named = koordinator.quota_named(manifest)
         if named is not None and named not in ever and named not in SPECIAL:
@@ -46,7 +49,7 @@ def strangers(state: State, ever: Container[str]) -> Iterator[Finding]:
 
 
 def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]:
-    """A pod that starts within min as one to be spared cannot turn into another, or back."""
+    """A pod's preemptible label cannot change: a non-preemptible pod was admitted within min."""
     old = state.replaced.get(manifest.key)
     if old is None or not isinstance(manifest.content, PodWire):
         return
@@ -57,7 +60,7 @@ def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]
 
 
 def no_pods_in_parents(manifest: Manifest, quota_index: QuotaIndex) -> Iterator[Finding]:
-    """A parent holds quotas, not pods."""
+    """A parent quota holds no pods."""
     named = koordinator.quota_named(manifest)
     quota = quota_index.quotas.get(quota_index.names.get(named or "", ""))
     if quota is not None and quota.is_parent:
@@ -67,35 +70,37 @@ def no_pods_in_parents(manifest: Manifest, quota_index: QuotaIndex) -> Iterator[
         yield manifest.finding("error", koordinator.quota_field(manifest), problem)
 
 
-def no_parent_made_of_a_home(state: State) -> Iterator[Finding]:
-    """A quota becomes a parent when the last pod has left it."""
+def no_parent_with_pods(state: State) -> Iterator[Finding]:
+    """A quota cannot become a parent while it holds pods."""
     for manifest, quota in state.quota_index.pairs:
         before = state.before.quotas.get(quota.name)
         if before is None or before.is_parent or not quota.is_parent:
             continue
-        inside = [each for each in staying(state) if _home(each, state.before) == quota.name]
+        inside = [
+            each for each in lasting_pods(state) if _quota_of(each, state.before) == quota.name
+        ]
         if inside:
             where = f"metadata.labels[{koordinator.IS_PARENT}]"
-            problem = f"cannot become a parent: it is the quota of {few(inside)}"
+            problem = f"cannot become a parent: it is the quota of {list_titles(inside)}"
             yield manifest.finding("error", where, problem)
 
 
-def no_home_deleted(state: State) -> Iterator[Finding]:
-    """A quota goes after the pods that name it."""
-    for key, place in state.gone.items():
+def no_quota_with_pods_deleted(state: State) -> Iterator[Finding]:
+    """A quota cannot be deleted while pods name it."""
+    for key, place in state.deleted.items():
         kind, _, name = key
         old = state.replaced.get(key)
         if kind not in KINDS or old is None or name in state.quota_index.names:
             continue
-        asking = [each for each in staying(state) if koordinator.quota_named(each) == name]
-        if asking:
-            problem = f"cannot be deleted: it is the quota of {few(asking)}"
+        inside = [each for each in lasting_pods(state) if koordinator.quota_named(each) == name]
+        if inside:
+            problem = f"cannot be deleted: it is the quota of {list_titles(inside)}"
             yield Finding("error", place, old.title, "", problem)
 
 
-def staying(state: State) -> Iterator[Manifest]:
-    """The pods and workloads of which nothing says that they have ended, or will."""
-    for each in state.sound.values():
+def lasting_pods(state: State) -> Iterator[Manifest]:
+    """The pods and workloads that have not ended, and have no annotation that says when they do."""
+    for each in state.valid.values():
         match each.content:
             case PodWire(status=status):
                 stays = not pods.finished(status)
@@ -109,13 +114,13 @@ def staying(state: State) -> Iterator[Manifest]:
             yield each
 
 
-def _home(manifest: Manifest, quota_index: QuotaIndex) -> str | None:
+def _quota_of(manifest: Manifest, quota_index: QuotaIndex) -> str | None:
     named = koordinator.quota_named(manifest)
     known = quota_index.engine_name(named) if named is not None else None
     return quota_index.membership.of(known, manifest.namespace)
 
 
-def few(inside: list[Manifest]) -> str:
-    """`Pod a/p`, `Pod a/p and 2 more`."""
+def list_titles(inside: list[Manifest]) -> str:
+    """The first object, and how many more: `Pod a/p and 2 more`."""
     others = len(inside) - 1
     return f"{inside[0].title} and {others} more" if others else inside[0].title

@@ -1,8 +1,8 @@
-"""Everything there is to say about the input, without running it.
+"""The report of `aliquot validate`: all findings about the input, without running it.
 
-The errors are what `aliquot simulate` refuses, because a simulation starts from the same
-examination and raises the first of them; and what a cluster would refuse because of pods that are
-still there, which a simulation finds out for itself.
+Its errors are those on which `aliquot simulate` refuses to start, because a simulation starts from
+the same inputs and raises the first of them; and what a cluster would refuse because of pods, which
+only warns a simulation.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from aliquot.validation.inputs import Inputs
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was looked at, and what was found, in the order in which it was written."""
+    """The inputs and their findings, in the order of the files."""
 
     inputs: Inputs
     findings: list[Finding]
@@ -31,7 +31,7 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
     given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
     about_policy = _about_policy(given, settings)
-    about_pods = [*given.objections, *unschedulable.findings(given.states())]
+    about_pods = [*given.pod_conflicts, *unschedulable.findings(given.states())]
     found = [*given.findings, *about_policy, *about_pods]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [replace(each, file=given.files[each.place]) for each in found]
@@ -39,9 +39,9 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
 
 
 def _about_policy(given: Inputs, settings: Configuration) -> Iterator[Finding]:
-    """Objects may ask for a policy that is not there; those refused anyway need not say it, too.
+    """The error that the objects imply two policies, unless the object has an error already.
 
-    Where the policy is configured, they are not asked, and it must be there.
+    A configured policy is checked instead, whatever the objects imply.
     """
     if policy.configured(settings) != "auto":
         policy.resolve(None, settings, ())

@@ -1,7 +1,8 @@
-"""Documents sorted into changes over time: what comes when, and what a timeline changes.
+"""Documents sorted into changes over time, by their arrival and by the steps of timelines.
 
-A document that cannot be read is a finding and does not stop the others. As far as it can be known
-by kind and name, something bare stands in for it, so that whoever names it is not blamed, too.
+A document that cannot be read is a finding and does not stop the others. If its kind and name can
+be read, a placeholder with nothing else takes its place, so that an object that names it is not
+reported as well.
 """
 
 from collections import Counter
@@ -21,33 +22,33 @@ from aliquot.mirror.store import Change
 
 @dataclass(slots=True)
 class Changes:
-    """The changes so far, and what is to be said about the documents they come from."""
+    """The changes so far, and the findings about their documents."""
 
     findings: list[Finding] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    """How many there were of each kind that has no part here."""
+    """How many documents there were of each kind that has no part in scheduling."""
     files: dict[str, str] = field(default_factory=dict)
     """The file of every place, in the order of reading."""
-    stand_ins: set[str] = field(default_factory=set)
+    placeholders: set[str] = field(default_factory=set)
     """The places of objects that could not be read."""
-    _arriving: dict[int, list[Manifest]] = field(default_factory=dict)
+    _arrivals: dict[int, list[Manifest]] = field(default_factory=dict)
     _steps: list[Change] = field(default_factory=list)
 
-    def take(self, found: Document | Finding) -> None:
-        """Sort in what a file holds next."""
+    def add(self, found: Document | Finding) -> None:
+        """Add the next document of a file."""
         if isinstance(found, Finding):
             self._note(found)
         elif (read := self._read(found)) is not None:
             if isinstance(read[0].content, TimelineWire):
-                self._take_steps(read[0].content, found)
+                self._add_steps(read[0].content, found)
             else:
-                self._arrive(*read)
+                self._add_arrival(*read)
 
     def in_order(self) -> list[Change]:
         """All changes. At one moment, what arrives comes before the steps of timelines."""
         arrivals = [
             Change(at, self._without_duplicates(manifests))
-            for at, manifests in self._arriving.items()
+            for at, manifests in self._arrivals.items()
         ]
         return sorted([*arrivals, *self._steps], key=lambda change: change.at)
 
@@ -55,11 +56,11 @@ class Changes:
         self.files[finding.place] = finding.file
         self.findings.append(finding)
 
-    def _arrive(self, read: Manifest, at: int) -> None:
-        self._arriving.setdefault(at, []).append(read)
+    def _add_arrival(self, read: Manifest, at: int) -> None:
+        self._arrivals.setdefault(at, []).append(read)
 
     def _read(self, document: Document) -> tuple[Manifest, int] | None:
-        """An object and when it comes; None if it has no part here, or cannot be told."""
+        """An object and its arrival; None if its kind is skipped, or it cannot be identified."""
         self.files[document.place] = document.source
         try:
             read = manifest.read(document)
@@ -67,12 +68,12 @@ class Changes:
                 return read, arrival(read)
         except InputError as error:
             self._note(refused(error, document.place, document.source))
-            return self._stand_in(document)
-        self._pass_over(document)
+            return self._placeholder(document)
+        self._skip(document)
         return None
 
-    def _stand_in(self, document: Document) -> tuple[Manifest, int] | None:
-        """The object without all that may be wrong with it, if it can be told which one it is."""
+    def _placeholder(self, document: Document) -> tuple[Manifest, int] | None:
+        """The object with kind and name only, if these can be read."""
         body = {key: document.body.get(key) for key in ("apiVersion", "kind")}
         metadata = document.body.get("metadata")
         if isinstance(metadata, dict):
@@ -83,11 +84,11 @@ class Changes:
             bare = manifest.read(Document(document.place, body, document.source))
         except InputError:
             return None
-        self.stand_ins.add(document.place)
+        self.placeholders.add(document.place)
         return (bare, 0) if bare is not None else None
 
-    def _pass_over(self, document: Document) -> None:
-        """Count a kind that has no part here; one that looks like a slip is worth a word."""
+    def _skip(self, document: Document) -> None:
+        """Count a skipped kind; warn if it resembles one that is read."""
         kind = str(document.body["kind"])
         self.skipped[kind] += 1
         meant = manifest.similar_kind(document)
@@ -98,7 +99,7 @@ class Changes:
                 Finding("warning", document.place, "", "kind", problem, file=document.source)
             )
 
-    def _take_steps(self, timeline: TimelineWire, document: Document) -> None:
+    def _add_steps(self, timeline: TimelineWire, document: Document) -> None:
         for index, step in enumerate(timeline.steps):
             place = f"{document.place}: Timeline steps[{index}]"
             try:
@@ -110,7 +111,7 @@ class Changes:
             self._steps.append(Change(at, applied, self._deleted(step, place, document.source)))
 
     def _applied(self, step: Step, at: int, place: str, source: str) -> tuple[Manifest, ...]:
-        """What a step applies at once; what arrives later is sorted in there."""
+        """The objects that a step applies at its time; those that arrive later are added apart."""
         applied = []
         for number, body in enumerate(step.apply or []):
             for found in documents.unpack(body, f"{place}.apply[{number}]", source):
@@ -124,7 +125,7 @@ class Changes:
                     problem = "a timeline cannot apply a Timeline"
                     self._note(Finding("error", found.place, "", "kind", problem, file=source))
                 elif read[1] > at:
-                    self._arrive(*read)
+                    self._add_arrival(*read)
                 else:
                     applied.append(read[0])
         return self._without_duplicates(applied)
@@ -138,7 +139,7 @@ class Changes:
         return tuple(sorted(deleted, key=_deletion_order))
 
     def _without_duplicates(self, manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
-        """Each object once, as it stands first; it is an error that it comes again."""
+        """Each object once, by its first document; a second one is an error."""
         first: dict[Key, Manifest] = {}
         for each in manifests:
             other = first.setdefault(each.key, each)
@@ -149,6 +150,6 @@ class Changes:
 
 
 def _deletion_order(deletion: tuple[Key, str]) -> int:
-    """Pods before what would take them along."""
+    """Pods first, then others, nodes and namespaces last: deleting those deletes pods as well."""
     kind = deletion[0][0]
     return ("Pod", kind, "Node", "Namespace").index(kind)

@@ -1,8 +1,8 @@
-"""Which pods can never start, whatever becomes of the others.
+"""Warnings for pods that can never start, even in an empty cluster.
 
-A pod has prospects in a state if some node could hold it when empty and its quota's max lets it be.
-One that has none in any state after it came is worth a warning. Where there are no nodes, as when
-somebody checks quotas alone, nothing is known and nothing is said.
+A pod can start in a state if some node could hold it when empty and the max of its quota and of all
+ancestors allows it. A pod that can start in no state after its arrival is reported. Without nodes,
+as when quotas are checked alone, only the quotas' max is considered.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,11 +21,11 @@ from aliquot.engine import Node, Shape
 from aliquot.validation import object_rules as rules
 from aliquot.validation.history import State
 
-_BEAR_ON_PROSPECTS = {"Node", "Namespace", *KINDS, queues.KIND, gangs.KIND}
+_KINDS_OF_LIMITS = {"Node", "Namespace", *KINDS, queues.KIND, gangs.KIND}
 
 
 @dataclass(slots=True)
-class Prospect:
+class PendingPod:
     """A pod, or the pods of a workload, that could start in no state so far."""
 
     manifest: Manifest
@@ -36,69 +36,69 @@ class Prospect:
 
 
 @dataclass(slots=True)
-class Prospects:
-    """All of those, and what they depend on, as it stands now."""
+class UnschedulablePods:
+    """The pods that could start in no state so far, and the nodes and quotas of now."""
 
-    open: dict[tuple[Key, str], Prospect] = field(default_factory=dict)
+    open: dict[tuple[Key, str], PendingPod] = field(default_factory=dict)
     _nodes: list[Node] = field(default_factory=list)
-    _forest: QuotaIndex = field(default_factory=QuotaIndex)
-    _answers: dict[tuple[str | None, Shape], str | None] = field(default_factory=dict)
+    _quota_index: QuotaIndex = field(default_factory=QuotaIndex)
+    _why_not_by_shape: dict[tuple[str | None, Shape], str | None] = field(default_factory=dict)
 
-    def look_at(self, state: State) -> None:
-        """Take in what came, and let go of what could start."""
+    def check_state(self, state: State) -> None:
+        """Add the pods of a state's change, and remove those that could start."""
         came = {
             (each.key, found.view.at): found
             for each in state.applied
-            for found in _prospects(each, state)
+            for found in _pending_pods(each, state)
         }
         self.open.update(came)
-        changed = state.changed_kinds & _BEAR_ON_PROSPECTS
+        changed = state.changed_kinds & _KINDS_OF_LIMITS
         if changed:
-            self._take_over(state)
+            self._read_limits(state)
         for key, each in list((self.open if changed else came).items()):
-            if state.sound.get(key[0]) is each.manifest:
+            if state.valid.get(key[0]) is each.manifest:
                 named = state.requested_quota(each.manifest, each.view)
-                home = self._forest.membership.of(named, each.manifest.namespace)
+                home = self._quota_index.membership.of(named, each.manifest.namespace)
                 each.why_not = self._why_not(home, each.shape)
                 if each.why_not is None and self._nodes:
                     del self.open[key]
 
-    def _take_over(self, state: State) -> None:
-        known = state.sound.values()
+    def _read_limits(self, state: State) -> None:
+        known = state.valid.values()
         nodes = (each for each in known if each.kind == "Node" and state.knows_all_nodes)
         self._nodes = [node(each, state.cards) for each in nodes]
-        self._forest = state.quota_index
-        self._answers = {}
+        self._quota_index = state.quota_index
+        self._why_not_by_shape = {}
 
     def _why_not(self, home: str | None, shape: Shape) -> str | None:
-        """Why it cannot start as things are; pods alike share the answer."""
-        if (home, shape) not in self._answers:
-            bounds = self._forest.ancestry(home) if home is not None else ()
+        """Why a pod cannot start; None if it can. Computed once for pods of one quota and shape."""
+        if (home, shape) not in self._why_not_by_shape:
+            bounds = self._quota_index.ancestry(home) if home is not None else ()
             above = (rules.above_max(shape, each, self._nodes) for each in bounds)
-            why_not = next((words for words in above if words is not None), None)
+            why_not = next((reason for reason in above if reason is not None), None)
             if why_not is None and self._nodes:
                 why_not = rules.too_large(shape, self._nodes)
-            self._answers[home, shape] = why_not
-        return self._answers[home, shape]
+            self._why_not_by_shape[home, shape] = why_not
+        return self._why_not_by_shape[home, shape]
 
 
 def findings(states: Iterable[State]) -> Iterator[Finding]:
-    """A warning for each pod and workload that has no prospects."""
-    prospects = Prospects()
+    """A warning for each pod and workload that can never start."""
+    unschedulable = UnschedulablePods()
     for state in states:
-        prospects.look_at(state)
-    for each in prospects.open.values():
+        unschedulable.check_state(state)
+    for each in unschedulable.open.values():
         if each.why_not is not None:
             warning = rules.can_never_start(each.manifest, each.view.spec_field, each.why_not)
             yield replace(warning, at=each.came)
 
 
-def _prospects(manifest: Manifest, state: State) -> Iterator[Prospect]:
-    """What waits to start; nothing for what runs already, has ended, or makes no pods."""
+def _pending_pods(manifest: Manifest, state: State) -> Iterator[PendingPod]:
+    """The pods of an object that wait to start: none that run or have ended."""
     content = manifest.content
     status = content.status if isinstance(content, PodWire) else None
     for view in template_views(manifest):
         if view.spec is None or view.spec.node_name or pods.finished(status):
             continue
         shape = pods.shape(view.spec, status, manifest, state.cards, view.spec_field)
-        yield Prospect(manifest, view, shape, state.change.at)
+        yield PendingPod(manifest, view, shape, state.change.at)

@@ -106,7 +106,7 @@ def test_gpu_objects_speak_for_their_node() -> None:
     cluster = Cluster()
     cluster.step(model(node("n", gpu=1)), model(node("m", gpu=1)))
     assert cluster.step(gpu("g", "n"), gpu("lost", nodeSelector={})) == ["device g", "no n/0"]
-    assert set(cluster.world.mirror.devices.told) == {"g", "m/0"}
+    assert set(cluster.world.mirror.devices.sent) == {"g", "m/0"}
     assert cluster.step(delete=("GPU//g",)) == ["device n/0", "no g"]
 
 
@@ -115,8 +115,8 @@ def test_a_gpu_goes_by_the_host_name_of_its_node() -> None:
     body = node("n", gpu=1)
     body["metadata"]["labels"] = {"kubernetes.io/hostname": "host-n"}
     cluster.step(body, gpu("g", "host-n"))
-    assert {each.node for each in cluster.world.mirror.devices.told.values()} == {"n"}
-    assert set(cluster.world.mirror.devices.told) == {"g"}
+    assert {each.node for each in cluster.world.mirror.devices.sent.values()} == {"n"}
+    assert set(cluster.world.mirror.devices.sent) == {"g"}
 
 
 def test_nothing_is_told_where_nobody_shares() -> None:
@@ -170,7 +170,7 @@ def test_quotas_come_change_and_go() -> None:
     other = cluster.step(gpu_quota("a/r"), delete=("GPUResourceQuota/a/q",))
     assert other == ["quota a/r"]
     assert cluster.step(SPACE, delete=("Namespace//a",)) == ["no quota in a"]
-    assert cluster.world.mirror.gpu_quotas.told == {}
+    assert cluster.world.mirror.gpu_quotas.sent == {}
 
 
 def test_defaults_count_when_a_pod_comes_and_not_later() -> None:

@@ -84,7 +84,7 @@ def test_a_pod_whose_node_is_gone_is_charged_as_before() -> None:
     by_class = (("", (*card, ("memory", 32))), ("80GB", (*card, ("memory", 80))))
     pod = Pod("p", "a", "p", Shape(card, charges=by_class), node="n")
     mirror, engine = Mirror(lambda event: None, Cards()), Engine()
-    mirror.keep(PodRecord(pod, {}, "Running"))
+    mirror.add(PodRecord(pod, {}, "Running"))
     engine.apply(NodeSet(Node("n", (("gpu", 2), ("pods", 9)), node_class="80GB")))
     engine.apply(PodSet(pod))
     engine.apply(NodeGone("n"))

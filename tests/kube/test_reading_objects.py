@@ -343,7 +343,7 @@ def test_what_is_known_of_gangs_goes_with_their_pods() -> None:
     assert endings.done(("PodGroup", "team-a", "gang-0")) == (("", 1),)
     for number in range(3):
         watched.gone(f"p-{number}")
-    assert (endings._count, dependents._tied) == ({}, {})
+    assert (endings._count, dependents._by_object) == ({}, {})
 
 
 def gpu(free: str, **status: Any) -> Body:
@@ -358,9 +358,9 @@ def test_what_a_gpu_has_left_is_our_own_word_and_nobody_elses() -> None:
     watched = Watched(Cards(shared=True))
     watched.put(NODES, node("n"))
     watched.put(GPUS, gpu("20Gi"))
-    assert watched.mirror.devices.told["g"].used_elsewhere.vram == 0
+    assert watched.mirror.devices.sent["g"].used_elsewhere.vram == 0
     asks = {"tensor-fusion.ai/vram-request": "20Gi", "tensor-fusion.ai/gpu-ids": "g"}
     watched.pod("p", node="n", annotations=asks)
     watched.pod("p", node="n", phase="Succeeded", annotations=asks)
     watched.put(GPUS, gpu("20Gi", runningApps=[]))
-    assert watched.mirror.devices.told["g"].used_elsewhere.vram == 0
+    assert watched.mirror.devices.sent["g"].used_elsewhere.vram == 0

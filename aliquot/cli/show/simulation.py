@@ -17,7 +17,7 @@ from aliquot.dialects.core.findings import list_names
 from aliquot.dialects.core.times import seconds
 from aliquot.engine import Bind, Evict
 from aliquot.simulation.outcome import Result, outcome
-from aliquot.simulation.simulation import Done, Simulation
+from aliquot.simulation.simulation import Executed, Simulation
 
 _PIPE_WIDTH = 160
 """Columns where the output is no terminal: wide enough that the messages of examples/ stand on one
@@ -56,7 +56,7 @@ def _parts(
     if result["gangs"]:
         yield _titled("GANGS", *gang_bars(result["gangs"], width))
     if result["gpuQuotas"]:
-        bounds = simulation.world.mirror.gpu_quotas.told
+        bounds = simulation.world.mirror.gpu_quotas.sent
         yield _titled("GPU QUOTAS", *gpu_quota_bars(result["gpuQuotas"], bounds, width))
     if simulation.history:
         yield _titled("WHAT HAPPENED", _history(simulation.history, width))
@@ -83,7 +83,7 @@ def _headline(result: Result, why: str) -> Text:
     return line.append(Text(", ").join(Text(*part) for part in parts))
 
 
-def _history(history: Sequence[Done], width: int) -> RenderableType:
+def _history(history: Sequence[Executed], width: int) -> RenderableType:
     """A line for each binding and eviction, in the order of the decisions."""
     table = _table(width, "at", "", "pod", "node", "why", right=("at",))
     for done in islice(history, MOST_ROWS):

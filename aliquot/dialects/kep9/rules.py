@@ -104,7 +104,7 @@ def _second_quota(manifest: Manifest, namespace: str, other: Manifest) -> Findin
 
 
 def not_alone_in_its_group(quotas: Quotas) -> Iterator[Finding]:
-    """Warn of a quota alone in its lending group, which lends to no other: perhaps a misspelling."""
+    """Warn of a quota alone in its lending group, which lends to no other, perhaps misspelt."""
     members = Counter(bounds.group for _, bounds in quotas)
     for manifest, bounds in quotas:
         if bounds.group and members[bounds.group] == 1:

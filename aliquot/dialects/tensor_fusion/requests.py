@@ -36,7 +36,7 @@ def gpu_ask(
 
 
 def _by_annotations(annotated: GpuRequest, defaults: Defaults) -> GpuAsk:
-    """By annotations; a pod that must be alone on its devices and states no amount has all of them."""
+    """By annotations; a pod alone on its devices that states no amount is charged all of them."""
     low, high = defaults
     by_default = (low.tflops, high.tflops) if annotated.percent == UNSET else UNSET
     tflops = _fill(annotated.tflops, by_default)

@@ -87,7 +87,7 @@ class Objects:
                 self.put(resource, found)
         if self._changed:
             changed, self._changed = self._changed, []
-            self._mirror.restate(changed, _created)
+            self._mirror.refresh(changed, _created)
             for key in changed:
                 if key[0] == "PodDisruptionBudget":
                     self._note_budget(key)
@@ -98,14 +98,14 @@ class Objects:
             self._budgets.pop(key, None)
         else:
             self._budgets[key] = None
-            self._mirror.state_budget(manifest)
+            self._mirror.send_budget(manifest)
 
     def restate_budgets(self) -> None:
         """Compute again what budgets allow whose status no disruption controller writes."""
         store = self._mirror.store
         for key in self._budgets:
             if not budgets.has_status(store.objects[key]):
-                self._mirror.state_budget(store.objects[key])
+                self._mirror.send_budget(store.objects[key])
 
     def _put_in_force(self, key: Key) -> None:
         """Put the object in force whose group has the highest rank of those with this key."""
@@ -115,7 +115,7 @@ class Objects:
         if new is None:
             if old is not None:
                 store.remove(key)
-                self._mirror.drop(old)
+                self._mirror.send_removal(old)
                 self._change(key)
             return
         if len(by_group) > 1 and new is not old:

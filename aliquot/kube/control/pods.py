@@ -104,11 +104,11 @@ class Pods:
 
     def _keep(self, record: PodRecord, old: PodRecord | None) -> None:
         mirror = self._mirror
-        record.pod = mirror.where_it_belongs(record)
-        mirror.keep(record)
-        mirror.gangs.note(record, record.phase)
+        record.pod = mirror.with_quota_and_gang(record)
+        mirror.add(record)
+        mirror.gangs.note_phase(record, record.phase)
         if old is None or not old.alive or old.pod != record.pod:
-            mirror.tell(record)
+            mirror.send_pod(record)
 
     def _finished(self, uid: str, wire: PodWire) -> None:
         """The pod has ended and uses nothing any more; its gang remembers how it ended."""
@@ -121,8 +121,8 @@ class Pods:
             if record is None or record.group_ref.gang is None:
                 return
             record.phase = phase
-            self._mirror.keep(record)
-            self._mirror.gangs.note(record, phase)
+            self._mirror.add(record)
+            self._mirror.gangs.note_phase(record, phase)
         elif old.alive:
             self._mirror.end(old, phase)
         self.shown.pop(uid, None)
@@ -164,7 +164,7 @@ class Pods:
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)
         if uid in self.koordinator:
-            record.asks_for = koordinator.quota_named(manifest)
+            record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
         self.shown[uid] = _shown(wire, created)
         return record

@@ -65,9 +65,9 @@ def _after(
         return new.problems, []
     state = _state(cache, old, new.manifest)
     if new.manifest is not None:
-        state.move_on(Change(0, (new.manifest,)))
+        state.apply_change(Change(0, (new.manifest,)))
     elif old is not None:
-        state.move_on(Change(0, delete=((old.key, PLACE),)))
+        state.apply_change(Change(0, delete=((old.key, PLACE),)))
     return state.refusals, [each for each in _found(state, cache) if each not in state.refusals]
 
 
@@ -80,10 +80,10 @@ def _before(cache: Cache, old: Manifest | None, new: Manifest | None) -> list[Fi
     if old is None and new is None:
         return []
     state = _state(cache, old, new)
-    again = old or next((e for e in reversed(state.sound.values()) if e.kind in QUOTA_KINDS), None)
+    again = old or next((e for e in reversed(state.valid.values()) if e.kind in QUOTA_KINDS), None)
     if again is None:
         return []
-    state.move_on(Change(0, (again,)))
+    state.apply_change(Change(0, (again,)))
     return list(_found(state, cache))
 
 
@@ -92,17 +92,17 @@ def _state(cache: Cache, old: Manifest | None, new: Manifest | None) -> State:
     if old is not None:
         objects[old.key] = old
     special = cache.special(*(each for each in (new,) if each is not None))
-    return history.standing(objects, cache.quota_index, cache.cards, special)
+    return history.initial_state(objects, cache.quota_index, cache.cards, special)
 
 
 def _found(state: State, cache: Cache) -> Iterator[Finding]:
     """All that `aliquot validate` would find."""
     parents_hold_pods = cache.settings.hierarchy.parent_pods == "implicitChild"
-    yield from history.found(state, cache.capacity.total)
-    yield from pods_in_the_way.strangers(state, state.quota_index.names)
-    yield from pods_in_the_way.objections(state, parents_hold_pods)
-    yield from pods_and_queues.queue_strangers(state, cache)
-    yield from pods_and_queues.queue_objections(state, cache)
+    yield from history.check_state(state, cache.capacity.total)
+    yield from pods_in_the_way.find_unknown_quotas(state, state.quota_index.names)
+    yield from pods_in_the_way.find_pod_conflicts(state, parents_hold_pods)
+    yield from pods_and_queues.find_unknown_queues_and_gangs(state, cache)
+    yield from pods_and_queues.find_queue_conflicts(state, cache)
 
 
 def _conflicts(cache: Cache, new: Manifest | None) -> Iterator[Finding]:
