@@ -1,7 +1,8 @@
 """What holds for all tests: repeatable examples, and a word on what the suite could not reach.
 
 Property tests draw the same examples on every run, so that a failure is the change's own;
-`ALIQUOT_RANDOM=1` looks for new ones instead. How many they draw says `tests.campaign`.
+`ALIQUOT_RANDOM=1` looks for new ones instead. How many they draw says `tests.campaign`. An example
+has no deadline: how long it takes is a matter of what else the machine does.
 """
 
 import os
@@ -9,13 +10,13 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.cluster.api import binaries
 
-settings.register_profile("repeatable", derandomize=True)
-if not os.environ.get("ALIQUOT_RANDOM"):
-    settings.load_profile("repeatable")
+settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", settings.get_profile("random"), derandomize=True)
+settings.load_profile("random" if os.environ.get("ALIQUOT_RANDOM") else "repeatable")
 
 _REAL = re.compile(r"\[real|_real_server\b")
 _SUITES = {
