@@ -134,9 +134,7 @@ def _reasons(
 ) -> Iterable[tuple[str, Why]]:
     if not isinstance(listed, dict):
         return ((path, Why()) for path in listed or ())
-    return (
-        (path, why if isinstance(why, Why) else Why(why)) for path, why in listed.items()
-    )
+    return ((path, why if isinstance(why, Why) else Why(why)) for path, why in listed.items())
 
 
 def _listed(names: Iterable[str], none: str = "nobody") -> str:
