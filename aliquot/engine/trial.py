@@ -316,7 +316,5 @@ class Trial:
 
     def _of_several(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:
         """A gang finds room for all that it needs, or for nobody."""
-        if claim.size == 1:
-            return refusal
         words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
         return replace(refusal, message=words + refusal.message)
