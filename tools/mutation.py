@@ -144,7 +144,8 @@ class Campaign:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try every mutant, each in a process of its own, some at a time."""
-        items = sorted(session.items, key=lambda item: self._known[item.nodeid].seconds)
+        items = [item for item in session.items if item.nodeid in self._known]
+        items.sort(key=lambda item: self._known[item.nodeid].seconds)
         reaching: dict[tuple[str, int], list[pytest.Item]] = {}
         for item in items:
             reach = self._known[item.nodeid]

@@ -8,6 +8,7 @@ test's module or one beside it, or the test's own parameters change; then that t
 import ast
 import hashlib
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -48,8 +49,10 @@ def load(file: Path) -> dict[str, Reach]:
 
 
 def save(file: Path, tests: dict[str, Reach]) -> None:
-    """Keep it for the next time."""
-    file.write_text(json.dumps({name: asdict(each) for name, each in sorted(tests.items())}))
+    """Keep it for the next time; another run may read it meanwhile."""
+    new = file.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps({name: asdict(each) for name, each in sorted(tests.items())}))
+    new.replace(file)
 
 
 def version(item: pytest.Item, product: str) -> str:

@@ -330,7 +330,5 @@ class Trial:
 
     def _for_gang(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:
         """The refusal of a gang: which pod found no room, after how many that did."""
-        if claim.size == 1:
-            return refusal
         words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
         return replace(refusal, message=words + refusal.message)

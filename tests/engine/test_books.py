@@ -7,6 +7,7 @@ from aliquot.engine import Pod, Quota, Shape
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.model.events import QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
+from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
 from aliquot.errors import TreeError
 from tests.engine.world import World, amounts
 
@@ -76,3 +77,36 @@ def test_what_runs_after_a_move_is_what_runs_before_the_next() -> None:
     assert repeat_guard.repeats(there, owed=False)
     assert not repeat_guard.repeats(there, owed=True)
     assert not repeat_guard.repeats(back, owed=False)
+
+
+def test_pods_on_their_way_out_are_not_asked_for_and_count_once() -> None:
+    world = World()
+    world.node("n", amounts(gpus=1))
+    gone = world.pod("a", "p", amounts(gpus=1), node="n")
+    assert world.state.repeat_guard.present == fingerprint(gone)
+    for label in ("x", "y"):
+        world.pod("a", "p", amounts(gpus=1), node="n", terminating=True, labels=(("app", label),))
+        assert world.state.repeat_guard.present == 0
+
+
+def test_only_a_pod_that_runs_can_be_resized() -> None:
+    world = World()
+    world.node("n", amounts(gpus=2))
+    world.pod("a", "runs", amounts(gpus=1), node="n")
+    waits = world.pod("a", "waits", amounts(gpus=9))
+    world.run()
+    assert world.engine.may_resize("a/runs", Shape(amounts(gpus=2))) is None
+    with pytest.raises(ValueError, match="pod a/waits does not run"):
+        world.engine.may_resize("a/waits", waits.shape)
+
+
+def item(name: str, priority: int, helps: int) -> PricedUnit:
+    pods = [Pod(name, "a", name, Shape(()), priority=priority)]
+    return price(pods, (name, name), {"room": helps}, {}, ((),))
+
+
+def test_of_very_many_pods_those_are_put_back_that_are_not_needed_after_all() -> None:
+    """The first one alone is not enough, and the second is enough without it."""
+    least, enough = item("least", 0, 1), item("enough", 1, 3)
+    many = [item(f"p-{number}", 2, 1) for number in range(100)]
+    assert choose([least, enough, *many], Requirements({"room": 3}, {})) == [enough]

@@ -345,3 +345,13 @@ def test_the_two_cards_that_others_can_leave_are_found_among_many_that_they_will
     made.apply(on("x", ask(100, 80, count=2), "strong-0", "strong-1"))
     made.apply(PodSet(pod("p", ask(50, 1, count=2), priority=1)))
     assert evicted(made) == ["team/x"]
+
+
+def test_a_gpu_quota_is_given_back_by_pods_on_other_nodes() -> None:
+    """The claim fits on one node only; whoever has its right runs on the other."""
+    made = engine(
+        node("n"), node("m"), device("d", "m"), device("small", tflops=10), quota(workers=1)
+    )
+    made.apply(on("x", ask(5, 5), "small"))
+    made.apply(PodSet(pod("p", ask(50, 50), priority=1)))
+    assert evicted(made) == ["team/x"]

@@ -83,3 +83,18 @@ def test_the_own_pods_of_a_parent_live_within_what_it_has_not_promised() -> None
     assert refusal is not None
     assert refusal.reason is Reason.RUNTIME_EXCEEDED
     assert refusal.message == "quota org: runtime 2 nvidia.com/gpu, used 2, pod asks 1"
+
+
+def test_a_claim_that_the_max_of_a_parent_refuses_is_tried_when_its_sibling_gives_back() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpus=8))
+    world.quota("org", amounts(gpus=2), amounts(gpus=2), is_parent=True, namespaces=frozenset())
+    for team in ("a", "b"):
+        world.quota(team, amounts(gpus=1), amounts(gpus=2), parent="org")
+    for number in range(2):
+        world.pod("b", f"x-{number}", amounts(gpus=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpus=1))
+    assert world.run(0) == {}
+    assert world.told("a/p").startswith("quota org: max 2 nvidia.com/gpu, used 2, pod asks 1")
+    assert world.run(120) == {"a/p": "n"}
+    assert world.evicted() == ["b/x-1"]

@@ -143,3 +143,18 @@ def test_a_lowered_bound_is_named() -> None:
     assert lowered(3, 3) == "quota a: max 3 nvidia.com/gpu, used 4"
     together = "all quotas together: sum of min 3 nvidia.com/gpu, used 4"
     assert lowered(3, 4) == together
+
+
+def test_where_one_class_of_nodes_is_full_it_is_told_why_another_will_not_do() -> None:
+    world = World()
+    world.node("small", amounts(gpus=1), node_class="16")
+    world.node("large", amounts(gpus=1), node_class="80")
+    world.quota("a", amounts(memory=40), amounts(memory=40))
+    world.pod("a", "x", amounts(gpus=1), node="small")
+    charges = tuple((name, amounts(memory=int(name))) for name in ("16", "80"))
+    world.pod("a", "p", amounts(gpus=1), shape={"charges": charges})
+    world.run()
+    assert world.told("a/p") == (
+        "0 of 2 nodes can hold it: 1 too little nvidia.com/gpu (asks 1, most free 1); "
+        "of nodes of another class it is too much: quota a: max 40 memory, used 0, pod asks 80"
+    )

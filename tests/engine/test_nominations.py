@@ -1,9 +1,11 @@
 """What is held for whom: nominations that a greater claim takes over, and room for big gangs."""
 
+from dataclasses import replace
+
 import pytest
 
 from aliquot.engine.model.decisions import Bind, Evict, Nominate
-from aliquot.engine.model.events import PodGone
+from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, EvictionKnobs
 from tests.engine.world import World, amounts
 
@@ -98,3 +100,18 @@ def test_a_claim_is_charged_by_the_node_that_is_held_for_it() -> None:
     claim = world.state.waiting.claim("a/p")
     assert claim.held
     assert world.engine._nominations.node_class(claim) == "big"
+
+
+def test_no_room_is_held_for_the_last_pod_of_a_gang_that_runs() -> None:
+    """One of its two pods was bound by hand; the other one waits like any pod."""
+    world = World(eviction=EvictionKnobs(hold_for=60 * SECOND))
+    for number in (1, 2):
+        world.node(f"n{number}", amounts(gpus=4))
+    world.pod("x", "other", amounts(gpus=3), node="n2")
+    world.gang("g/train", 2)
+    first, _ = (world.pod("g", f"w-{n}", amounts(gpus=3), gang="g/train") for n in (0, 1))
+    world.run(0)
+    world.pod("x", "small", amounts(gpus=1))
+    world.run(1)
+    world.apply(PodSet(replace(first, node="n1")))
+    assert not [each for each in world.cycle(60) if isinstance(each, Nominate)]
