@@ -76,7 +76,7 @@ class State:
         """Namespaces whose pods are never evicted."""
         self.weights: dict[str, int] = {}
         """The weights of namespaces in their queues, where not 1."""
-        self.running = BoundPods(self.resources, self.tree, order, self.gangs)
+        self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs)
         """Bound pods that are not leaving: the possible victims."""
         self.budgets = Budgets()
         self.repeat_guard = RepeatGuard()
@@ -194,13 +194,13 @@ class State:
     def _track_bound(self, pod: Pod) -> None:
         """Put a bound pod among the running ones or the leaving ones."""
         going = pod.terminating or pod.uid in self.leaving
-        known = pod.uid in self.running.slots
+        known = pod.uid in self.bound_pods.slots
         self._untrack_bound(pod.uid)
         if pod.uid in self.leaving.overdue:
             return
         entry = self.ledger.entries[pod.uid]
         if not going:
-            self.running.set(pod, entry)
+            self.bound_pods.set(pod, entry)
             if not known and entry.booking.quota is not None:
                 quota, lowest = entry.booking.quota, self.newly_bound.get(entry.booking.quota)
                 self.newly_bound[quota] = (
@@ -218,7 +218,7 @@ class State:
         )
 
     def _untrack_bound(self, uid: str) -> None:
-        self.running.remove(uid)
+        self.bound_pods.remove(uid)
         self.leaving.remove(uid)
 
     def evict(self, uid: str) -> None:
@@ -354,7 +354,7 @@ class State:
         self.dirty = True
         if before is not None and before.closed != quota.closed:
             self.gangs.dirty.update(dict.fromkeys(self.gangs.known))
-        self.running.reorder(self.tree.slots[quota.name], self.ledger.entries)
+        self.bound_pods.reorder(self.tree.slots[quota.name], self.ledger.entries)
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
             self._reassign_pods(quota.name, quota.namespaces)
@@ -403,11 +403,11 @@ class State:
     def _set_gang(self, gang: Gang) -> None:
         if self.gangs.known.get(gang.name) != gang:
             self.gangs.set(gang)
-            self.running.regroup()
+            self.bound_pods.regroup()
             self.repeat_guard.forget()
             self.dirty = True
             for uid in self.gangs.members.get(gang.name, ()):  # they may have become evictable
-                if uid in self.running.slots:
+                if uid in self.bound_pods.slots:
                     self.ledger.freed_nodes.add(self.ledger.entries[uid].node)
 
     def _drop_gang(self, name: str) -> None:
@@ -415,7 +415,7 @@ class State:
         if name not in self.gangs.known:
             return
         self.ledger.release(self.gangs.remove(name))
-        self.running.regroup()
+        self.bound_pods.regroup()
         self.repeat_guard.forget()
         for uid in list(self.gangs.members.get(name, ())):
             if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:

@@ -149,8 +149,8 @@ class Trial:
             return True  # pods of other quotas could be victims
         if self._policy.preempts_equals:
             return True
-        own = state.running.quota == state.tree.slots[claim.quota]
-        return bool((own & (state.running.priority < claim.priority)).any())
+        own = state.bound_pods.quota == state.tree.slots[claim.quota]
+        return bool((own & (state.bound_pods.priority < claim.priority)).any())
 
     def _repeats(self, claim: Claim, plan: Plan) -> bool:
         """Was the same preemption made before, with no outside change since?"""

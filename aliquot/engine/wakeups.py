@@ -91,8 +91,8 @@ class Wakeups:
         min_runtime = self.state.knobs.eviction.min_runtime
         if not min_runtime:
             return
-        started = self.state.running.started
-        young = started[(self.state.running.node >= 0) & (started + min_runtime > now)]
+        started = self.state.bound_pods.started
+        young = started[(self.state.bound_pods.node >= 0) & (started + min_runtime > now)]
         if len(young):
             due = int(young.min()) + min_runtime
             self._min_runtime_due = (

@@ -37,7 +37,7 @@ def crowd() -> World:
 def test_the_least_important_are_the_youngest_of_the_lowest_priority(
     most: int, expected: list[str]
 ) -> None:
-    running = crowd().state.running
+    running = crowd().state.bound_pods
     found = running.least_important(np.array(running.node >= 0), most)
     assert sorted(str(running.slots.names[slot])[2:] for slot in found) == expected
 
@@ -49,7 +49,7 @@ def test_names_are_ordered_the_way_people_do() -> None:
     world.quota("a", amounts(gpus=9))
     for name in ("p-8", "p-9", "p-10"):
         world.pod("a", name, amounts(gpus=1), node="n")
-    running = world.state.running
+    running = world.state.bound_pods
     assert running.name("a/p-8") < running.name("a/p-9") < running.name("a/p-10")
 
 

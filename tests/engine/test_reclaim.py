@@ -257,7 +257,7 @@ def test_a_victim_that_does_not_leave_is_not_waited_for_for_ever() -> None:
     assert evicted(second) != evicted(first)
     stubborn = next(each.pod for each in first if isinstance(each, Evict))
     engine.apply(PodSet(stubborn))
-    assert stubborn.uid in engine.state.running.slots
+    assert stubborn.uid in engine.state.bound_pods.slots
 
 
 def test_what_leaves_is_exact_again_after_a_saturated_sum() -> None:

@@ -78,7 +78,7 @@ class Eligible:
 
 def evictable_pods(state: State, now: int) -> Mask:
     """Bound, preemptible pods, neither critical nor protected, that have run for `minRuntime`."""
-    running = state.running
+    running = state.bound_pods
     mask: Mask = (running.node >= 0) & (running.priority < CRITICAL) & running.preemptible
     for namespace in state.protected_namespaces:
         uids = state.in_namespace(namespace)

@@ -45,7 +45,7 @@ def split_at_min(state: State, slot: int, rows: Rows) -> MinSplit:
     low = tuple(state.tree.min.get(row, slot) for row in rows)
     held_overdue = _overdue(state, slot)
     overdue = tuple(held_overdue.get(row, 0) for row in rows)
-    ranked = state.running.ranked(slot)
+    ranked = state.bound_pods.ranked(slot)
     kept = state.min_splits.get((slot, rows))
     start = (low, overdue)
     if isinstance(kept, MinSplit) and kept.ranked is ranked and (kept.low, kept.overdue) == start:
@@ -77,14 +77,14 @@ def _split(
     overdue: tuple[int, ...],
 ) -> MinSplit:
     """Work the split out anew, in Python's own integers: no sum is too large for them."""
-    slots = np.array([state.running.slots[uid] for uid in ranked], dtype=np.int64)
+    slots = np.array([state.bound_pods.slots[uid] for uid in ranked], dtype=np.int64)
     sums = [
-        np.cumsum(state.running.charge.data[row][slots].astype(object)) + begin
+        np.cumsum(state.bound_pods.charge.data[row][slots].astype(object)) + begin
         for row, begin in zip(rows, overdue, strict=True)
     ]
     passed = [total > bound for total, bound in zip(sums, low, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
-    first = state.running.unit_start(slot, first)
+    first = state.bound_pods.unit_start(slot, first)
     columns = zip(rows, sums, overdue, strict=True)
     floor, total = {}, {}
     for row, sum_so_far, begin in columns:

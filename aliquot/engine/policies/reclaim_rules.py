@@ -63,7 +63,7 @@ class Claimant:
         """What it is charged, in the resources that some quota's min names."""
         self.evictable = evictable_pods(state, now)
         own = state.gangs.members.get(claim.gang or "", ())
-        slots = state.running.slots
+        slots = state.bound_pods.slots
         self.evictable[[slots[uid] for uid in own if uid in slots]] = False
         self._spare = spare
 
@@ -92,7 +92,7 @@ class Claimant:
     def quotaless(self) -> Mask:
         """With `quotaless: lowest`, the pods without a quota: the first victims."""
         outside: Mask = self.evictable & (
-            self.state.running.quota == self.state.tree.slots[OUTSIDE]
+            self.state.bound_pods.quota == self.state.tree.slots[OUTSIDE]
         )
         if self.state.knobs.eviction.quotaless != "lowest":
             outside[:] = False
@@ -101,7 +101,7 @@ class Claimant:
     @property
     def lower_priority(self) -> Mask:
         """The evictable pods of lower priority than the claim."""
-        lower: Mask = self.evictable & (self.state.running.priority < self.claim.priority)
+        lower: Mask = self.evictable & (self.state.bound_pods.priority < self.claim.priority)
         return lower
 
     def explain(self, victim: Pod) -> str:
@@ -162,7 +162,7 @@ def _critical_or_quotaless(claimant: Claimant) -> list[Eligible] | None:
     if claim.priority >= CRITICAL:
         return [Eligible(claimant.lower_priority, Reason.PREEMPTED, claimant.explain)]
     if claim.quota is None:
-        outside = state.running.quota == state.tree.slots[OUTSIDE]
+        outside = state.bound_pods.quota == state.tree.slots[OUTSIDE]
         return [Eligible(claimant.lower_priority & outside, Reason.PREEMPTED, claimant.explain)]
     return None
 
@@ -175,7 +175,7 @@ def _quotaless_first(claimant: Claimant) -> Iterator[list[Eligible]]:
 
 def preempt_in_quota(claimant: Claimant) -> Iterator[list[Eligible]]:
     """Lower-priority pods of the claim's own quota."""
-    own = claimant.lower_priority & (claimant.state.running.quota == claimant.slot)
+    own = claimant.lower_priority & (claimant.state.bound_pods.quota == claimant.slot)
     if own.any() or claimant.quotaless.any():
         reason, rights = Reason.PREEMPTED_IN_QUOTA, claimant.exchange_rights()
         yield [Eligible(own | claimant.quotaless, reason, claimant.explain, rights=rights)]
@@ -279,14 +279,14 @@ class _Borrowers:
         self._splits: dict[int, MinSplit] = {}
         self.slots = [
             slot
-            for slot in self.state.running.quotas()
+            for slot in self.state.bound_pods.quotas()
             if slot not in (claimant.slot, tree.slots[OUTSIDE])
             and any(self._above(slot, row) for row in rows)
         ]
 
     def eligible(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:
         """Their eligible pods, and with `quotaless: lowest` the pods without a quota."""
-        claimant, running = self.claimant, self.state.running
+        claimant, running = self.claimant, self.state.bound_pods
         affected = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
         affected[self.slots] = True
         mask: Mask = claimant.evictable & affected[running.quota]

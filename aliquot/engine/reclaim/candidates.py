@@ -49,7 +49,7 @@ class Candidates:
 
     def _within_limits(self) -> Mask:
         """The pods whose charge is within the limit of their quota."""
-        running = self._state.running
+        running = self._state.bound_pods
         mask: Mask = np.ones_like(self._eligible.evictable)
         for row in {row for account, row in self._eligible.limits if isinstance(account, int)}:
             most = self._limit_by_quota(row)
@@ -71,7 +71,7 @@ class Candidates:
         First without pods of exhausted disruption budgets, then with them, each time by rising
         priority; at last on very many nodes.
         """
-        evictable, priority = self.evictable, self._state.running.priority
+        evictable, priority = self.evictable, self._state.bound_pods.priority
         if not evictable.any():
             yield evictable, 0, _BEST_NODES
             return
@@ -89,9 +89,9 @@ class Candidates:
         state, protected = self._state, np.zeros_like(self.evictable)
         for namespace in state.budgets.exhausted_in():
             for uid in state.in_namespace(namespace):
-                if uid in state.running.slots:
+                if uid in state.bound_pods.slots:
                     paths = state.budgets.on(state.pods[uid])
-                    slot = state.running.slots[uid]
+                    slot = state.bound_pods.slots[uid]
                     protected[slot] = any(state.budgets.left(path) == 0 for path in paths)
         return protected
 
@@ -106,7 +106,7 @@ class Candidates:
             possible &= self._state.nodes.of_classes(self._classes)
         count = len(possible)
         shortage = np.zeros(count)
-        where = self._state.running.node[evictable]
+        where = self._state.bound_pods.node[evictable]
         for row, amount in ask.room:
             free = self.free(row)[:count]
             possible &= free + self._freed(row, evictable, where, count, most) >= amount
@@ -120,7 +120,7 @@ class Candidates:
 
     def _device_nodes(self, ask: Ask, evictable: Mask, shortage: NDArray[np.float64]) -> Mask:
         """The nodes with devices for the pod; their shortage of devices is added to `shortage`."""
-        names, slots = self._state.running.slots.names, self._state.nodes.slots
+        names, slots = self._state.bound_pods.slots.names, self._state.nodes.slots
         going = [str(names[slot]) for slot in np.flatnonzero(evictable)]
         mask: Mask = np.zeros(len(shortage), dtype=bool)
         for node, short in self._gpus.nodes(ask, going).items():
@@ -139,18 +139,18 @@ class Candidates:
         """
         if not len(where):
             return np.zeros(count)
-        room = self._state.running.room.data[row][evictable].astype(np.float64)
+        room = self._state.bound_pods.room.data[row][evictable].astype(np.float64)
         if most < LAST_NODES or not any(limited == row for _, limited in self._eligible.limits):
             return np.bincount(where, room, count).astype(np.float64, copy=False)
         limit = self._limit_by_quota(row)
-        keys = where * len(limit) + self._state.running.quota[evictable]
+        keys = where * len(limit) + self._state.bound_pods.quota[evictable]
         pairs, of = np.unique(keys, return_inverse=True)
         given = np.minimum(np.bincount(of, room), limit[pairs % len(limit)])
         return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
 
     def _promising(self, nodes: list[int], evictable: Mask, most: int) -> list[int]:
         """Of many nodes, the least short, and those where the least important pods run."""
-        running, possible = self._state.running, set(nodes)
+        running, possible = self._state.bound_pods, set(nodes)
         least = running.least_important(evictable, 4 * _BEST_NODES)
         hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
@@ -164,7 +164,7 @@ class Candidates:
         return free
 
     def _rights_reachable(self, rights: Rights, evictable: Mask) -> bool:
-        charge = self._state.running.charge.data
+        charge = self._state.bound_pods.charge.data
         return all(
             int(charge[right.row][evictable & self.charged_pods(right)].sum()) >= amount
             for right, amount in rights.items()
@@ -178,5 +178,5 @@ class Candidates:
             quotas = [tree.slots[name] for name in tree.quotas if right.slot in tree.path(name)]
             below = np.zeros(len(tree.slots) + 1, dtype=bool)
             below[quotas] = True
-            found = self._charged_pods[right.slot] = below[self._state.running.quota]
+            found = self._charged_pods[right.slot] = below[self._state.bound_pods.quota]
         return found

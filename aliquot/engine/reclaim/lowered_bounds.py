@@ -18,7 +18,9 @@ def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]
     Over-quota pods first. Where too few pods are evictable now, those that are.
     """
     evictable, slot = evictable_pods(state, now), state.tree.slots[quota]
-    ranked = [uid for uid in state.running.ranked(slot) if evictable[state.running.slots[uid]]]
+    ranked = [
+        uid for uid in state.bound_pods.ranked(slot) if evictable[state.bound_pods.slots[uid]]
+    ]
     over = set(
         split_at_min(state, slot, tuple(sorted({right.row for right in excess}))).over.tolist()
     )
@@ -27,7 +29,7 @@ def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]
     units = [
         _priced(state, eviction_unit, excess) for eviction_unit in eviction_units.of(ranked, those)
     ]
-    slots = state.running.slots
+    slots = state.bound_pods.slots
     first = [each for each in units if over.issuperset(slots[uid] for uid in each.uids)]
     needs = _needs(state, units, excess)
     these = first if _needs(state, first, excess) == needs else units
@@ -60,7 +62,7 @@ def _priced(state: State, eviction_unit: EvictionUnit, excess: Rights) -> Priced
     }
     budgets = tuple(state.budgets.on(pod) for pod in pods)
     return price(
-        pods, state.running.name(eviction_unit.uids[0]), frees, eviction_unit.draws, budgets
+        pods, state.bound_pods.name(eviction_unit.uids[0]), frees, eviction_unit.draws, budgets
     )
 
 

@@ -70,10 +70,10 @@ def search(
     classes: list[str] | None = None,
 ) -> Plan | None:
     """The best plan of the first rank that has one, on nodes of these classes."""
-    if not state.leaving and not len(state.running):
+    if not state.leaving and not len(state.bound_pods):
         return None
     no_victims = Eligible(
-        np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: ""
+        np.zeros_like(state.bound_pods.node, dtype=bool), Reason.PREEMPTED, lambda _: ""
     )
     for rank, several in enumerate(
         _with_leaving_first([no_victims] if state.leaving else [], ranks)
@@ -159,7 +159,7 @@ class _Attempt:
             if best is not None and looked_at == LAST_NODES:
                 break
             nodes = candidates.nodes(ask, rights, mask, looked_at)
-            evictable = _MaskedPods(self.state.running.slots, mask)
+            evictable = _MaskedPods(self.state.bound_pods.slots, mask)
             elsewhere = self._elsewhere(evictable, rights, most) if nodes else []
             for slot, option in self._options(ask, nodes, evictable):
                 needs = self._needs(ask, slot, rights) | self.gpus.needs(ask, option, first)
@@ -193,7 +193,7 @@ class _Attempt:
         for unit in units:
             self.eviction_units.mark_evicted(unit.uids)
             for uid in unit.uids:
-                self.candidates.evictable[self.state.running.slots[uid]] = False
+                self.candidates.evictable[self.state.bound_pods.slots[uid]] = False
                 entry = entries[uid]
                 for row, amount in entry.booking.room:
                     planned[row, entry.node] = planned.get((row, entry.node), 0) - amount
@@ -214,7 +214,7 @@ class _Attempt:
         """The least important of the pods that would free right, on any node."""
         if not rights and not self.gpus.rights:
             return []
-        running, frees = self.state.running, np.zeros_like(evictable.mask)
+        running, frees = self.state.bound_pods, np.zeros_like(evictable.mask)
         for right in rights:
             frees |= self.candidates.charged_pods(right) & (running.charge.data[right.row] > 0)
         if self.gpus.rights:
@@ -232,7 +232,7 @@ class _Attempt:
     ) -> list[PricedUnit]:
         """The units on the node, and those elsewhere unless freed room frees all right as well."""
         entries = self.state.ledger.entries
-        here = np.flatnonzero(evictable.mask & (self.state.running.node == node))
+        here = np.flatnonzero(evictable.mask & (self.state.bound_pods.node == node))
         units = self._priced_units(here.tolist(), evictable, node)
         enough = all(_room_frees_right(right, needs, units) for right in self.rights)
         if enough and not self.gpus.rights:
@@ -245,7 +245,7 @@ class _Attempt:
         self, slots: Sequence[int], evictable: "_MaskedPods", node: int
     ) -> list[PricedUnit]:
         """The units in which these pods could be evicted: alone, or with their gang."""
-        names = self.state.running.slots.names
+        names = self.state.bound_pods.slots.names
         uids = [str(names[slot]) for slot in slots]
         return [
             self._priced(eviction_unit, node)
@@ -278,7 +278,7 @@ class _Attempt:
                 frees[key] = frees.get(key, 0) + amount
         pods = [self.state.pods[uid] for uid in eviction_unit.uids]
         budgets = tuple(self.state.budgets.on(pod) for pod in pods)
-        name = self.state.running.name(eviction_unit.uids[0])
+        name = self.state.bound_pods.name(eviction_unit.uids[0])
         priced = self._priced_cache[eviction_unit.uids, node] = price(
             pods, name, frees, draws, budgets
         )
@@ -292,7 +292,7 @@ class _Attempt:
         """Spare the units that are not needed after all, the most important first."""
         kept = choice.units
         assert self._is_feasible(choice, kept), "a plan must let its claim start"
-        key = self.state.running.key
+        key = self.state.bound_pods.key
         for unit in sorted(kept, key=lambda each: min(map(key, each.uids))):
             others = [each for each in kept if each is not unit]
             victims = [uid for each in others for uid in each.uids]

@@ -37,7 +37,7 @@ def over_quota_pods(state: State) -> set[str]:
                 charge = tuple((names[row], amount) for row, amount in entry.booking.charge)
                 charges[uid] = charge
         pods = [state.pods[uid] for uid in charges]
-        pods.sort(key=lambda pod: state.running.key_for(pod, ledger.entries[pod.uid]))
+        pods.sort(key=lambda pod: state.bound_pods.key_for(pod, ledger.entries[pod.uid]))
         ranked = units(pods, state.gangs.of)
         counted = [[(pod, charges[pod.uid]) for pod in unit.pods] for unit in ranked]
         over |= over_quota(counted, _floor(state, quota))

@@ -161,7 +161,7 @@ class _OverGuaranteed:
         self.rows = rows
         tree = self.state.tree
         self._counted = managed_rows(self.state)
-        others = set(self.state.running.quotas()) - {claimant.slot, tree.slots[OUTSIDE]}
+        others = set(self.state.bound_pods.quotas()) - {claimant.slot, tree.slots[OUTSIDE]}
         self._shares = {row: GuaranteedShares(self.state, row) for row in rows}
         self._entitled = {
             (slot, row): self._shares[row].entitlement(str(tree.slots.names[slot]))

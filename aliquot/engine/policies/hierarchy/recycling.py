@@ -50,7 +50,7 @@ class Recycling:
         self._surplus = {uid for uid in self._surplus if uid in state.ledger.entries}
         over = _over_runtime(state, shares, self._surplus)
         self._since = {slot: self._since.get(slot, now) for slot in over}
-        ranked = state.running.ranked
+        ranked = state.bound_pods.ranked
         self._no_victims = {
             slot: pods
             for slot, pods in self._no_victims.items()
@@ -94,7 +94,7 @@ class Recycling:
                 evictions = _evictions(state, shares, slot, surplus, now)
                 self._since[slot] = now
                 if not evictions and not _evictions(state, shares, slot, surplus, LIMIT):
-                    self._no_victims[slot] = state.running.ranked(slot)
+                    self._no_victims[slot] = state.bound_pods.ranked(slot)
                 evicted += evictions
         return evicted
 
@@ -102,7 +102,7 @@ class Recycling:
         self, claimant: reclaim_rules.Claimant, shares: Shares, node_class: str | None
     ) -> Iterator[list[Eligible]]:
         """First surplus pods; then pods of quotas that are due for recycling."""
-        state, running = claimant.state, claimant.state.running
+        state, running = claimant.state, claimant.state.bound_pods
         charge = claimant.claim.charge(node_class)
         nodes_by_rows = reclaim_rules.by_shortage(
             state, claimant.claim, charge, {r.row for r in claimant.rights}
@@ -133,7 +133,7 @@ def _eligible(
 ) -> Eligible:
     """These pods, as long as their quotas are above runtime in what is short."""
     state, limits = claimant.state, Limits()
-    for slot in {int(slot) for slot in state.running.quota[evictable]}:
+    for slot in {int(slot) for slot in state.bound_pods.quota[evictable]}:
         for row in rows:
             over = 0
             if row in shares.rows and slot in shares.sharing:
@@ -164,7 +164,7 @@ def _over_runtime(state: State, shares: Shares, surplus: Collection[str]) -> lis
     surplus_use = _surplus_use(state, surplus)
     return [
         slot
-        for slot in state.running.quotas()
+        for slot in state.bound_pods.quotas()
         if slot in shares.sharing and _over(shares, slot, surplus_use.get(slot, {}))
     ]
 
@@ -173,14 +173,15 @@ def _evictions(
     state: State, shares: Shares, slot: int, surplus: Collection[str], now: int
 ) -> list[Evict]:
     """Evictions that bring the quota within its runtime; pods of exhausted budgets come last."""
-    evictable = evictable_pods(state, now) & state.running.preemptible
+    evictable = evictable_pods(state, now) & state.bound_pods.preemptible
     over = _over(shares, slot, _surplus_use(state, surplus).get(slot, {}))
-    pods = [state.pods[uid] for uid in state.running.ranked(slot)]
+    pods = [state.pods[uid] for uid in state.bound_pods.ranked(slot)]
     ranked = [
         _EvictableUnit(state, unit)
         for unit in reversed(units(pods, state.gangs.of))
         if all(
-            evictable[state.running.slots[pod.uid]] and pod.uid not in surplus for pod in unit.pods
+            evictable[state.bound_pods.slots[pod.uid]] and pod.uid not in surplus
+            for pod in unit.pods
         )
     ]
     ranked.sort(key=lambda unit: unit.breaks_budget)
@@ -192,7 +193,7 @@ def _evictions(
                     evicted[each] = None
                     over = {row: n - each.charge.get(row, 0) for row, n in over.items()}
     if all(amount <= 0 for amount in over.values()):
-        for unit in sorted(evicted, key=lambda unit: state.running.key(unit.pods[0].uid)):
+        for unit in sorted(evicted, key=lambda unit: state.bound_pods.key(unit.pods[0].uid)):
             back = {row: amount + unit.charge.get(row, 0) for row, amount in over.items()}
             alone = not any(unit.depends_on(each) for each in evicted)
             if alone and all(amount <= 0 for amount in back.values()):

@@ -52,12 +52,12 @@ class QueueClaimant:
 
     def of(self, uids: Iterable[str]) -> Mask:
         """A mask over the bound pods of those among these."""
-        slots, mask = self.state.running.slots, np.zeros_like(self.general.evictable)
+        slots, mask = self.state.bound_pods.slots, np.zeros_like(self.general.evictable)
         mask[[slots[uid] for uid in uids if uid in slots]] = True
         return mask
 
     def _spared(self) -> Mask:
-        running = self.state.running
+        running = self.state.bound_pods
         spared: Mask = np.zeros_like(self.general.evictable)
         rows = [row for row, name in enumerate(self.state.resources.names) if name != "pods"]
         if not any(row in rows for row, _ in self.charge):

@@ -25,11 +25,13 @@ class QueuePreemption:
         self._claimant = claimant
         self._priority_bands = priority_bands
         self._priority = claimant.claim.priority
-        self._priorities = claimant.state.running.priority
+        self._priorities = claimant.state.bound_pods.priority
 
     def eligible_victims(self) -> Iterator[list[Eligible]]:
         """First pods of namespaces with a larger share; then among equal shares, by job."""
-        own = self._claimant.evictable & (self._claimant.state.running.quota == self._claimant.slot)
+        own = self._claimant.evictable & (
+            self._claimant.state.bound_pods.quota == self._claimant.slot
+        )
         if not own.any():
             return
         for ties in (False, True):
@@ -86,7 +88,7 @@ class QueuePreemption:
         state, drf = self._claimant.state, self._claimant.drf
         equals = jobs & (self._priorities == self._priority)
         mask: Mask = jobs & lower
-        uids = (str(state.running.slots.names[slot]) for slot in np.flatnonzero(equals))
+        uids = (str(state.bound_pods.slots.names[slot]) for slot in np.flatnonzero(equals))
         gangs = {state.pods[uid].gang for uid in uids} - {None}
         for gang in sorted(map(str, gangs)):
             sums = drf.of_gang(gang)

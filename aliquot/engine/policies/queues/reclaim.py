@@ -95,7 +95,7 @@ class _OverDeserved:
         self._state = claimant.state
         self._deserved = claimant.deserved
         self._rows = rows
-        others = set(claimant.state.running.quotas()) - {
+        others = set(claimant.state.bound_pods.quotas()) - {
             claimant.slot,
             claimant.state.tree.slots[OUTSIDE],
         }
@@ -139,7 +139,7 @@ class _OverDeserved:
             limits |= self._turn_limits(slot)
             last |= self._soft_namespaces(slot) if rules.soft_namespaces else set()
         return Eligible(
-            self._claimant.evictable & affected[self._state.running.quota],
+            self._claimant.evictable & affected[self._state.bound_pods.quota],
             Reason.QUEUE_RECLAIMED,
             self._explain,
             nodes,
