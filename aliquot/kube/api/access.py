@@ -119,7 +119,7 @@ def _trust(cluster: Placed[ClusterEntry]) -> Trust:
 
 
 def _credentials(choice: Choice, trust: Trust | None) -> CredentialSource:
-    """As in client-go, a certificate or a token goes before an exec plugin."""
+    """An exec plugin is run only if there is neither a certificate nor a token."""
     user = choice.user
     entry, headers = user.entry, _impersonation(user.entry)
     _refuse_unsupported(user)

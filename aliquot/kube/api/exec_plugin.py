@@ -33,7 +33,7 @@ class Command:
     """The command line, environment and input of a plugin."""
 
     version: str
-    words: Sequence[str]
+    argv: Sequence[str]
     environment: Mapping[str, str]
     cluster: dict[str, object] | None
     """`spec.cluster` of the ExecCredential, if the kubeconfig says provideClusterInfo."""
@@ -114,7 +114,7 @@ class ExecPlugin:
         interactive = self._command.interactive and terminal
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._command.words,
+                *self._command.argv,
                 env={**os.environ, **self._command.environment, **self._info(interactive)},
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -145,9 +145,7 @@ class ExecPlugin:
         return {"KUBERNETES_EXEC_INFO": msgspec.json.encode(body).decode()}
 
     def _failed(self, problem: str) -> UnreachableError:
-        return UnreachableError(
-            f"credential plugin {self._command.words[0]}: {problem}", sent=False
-        )
+        return UnreachableError(f"credential plugin {self._command.argv[0]}: {problem}", sent=False)
 
 
 def _certificate(status: _Status) -> Certificate | None:

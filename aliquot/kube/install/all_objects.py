@@ -38,5 +38,5 @@ def objects(installation: Installation, parts: Collection[str] = PARTS) -> list[
 
 
 def _namespace(installation: Installation) -> Body:
-    about = metadata(installation.namespace, "")
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": about}
+    meta = metadata(installation.namespace, "")
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}

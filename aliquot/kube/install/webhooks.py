@@ -33,7 +33,7 @@ def configurations(installation: Installation) -> list[Body]:
 
 
 def _configuration(
-    word: str,
+    webhook_type: str,
     path: str,
     installation: Installation,
     of_kinds: Sequence[str],
@@ -48,7 +48,7 @@ def _configuration(
     }
     return {
         "apiVersion": _API,
-        "kind": f"{word}WebhookConfiguration",
+        "kind": f"{webhook_type}WebhookConfiguration",
         "metadata": metadata(CONFIGURATION, "webhook"),
         "webhooks": [
             _webhook(ours, client, "Fail", _of_our_kinds(of_kinds)),
