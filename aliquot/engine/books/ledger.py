@@ -153,7 +153,7 @@ class Ledger:
         changed.
         """
         freed, changed = self._freed(), self.changed_requests.copy()
-        gains = self.releases
+        releases = self.releases
         for uid, entry in entries.items():
             now = self.entries.get(uid)
             self.release(uid)
@@ -163,7 +163,7 @@ class Ledger:
             if _request(now) != _request(entry):
                 changed.update({each.path[0]: None for each in (now, entry) if each is not None})
         self.freed_nodes, self.freed_quotas, self.freed_gpus = freed
-        self.releases = gains
+        self.releases = releases
         self._set_changed_requests(changed)
 
     @contextmanager
