@@ -1,12 +1,16 @@
 # Two commands: `make demo` shows what Aliquot does, `make test` checks everything.
-# Both need only Python 3.11+ with pip; they set up .venv themselves.
+# Both need only Python 3.11+ with pip; they set up .venv themselves. `make test-cluster` and
+# `make soak` check more: what, says the README.
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml
 
-.PHONY: demo test lint types layers unit mutation bench pictures chart lock clean
+# One worker more than there are cores: many tests wait for servers.
+PYTEST := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+
+.PHONY: demo test test-cluster soak mutation lint types layers unit bench pictures chart lock clean
 
 demo: .venv/ready
 	@$(BIN)/aliquot simulate examples/kep-9/story-1
@@ -23,9 +27,16 @@ types: .venv/ready-dev
 layers: .venv/ready-dev
 	$(BIN)/lint-imports
 
-# One more than there are cores: many tests wait for servers.
 unit: .venv/ready-dev
-	$(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+	$(PYTEST)
+
+# Only what runs against a real server; an error if there is none.
+test-cluster: .venv/ready-dev
+	$(PYTEST) --real-server tests/cluster
+
+# Every campaign at its full length.
+soak: .venv/ready-dev
+	ALIQUOT_SOAK=1 $(PYTEST)
 
 # Which small mistakes in the engine does no fast test notice? Takes up to an hour.
 mutation: .venv/ready-dev

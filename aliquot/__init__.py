@@ -1,24 +1,39 @@
 """Elastic quotas and fair sharing for shared GPU clusters.
 
 The engine, for notebooks and other programs: build a cluster, feed events, read decisions.
+
+The names below are imported when they are first used, because the commands import this package too
+and `aliquot --version` has no use for numpy.
 """
 
-from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold
-from aliquot.engine.model.events import (
-    BindFailed,
-    Event,
-    NodeGone,
-    NodeSet,
-    PodGone,
-    PodSet,
-    QuotaGone,
-    QuotaSet,
-)
-from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape, Where
-from aliquot.engine.report.summary import QuotaSummary
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from aliquot.errors import AliquotError
+
+if TYPE_CHECKING:
+    from aliquot.engine import (
+        Bind,
+        BindFailed,
+        Decision,
+        Engine,
+        Event,
+        Evict,
+        Knobs,
+        Node,
+        NodeConstraints,
+        NodeGone,
+        NodeSet,
+        Pod,
+        PodGone,
+        PodSet,
+        Quota,
+        QuotaGone,
+        QuotaSet,
+        QuotaSummary,
+        Shape,
+        Wait,
+    )
 
 __version__ = "0.1.0"
 
@@ -30,9 +45,9 @@ __all__ = [
     "Engine",
     "Event",
     "Evict",
-    "Hold",
     "Knobs",
     "Node",
+    "NodeConstraints",
     "NodeGone",
     "NodeSet",
     "Pod",
@@ -43,5 +58,16 @@ __all__ = [
     "QuotaSet",
     "QuotaSummary",
     "Shape",
-    "Where",
+    "Wait",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        """Import the name from the engine, and keep it."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, getattr(import_module("aliquot.engine"), name))
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -1,13 +1,14 @@
 """Every error Aliquot raises on purpose, in one small tree.
 
-A message says what was refused, by which rule, with the numbers, and where that is known, what
-would help. The commands turn an `AliquotError` into one line on stderr and exit code 2; anything
-else that escapes is a defect of ours.
+A message says what was refused, by which rule, with the numbers, and, where known, what would help.
+The commands turn an `AliquotError` into one line on stderr and exit code 2; any other exception
+that reaches them is a defect of Aliquot.
 """
 
 from typing import Any
 
 _MOST_CHARACTERS = 400
+"""How much of a quoted text a message keeps: about five lines of a terminal."""
 
 
 class AliquotError(Exception):
@@ -29,27 +30,27 @@ class InputError(AliquotError):
 
 
 class SelectorError(AliquotError):
-    """A label or field selector that cannot be read, or that asks for what is not there."""
+    """A label or field selector that cannot be read, or names a field that is not selectable."""
 
 
 class PatchError(AliquotError):
-    """A patch that cannot be used; by itself, because it cannot be read."""
+    """A patch that cannot be read, or, as PatchMisfitError, cannot be applied."""
 
 
 class PatchMisfitError(PatchError):
-    """A patch that makes sense, but not for the object that it is for."""
+    """A patch that is valid, but cannot be applied to this object."""
 
 
 class UnsupportedPatchError(AliquotError):
-    """A way of patching that the kind of object does not have."""
+    """A patch type that this kind of object does not support."""
 
 
 class EndlessError(AliquotError):
-    """A simulation in which pods keep taking each other's place, without time passing."""
+    """A simulation in which pods preempt each other without end, at one moment of virtual time."""
 
 
 class TreeError(AliquotError):
-    """A quota tree that cannot be: an unknown parent, a cycle."""
+    """An invalid quota tree: an unknown parent, a cycle."""
 
 
 class LedgerError(AliquotError):
@@ -66,7 +67,7 @@ class RefusalError(AliquotError):
         self.code, self.reason, self.message, self.details = code, reason, message, details
 
     def status(self) -> dict[str, Any]:
-        """The Status object that says so."""
+        """The Status object of the answer."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -81,7 +82,7 @@ class RefusalError(AliquotError):
 
 
 class ApiError(AliquotError):
-    """A request that the API server answered with a refusal, and what the answer says."""
+    """A request that the API server refused, with the Status of its answer."""
 
     def __init__(
         self,
@@ -97,25 +98,25 @@ class ApiError(AliquotError):
         self.message = _short(message)
         self.details = details or {}
         self.retry_after = retry_after
-        """After how many seconds the server would like to be asked again."""
+        """The Retry-After of the answer, in seconds."""
         super().__init__(
             f"{code} {reason}: {self.message}" if reason else f"{code}: {self.message}"
         )
 
 
 class UnreachableError(AliquotError):
-    """A request without an answer: no connection, one that broke, or no patience left."""
+    """A request without an answer: no connection, a broken one, or a timeout."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
         self.sent = sent
-        """Whether the server may have carried it out all the same."""
+        """Whether the request was sent, so that the server may have carried it out."""
         super().__init__(_short(message))
 
 
 class ProcessError(AliquotError):
-    """A process that we started did not come up, or ended while it was needed."""
+    """A child process that did not become ready, or ended while it was needed."""
 
 
 def _short(text: str) -> str:
-    """A message quotes the input, which may go on for megabytes."""
+    """The text, cut: messages quote input, which may have megabytes."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

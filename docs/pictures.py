@@ -9,19 +9,22 @@ from rich.console import Console, Group, RenderableType
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
-from aliquot.cli.bars import bars
-from aliquot.cli.live import Watching
-from aliquot.cli.tables import tables
-from aliquot.cluster import inputs
-from aliquot.cluster.outcome import outcome
-from aliquot.cluster.simulation import Simulation
+from aliquot.cli.show.live_view import LiveView
+from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.cli.show.simulation import tables
 from aliquot.dialects.configuration import Configuration
-from aliquot.engine.model.knobs import SECOND
-from aliquot.kube import access, plane, scheduler
-from aliquot.kube.client import Client
-from aliquot.kube.plane import control_plane
-from aliquot.server import demo, simulated
-from aliquot.server.running import Settings, running
+from aliquot.engine import SECOND
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import control_plane
+from aliquot.local import demo
+from aliquot.server.app import Settings, running
+from aliquot.server.controllers import simulated_nodes
+from aliquot.simulation.outcome import outcome
+from aliquot.simulation.simulation import Simulation
+from aliquot.validation import inputs
 
 ROOT = Path(__file__).parent.parent
 WIDTH = 104
@@ -60,7 +63,7 @@ def before_and_after(example: str, name: str, policy: str, *minutes: int) -> Non
     parts: list[RenderableType] = []
     for minute in minutes:
         simulation.run(minute * 60 * SECOND)
-        *pictured, legend = bars(policy, outcome(simulation)["quotas"], WIDTH)
+        *pictured, legend = quota_bars(policy, outcome(simulation)["quotas"], WIDTH)
         parts += [Text(f"after {minute} minutes", style="bold"), *pictured, Text()]
     draw(f"aliquot simulate examples/{example}", name, Group(*parts, legend))
 
@@ -72,7 +75,7 @@ def load(example: str, policy: str) -> Simulation:
 
 async def demonstration(name: str, seconds: float) -> None:
     """What `aliquot up --demo` shows after so many seconds."""
-    nodes = tuple(simulated.nodes(demo.NODES, simulated.MODEL))
+    nodes = tuple(simulated_nodes.nodes(demo.NODES, simulated_nodes.MODEL))
     async with running(Settings(nodes=nodes)) as server:
         reach = partial(access.find, server.kubeconfig)
         deciding = scheduler.Settings(Configuration())
@@ -80,10 +83,10 @@ async def demonstration(name: str, seconds: float) -> None:
             control_plane(reach, plane.Settings(deciding, lease=None)) as made,
             Client(reach()) as client,
         ):
-            watching = Watching(made, "three teams share 64 GPUs")
+            view = LiveView(made, "three teams share 64 GPUs")
             playing = asyncio.create_task(demo.play(client))
             await asyncio.sleep(seconds)
-            draw("aliquot up --demo", name, watching.picture(WIDTH))
+            draw("aliquot up --demo", name, view.picture(WIDTH))
             playing.cancel()
 
 

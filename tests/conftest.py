@@ -1,10 +1,11 @@
 """What holds for all tests: repeatable examples, and a word on what the suite could not reach.
 
 Property tests draw the same examples on every run, so that a failure is the change's own;
-`ALIQUOT_RANDOM=1` looks for new ones instead.
+`ALIQUOT_RANDOM=1` looks for new ones instead. How many they draw says `tests.campaign`.
 """
 
 import os
+import re
 from collections import Counter
 
 import pytest
@@ -16,11 +17,48 @@ settings.register_profile("repeatable", derandomize=True)
 if not os.environ.get("ALIQUOT_RANDOM"):
     settings.load_profile("repeatable")
 
+_REAL = re.compile(r"\[real|_real_server\b")
 _SUITES = {
     "API suite": "tests/cluster/api/",
     "Client and webhook": "tests/cluster/kube/",
     "Control plane": "tests/cluster/plane/",
 }
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--real-server",
+        action="store_true",
+        help="only what runs against kube-apiserver, etcd and kubectl; an error without them",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Rather fail than say that all is well with a server that was not there."""
+    if not config.getoption("--real-server"):
+        return
+    if binaries.real_server() is None:
+        raise pytest.UsageError(
+            f"there is no real server to test against: {binaries.NO_REAL_SERVER}"
+        )
+    if binaries.kubectl() is None:
+        raise pytest.UsageError(f"there is no kubectl to test with: {binaries.NO_KUBECTL}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--real-server`, leave out the tests that never meet one."""
+    if not config.getoption("--real-server"):
+        return
+    chosen = [each for each in items if _meets_a_real_server(each)]
+    config.hook.pytest_deselected(items=[each for each in items if each not in chosen])
+    items[:] = chosen
+
+
+def _meets_a_real_server(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    if "[embedded" in item.nodeid or not {"server", "start", "cluster"}.isdisjoint(fixtures):
+        return "[real" in item.nodeid
+    return not {"real", "real_cluster", "installed"}.isdisjoint(fixtures)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -45,6 +83,6 @@ def _by_server(terminalreporter: pytest.TerminalReporter, where: str) -> Counter
     for outcome in ("passed", "failed", "error", "skipped", "xfailed"):
         for report in terminalreporter.stats.get(outcome, []):
             if report.nodeid.startswith(where) and (report.when == "call" or outcome != "passed"):
-                server = "real" if "[real" in report.nodeid else "embedded"
+                server = "real" if _REAL.search(report.nodeid) else "embedded"
                 counts[f"{server} {outcome}"] += 1
     return counts

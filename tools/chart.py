@@ -16,9 +16,9 @@ from typing import Any
 import yaml
 
 from aliquot import __version__
-from aliquot.cli.manifests import as_yaml
+from aliquot.cli.show.documents import manifests_as_yaml
+from aliquot.kube.install.all_objects import PARTS, objects
 from aliquot.kube.install.installation import COMPONENT, IMAGE, Installation
-from aliquot.kube.install.together import PARTS, objects
 
 CHART = Path(__file__).parent.parent / "charts" / "aliquot"
 HEAD = "{{- /* Written by `make chart` from aliquot/kube/install: change it there. */}}\n"
@@ -123,7 +123,7 @@ def _document(body: dict[str, Any]) -> str:
         about["annotations"]["aliquot.dev/configuration"] = _DIGEST
     for blank in _blanks(body):
         _put(body, blank.path.split("/"), f"@@{blank.form} .Values.{blank.value}@@")
-    text = _MARKED.sub(_filled, as_yaml([body]))
+    text = _MARKED.sub(_filled, manifests_as_yaml([body]))
     condition = _condition(body)
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
 

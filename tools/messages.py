@@ -76,7 +76,7 @@ def main(checkout: Path) -> None:
             for name, fields in sorted(reached.items())
         },
     }
-    file = Path(__file__).parent.parent / "aliquot/server/messages.json"
+    file = Path(__file__).parent.parent / "aliquot/server/schema/messages.json"
     file.write_text(json.dumps(table, separators=(",", ":"), sort_keys=True) + "\n")
 
 

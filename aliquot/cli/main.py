@@ -2,29 +2,62 @@
 
 0: fine. 1: the command worked and the answer is no (a check failed). 2: bad input or usage, said in
 one line on stderr, with nothing on stdout.
+
+A command's module is imported when the command is looked up, and the library only when the command
+runs: `aliquot --version` and `--help` take no longer than Python and click.
 """
 
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from importlib import import_module
 
 import click
 
 from aliquot import __version__
-from aliquot.cli.bench import bench
-from aliquot.cli.manifests import manifests
-from aliquot.cli.scheduler import scheduler
-from aliquot.cli.simulate import simulate
-from aliquot.cli.test import test
-from aliquot.cli.up import up
-from aliquot.cli.validate import validate
-from aliquot.cli.webhook import webhook
-from aliquot.cluster.memory import calm_collector
+from aliquot.collector import tune_collector
 from aliquot.errors import AliquotError
 
+COMMANDS = ("bench", "manifests", "scheduler", "simulate", "test", "up", "validate", "webhook")
+"""Each is the function of this name in the module of this name in `cli/commands/`."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+
+class _Commands(MutableMapping[str, click.Command]):
+    """The commands by name; a command's module is imported on the first look at it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, click.Command | None] = dict.fromkeys(COMMANDS)
+
+    def __getitem__(self, name: str) -> click.Command:
+        found = self._found[name]
+        if found is None:
+            found = getattr(import_module(f"aliquot.cli.commands.{name}"), name)
+            self._found[name] = found
+        return found
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._found[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+@click.group(
+    commands=_Commands(),
+    invoke_without_command=True,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
+)
 @click.version_option(__version__, message="aliquot %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -36,27 +69,17 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-cli.add_command(simulate)
-cli.add_command(validate)
-cli.add_command(test)
-cli.add_command(bench)
-cli.add_command(up)
-cli.add_command(scheduler)
-cli.add_command(webhook)
-cli.add_command(manifests)
-
-
 def main() -> None:
     """Run the command that the process was started with."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    calm_collector()
+    tune_collector()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and tell its exit code; every expected error is one line and exit code 2."""
+    """Run a command and return its exit code; every expected error is one line and exit code 2."""
     try:
         code = cli.main(list(arguments), prog_name="aliquot", standalone_mode=False)
         sys.stdout.flush()

@@ -1,14 +1,17 @@
-"""The configuration file: read, checked to the last key, and turned into the engine's knobs."""
+"""The configuration file: read, checked to the last key, and converted to the engine's knobs.
+
+An unknown key or a bad value is refused with its path; nothing falls back to a default in silence.
+"""
 
 from typing import Literal, get_args, get_origin
 
 import msgspec
 
-from aliquot.dialects.documents import Body, Document
-from aliquot.dialects.manifest import convert
-from aliquot.dialects.times import duration
-from aliquot.dialects.wire import Wire
-from aliquot.engine.model.knobs import (
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import convert
+from aliquot.dialects.core.objects import Wire
+from aliquot.dialects.core.times import duration
+from aliquot.engine import (
     CapacityKnobs,
     EvictionKnobs,
     FairKnobs,
@@ -19,6 +22,7 @@ from aliquot.engine.model.knobs import (
     QueuesKnobs,
 )
 from aliquot.errors import InputError
+from aliquot.json import Body
 
 API_VERSION = "config.aliquot.dev/v1alpha1"
 POLICIES = ("auto", "capacity", "fair", "hierarchy", "queues")
@@ -27,7 +31,7 @@ SCHEDULER_NAMES = (
     *("aliquot", "capacityscheduler", "nos-scheduler"),
     *("koord-scheduler", "tensor-fusion-scheduler", "volcano"),
 )
-"""Ours, and those by which pods of each design ask to be scheduled."""
+"""Our own `schedulerName`, and those that pods of each design carry."""
 
 PolicyName = Literal["auto", "capacity", "fair", "hierarchy", "queues"]
 Borrow = Literal["unusedMin", "freeCapacity"]
@@ -35,11 +39,11 @@ _ORDER_WORDS = {"creation", "request", "name", "priority"}
 
 
 class Section(Wire, forbid_unknown_fields=True):
-    """A part of the file in which every key must be known."""
+    """A section of the file; a key that is not known is refused."""
 
 
 class Profile(Section):
-    """A scheduler name, and how its pods are scheduled."""
+    """A scheduler name, and the policy of its pods."""
 
     scheduler_name: str
     policy: PolicyName = "auto"
@@ -77,7 +81,7 @@ class Queues(Section):
 
 
 class Gpu(Section):
-    """How GPUs count, and where fractions of them go."""
+    """The memory of GPUs, and how pods that share them are placed."""
 
     memory_gb: int = msgspec.field(default=32, name="memoryGB")
     memory_gb_by_model: dict[str, int] = msgspec.field(default_factory=dict, name="memoryGBByModel")
@@ -87,7 +91,7 @@ class Gpu(Section):
 
 
 class Eviction(Section):
-    """What is spared, and for how long freed room is held."""
+    """Which pods are not evicted, and how long a nomination holds what an eviction frees."""
 
     min_runtime: str | int | float = "0s"
     quotaless: Literal["protected", "lowest"] = "protected"
@@ -96,7 +100,7 @@ class Eviction(Section):
 
 
 class Placement(Section):
-    """How nodes are chosen."""
+    """How nodes are scored."""
 
     score: Literal["pack", "spread"] = "pack"
 
@@ -146,7 +150,7 @@ def read(document: Document) -> Configuration:
 
 
 def _check_choices(body: Body, place: str) -> None:
-    """Name the choices where one is asked for that is none of them."""
+    """Refuse a value that is none of a field's choices, and name the choices."""
     for section in msgspec.structs.fields(Configuration):
         kind, values = section.type, body.get(section.encode_name)
         if not (isinstance(kind, type) and issubclass(kind, Section) and isinstance(values, dict)):

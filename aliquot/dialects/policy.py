@@ -1,23 +1,27 @@
-"""Which policy holds: the one that is named, else the one that the objects ask for."""
+"""Which policy applies: the one that is named, else the one that the objects imply (`auto`).
+
+Queues imply `queues`, Koordinator keys `hierarchy`, quotas of nos `fair`, all others `capacity`.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aliquot.dialects import gpu_quotas, queues
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import Special
-from aliquot.dialects.koordinator import has_keys
-from aliquot.dialects.manifest import NOS_GROUPS, Manifest
-from aliquot.dialects.quotas import KINDS, has_koordinator_keys
-from aliquot.dialects.templates import faces
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.manifest import NOS_GROUPS, Manifest
+from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys
+from aliquot.dialects.koordinator.keys import has_keys
+from aliquot.dialects.quota_index import Special
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.volcano import queues
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The policy that the objects ask for, and the object that decides it, if one does.
+    """The policy that the objects imply, and the object that decides it, if one does.
 
-    What they ask for may be beyond deciding: then there is a `conflict`.
+    Where the objects imply two policies, `conflict` says so.
     """
 
     policy: str
@@ -27,7 +31,7 @@ class Choice:
     conflict: str = ""
 
     def refusal(self) -> Finding | None:
-        """What is wrong with it: it may be one of two."""
+        """The error that the objects imply two policies, if they do."""
         if self.manifest is None or not self.conflict:
             return None
         return self.manifest.finding("error", self.field, self.conflict)
@@ -36,7 +40,7 @@ class Choice:
 def resolve(
     named: str | None, configuration: Configuration, manifests: Iterable[Manifest]
 ) -> tuple[str, str]:
-    """The policy and why: named on the command line, in the configuration, or by the objects."""
+    """The policy and why: as given by `named` or the configuration, or implied by the objects."""
     policy, why = named or configured(configuration), "as given" if named else "as configured"
     if policy == "auto":
         choice = choose(manifests)
@@ -53,7 +57,7 @@ def configured(configuration: Configuration) -> str:
 
 
 def choose(manifests: Iterable[Manifest]) -> Choice:
-    """Decided once, over all objects."""
+    """The policy that all objects together imply."""
     manifests = list(manifests)
     quotas = [manifest for manifest in manifests if manifest.kind in KINDS]
     queue = next(filter(_is_own_queue, manifests), None)
@@ -74,12 +78,12 @@ def choose(manifests: Iterable[Manifest]) -> Choice:
 
 
 def _is_own_queue(manifest: Manifest) -> bool:
-    """Is it a queue that somebody made? Two come with Volcano and say nothing of who shares."""
+    """Is it a queue other than Volcano's own two, which exist in every cluster with Volcano?"""
     return manifest.kind == queues.KIND and manifest.name not in queues.SPECIAL
 
 
 def _queues(queue: Manifest, quotas: list[Manifest]) -> Choice:
-    """Who wrote queues wants them; who wrote quotas beside them must say which of the two."""
+    """Queues imply `queues`; with quotas beside them, the policy must be named."""
     why = f"there is {queue.title}"
     if not quotas:
         return Choice("queues", why, queue, "kind")
@@ -89,19 +93,19 @@ def _queues(queue: Manifest, quotas: list[Manifest]) -> Choice:
 
 
 def special_quotas(policy: str) -> Special:
-    """Whose quotas are there under this policy that nobody wrote?"""
+    """The dialect whose built-in quotas exist under this policy."""
     special: dict[str, Special] = {"hierarchy": "koordinator", "queues": "volcano"}
     return special.get(policy, "")
 
 
 def expected(configuration: Configuration, manifests: Iterable[Manifest]) -> str:
-    """The policy that holds unless the command line says otherwise."""
+    """The policy of the configuration, else the one that the objects imply."""
     policy = configured(configuration)
     return choose(manifests).policy if policy == "auto" else policy
 
 
 def _is_for_koordinator(manifest: Manifest) -> bool:
-    """Quotas say so in any key, pods in the labels that name a quota or spare them."""
-    if any(has_keys((each.metadata.labels,)) for each in faces(manifest)):
+    """Does a quota carry a Koordinator key, or a pod a Koordinator label?"""
+    if any(has_keys((each.metadata.labels,)) for each in template_views(manifest)):
         return True
     return manifest.kind in KINDS and has_koordinator_keys(manifest)

@@ -1,1 +1,152 @@
-"""The pure part: events in, decisions out. No I/O, no clock, no randomness, numpy only."""
+"""The engine: events in, decisions out. Pure: no I/O, no clock, no randomness, numpy only.
+
+This is its only door: other packages import from here, never from the modules inside, so that those
+can change. Inside, from the bottom: model, columns, sharing, books, gpus, placement, queue, state,
+gang_claims and wakeups, policies, reclaim and holds, trial, report, cycle.
+"""
+
+from aliquot.engine.books.membership import Membership
+from aliquot.engine.columns import Resources, Slots
+from aliquot.engine.cycle import Engine
+from aliquot.engine.gpus.devices import resolve_ask
+from aliquot.engine.model import quantity
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
+from aliquot.engine.model.events import (
+    BindFailed,
+    BudgetGone,
+    BudgetSet,
+    DeviceGone,
+    DeviceSet,
+    Event,
+    EvictFailed,
+    GangGone,
+    GangSet,
+    GpuQuotaGone,
+    GpuQuotaSet,
+    NodeGone,
+    NodeSet,
+    PodGone,
+    PodSet,
+    QuotaGone,
+    QuotaSet,
+    WeightSet,
+)
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.gpu import (
+    NO_GPU_AMOUNT,
+    WHOLE_GPU,
+    Device,
+    GpuAmount,
+    GpuAsk,
+    GpuBound,
+    GpuQuota,
+)
+from aliquot.engine.model.importance import ImportanceKey, importance, natural
+from aliquot.engine.model.knobs import (
+    SECOND,
+    CapacityKnobs,
+    EvictionKnobs,
+    FairKnobs,
+    GpuKnobs,
+    HierarchyKnobs,
+    Knobs,
+    PlacementKnobs,
+    QueuesKnobs,
+)
+from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
+from aliquot.engine.model.quantity import Amounts, add_amounts
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.model.selector import Requirement, Term, requirement_matches
+from aliquot.engine.model.summaries import (
+    Condition,
+    Figures,
+    GangSummary,
+    GpuQuotaSummary,
+    NamespaceFigures,
+    QueueSummary,
+    QuotaSummary,
+)
+from aliquot.engine.placement.constraints import node_refusal
+from aliquot.engine.sharing.runtime import RuntimeTree
+from aliquot.engine.sharing.waterfill import fill
+
+__all__ = [
+    "GPU_MEMORY",
+    "NO_GPU_AMOUNT",
+    "SECOND",
+    "WHOLE_GPU",
+    "Amounts",
+    "Bind",
+    "BindFailed",
+    "Budget",
+    "BudgetGone",
+    "BudgetSet",
+    "CapacityKnobs",
+    "Condition",
+    "Decision",
+    "Device",
+    "DeviceGone",
+    "DeviceSet",
+    "Effect",
+    "Engine",
+    "Event",
+    "Evict",
+    "EvictFailed",
+    "EvictionKnobs",
+    "FairKnobs",
+    "Figures",
+    "Gang",
+    "GangGone",
+    "GangSet",
+    "GangSummary",
+    "GpuAmount",
+    "GpuAsk",
+    "GpuBound",
+    "GpuKnobs",
+    "GpuQuota",
+    "GpuQuotaGone",
+    "GpuQuotaSet",
+    "GpuQuotaSummary",
+    "HierarchyKnobs",
+    "ImportanceKey",
+    "Knobs",
+    "Membership",
+    "NamespaceFigures",
+    "Node",
+    "NodeConstraints",
+    "NodeGone",
+    "NodeSet",
+    "Nominate",
+    "PlacementKnobs",
+    "Pod",
+    "PodGone",
+    "PodSet",
+    "QueueSummary",
+    "QueuesKnobs",
+    "Quota",
+    "QuotaGone",
+    "QuotaSet",
+    "QuotaSummary",
+    "Reason",
+    "Refusal",
+    "Requirement",
+    "Resources",
+    "RuntimeTree",
+    "Shape",
+    "Slots",
+    "Taint",
+    "Term",
+    "Toleration",
+    "Wait",
+    "WeightSet",
+    "add_amounts",
+    "fill",
+    "importance",
+    "natural",
+    "node_refusal",
+    "quantity",
+    "requirement_matches",
+    "resolve_ask",
+]

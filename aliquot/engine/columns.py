@@ -1,8 +1,8 @@
-"""The layout of the engine's state: one int64 array per resource, over nodes or over quotas.
+"""Columns: one int64 array per resource, over nodes, quotas or pods.
 
-Layout decides speed: one check over 5,000 nodes reads a few contiguous arrays instead of 5,000
-objects. Names become small numbers once, at the edge of the engine: a resource is a row, a node or
-quota a slot. An amount too large for a column saturates at LIMIT; it never wraps.
+This layout decides the engine's speed: a check over 5,000 nodes reads a few contiguous arrays
+instead of 5,000 objects. A resource is a row of the columns, a node, quota or pod a slot. An amount
+too large for a column saturates at LIMIT; it never wraps.
 """
 
 from collections.abc import Iterator
@@ -10,15 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.model.objects import Amounts
-from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.quantity import LIMIT, Amounts
 
 Vector = tuple[tuple[int, int], ...]
 """Amounts with each resource as its row: `((0, 500), (2, 1))`."""
 
 
 class Resources:
-    """The rows: every resource name met so far, and the columns that grow with them."""
+    """The rows: all resource names seen so far, and the columns that grow with them."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -39,21 +38,21 @@ class Resources:
         return found
 
     def vector(self, amounts: Amounts, most: int = LIMIT) -> Vector:
-        """The same amounts by row, saturated. No node has LIMIT, so what asks for it never fits."""
+        """Amounts by row, saturated. No node has LIMIT, so a request of LIMIT never fits."""
         return tuple((self.row(name), min(value, most)) for name, value in amounts)
 
     def attach(self, columns: "Columns") -> None:
-        """Let columns grow with the resources from now on."""
+        """Register columns, to grow with the resources."""
         self._columns.append(columns)
 
 
 class Slots:
-    """Which name has which slot. A slot given back is used again; a name keeps its slot."""
+    """The slot of each name. A name keeps its slot until it is dropped; then the slot is reused."""
 
     def __init__(self) -> None:
         self.names: list[str | None] = []
         self._slots: dict[str, int] = {}
-        self._spare: list[int] = []
+        self._free: list[int] = []
         self._columns: list[Columns] = []
 
     def __len__(self) -> int:
@@ -72,8 +71,8 @@ class Slots:
         """The slot of a name, a new one if it has none."""
         found = self._slots.get(name)
         if found is None:
-            if self._spare:
-                found = self._spare.pop()
+            if self._free:
+                found = self._free.pop()
                 self.names[found] = name
             else:
                 found = len(self.names)
@@ -84,13 +83,13 @@ class Slots:
         return found
 
     def drop(self, name: str) -> None:
-        """Give the slot of a name back."""
+        """Free the slot of a name."""
         slot = self._slots.pop(name)
         self.names[slot] = None
-        self._spare.append(slot)
+        self._free.append(slot)
 
     def attach(self, columns: "Columns") -> None:
-        """Let columns grow with the slots from now on."""
+        """Register columns, to grow with the slots."""
         self._columns.append(columns)
 
 
@@ -99,7 +98,7 @@ class Columns:
 
     def __init__(self, resources: Resources, slots: Slots, default: int = 0) -> None:
         self._default = default
-        self._hold(np.full((max(len(resources), 1), max(len(slots), 8)), default, dtype=np.int64))
+        self._adopt(np.full((max(len(resources), 1), max(len(slots), 8)), default, dtype=np.int64))
         resources.attach(self)
         slots.attach(self)
 
@@ -109,7 +108,7 @@ class Columns:
         return amount
 
     def add(self, slot: int, vector: Vector, sign: int) -> bool:
-        """Add amounts to a slot, up to LIMIT; False if one was at LIMIT, where less is unknown."""
+        """Add amounts to a slot, up to LIMIT; False if a saturated cell was subtracted from."""
         cells, width = self.cells, self.width
         exact = True
         for row, amount in vector:
@@ -123,27 +122,27 @@ class Columns:
         return exact
 
     def fill(self, slot: int, vector: Vector) -> None:
-        """Give a slot these amounts, and the default in every other row."""
+        """Set a slot to these amounts, and to the default in every other row."""
         self.data[:, slot] = self._default
         for row, amount in vector:
             self.data[row, slot] = amount
 
     def widen(self, rows: int) -> None:
-        """Make sure that there are this many rows."""
+        """Grow to this many rows."""
         self._grow(rows, self.data.shape[1])
 
     def lengthen(self, slots: int) -> None:
-        """Make sure that there are this many slots."""
+        """Grow to at least this many slots; doubling keeps the cost of growing low."""
         if slots > self.data.shape[1]:
             self._grow(self.data.shape[0], 2 * slots)
 
     def _grow(self, rows: int, slots: int) -> None:
         grown = np.full((max(rows, self.data.shape[0]), slots), self._default, dtype=np.int64)
         grown[: self.data.shape[0], : self.data.shape[1]] = self.data
-        self._hold(grown)
+        self._adopt(grown)
 
-    def _hold(self, data: NDArray[np.int64]) -> None:
-        """Whole columns are read through numpy; single cells, much faster, as plain memory.
+    def _adopt(self, data: NDArray[np.int64]) -> None:
+        """Whole columns are read through numpy; single cells through a memoryview, twice as fast.
 
         Columns over the same slots grow alike, so that a cell is at the same place in all of them.
         """

@@ -1,23 +1,23 @@
-"""Everything the engine knows: the facts, as events bring them in.
+"""The state of the engine: everything it knows, as events bring it in.
 
 `apply` makes the books agree with one event, whatever came before it; no decision is taken here.
-Applying what a cluster holds now to an empty state gives the same books as having lived through
-its history.
+Applying the objects that a cluster holds now to an empty state gives the same books as applying
+every event of its history.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from aliquot.engine.books.bound_pods import Running
+from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Entry, Ledger, Stage
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.books.quota_tree import ROOT, Tree, is_lower, place
-from aliquot.engine.books.repeat_guard import Circles, mark
+from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound
+from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.columns import Resources
-from aliquot.engine.gpus.accounts import GpuBooks, GpuLeaving
+from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.gpus.quotas import GpuQuotas
 from aliquot.engine.model.events import (
@@ -40,60 +40,65 @@ from aliquot.engine.model.events import (
     QuotaSet,
     WeightSet,
 )
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.placement.best_node import Placement
-from aliquot.engine.queue.bookings import Terms
+from aliquot.engine.placement.bookings import Bookings
+from aliquot.engine.queue.claim import Claims
 from aliquot.engine.queue.waiting import Waiting
 
 
 class State:
-    """Nodes, quotas, pods; who holds what, and who waits."""
+    """Nodes, quotas, gangs, devices and pods; the ledger; the waiting claims."""
 
     def __init__(self, knobs: Knobs, order: Order = IMPORTANCE) -> None:
         self.knobs = knobs
         self.resources = Resources()
-        self.tree = Tree(self.resources)
+        self.tree = QuotaTree(self.resources)
         self.nodes = Nodes(self.resources)
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
         self.devices = Devices(self.nodes, knobs.gpu.placement)
         self.gpu_quotas = GpuQuotas()
-        self.ledger.tallies.append(GpuBooks(self.devices, self.gpu_quotas))
+        self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
         self.placement = Placement(
             self.resources, self.nodes, self.ledger, self.devices, knobs.placement.score
         )
-        self.terms = Terms(self.tree, self.nodes, self.ledger, self.placement, self.devices)
+        self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
+        self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
         self.gangs = Gangs()
-        self.untouchable: frozenset[str] = frozenset()
-        """Namespaces whose pods are never asked to go."""
+        self.protected_namespaces: frozenset[str] = frozenset()
+        """Namespaces whose pods are never evicted."""
         self.weights: dict[str, int] = {}
-        """What namespaces weigh in their queues, where it is not 1."""
-        self.running = Running(self.resources, self.tree, order, self.gangs)
-        """Bound pods that are there to stay: the ones that could be asked to go."""
+        """The weights of namespaces in their queues, where not 1."""
+        self.running = BoundPods(self.resources, self.tree, order, self.gangs)
+        """Bound pods that are not leaving: the possible victims."""
         self.budgets = Budgets()
-        self.circles = Circles()
+        self.repeat_guard = RepeatGuard()
         self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
         self.gpus_leaving = GpuLeaving()
         self.leaving.tallies.append(self.gpus_leaving)
-        self.walks: dict[object, object] = {}
-        """What a policy has worked out about pods that have not changed since."""
-        self.stirred = False
-        """May a claim find somebody to take back from that found nobody in the last cycle?"""
-        self.started: dict[str, int] = {}
+        self.min_splits: dict[object, object] = {}
+        """Which pods of a quota are above its min, as `policies.over_quota` last worked it out."""
+        self.dirty = False
+        """Has something changed since the last cycle that may give a claim its first victims?"""
+        self.newly_bound: dict[str, int] = {}
         """The lowest priority of the pods that were bound since the last cycle, by quota."""
-        self.lowered: dict[str, None] = {}
+        self.lowered_quotas: dict[str, None] = {}
         """Quotas whose bounds were lowered since the last cycle."""
         self.pods: dict[str, Pod] = {}
-        self.lost: dict[str, None] = {}
-        """Pods whose node is gone, to be evicted."""
+        self.pods_of_lost_nodes: dict[str, None] = {}
+        """Pods whose node no longer exists, to be evicted in the next cycle."""
         self._by_namespace: dict[str, dict[str, None]] = {}
-        self._by_quota_named: dict[str, dict[str, None]] = {}
+        self._by_quota_label: dict[str, dict[str, None]] = {}
 
     def apply(self, event: Event) -> None:
-        """Take note of what has happened."""
+        """Make the books agree with an event."""
         match event:
             case PodSet(pod):
                 self._set_pod(pod)
@@ -102,7 +107,7 @@ class State:
             case BindFailed(uid):
                 self._unbind(uid)
             case EvictFailed(uid):
-                self._stay(uid)
+                self._eviction_failed(uid)
             case NodeSet(node):
                 self._set_node(node)
             case NodeGone(name):
@@ -116,88 +121,92 @@ class State:
             case GangGone(name):
                 self._drop_gang(name)
             case WeightSet(namespace, weight):
-                self._weigh(namespace, weight)
+                self._set_weight(namespace, weight)
             case DeviceSet(device):
                 self._set_device(device)
             case DeviceGone(name):
-                self._touch_devices(self.devices.remove(name), name)
+                self._refresh_device_nodes(self.devices.remove(name), name)
             case GpuQuotaSet(quota):
                 self._set_gpu_quota(quota)
             case GpuQuotaGone(namespace):
                 self.gpu_quotas.remove(namespace)
                 self.ledger.freed_gpus.add(namespace)
-                self.circles.forget()
+                self.repeat_guard.forget()
             case BudgetSet(budget):
                 self.budgets.set(budget)
             case BudgetGone(path):
                 self.budgets.remove(path)
 
     def in_namespace(self, namespace: str) -> Iterable[str]:
-        """The uids of the pods there."""
+        """The uids of the pods of a namespace."""
         return self._by_namespace.get(namespace, ())
 
-    def give_up_hold(self, uid: str) -> None:
-        """Nothing is kept for this pod any longer; it waits on."""
-        self.ledger.wait(uid, self.terms.asking(self.pods[uid]))
+    def drop_nomination(self, uid: str) -> None:
+        """Give up the room and right that are held for a pod; it goes on waiting."""
+        self.ledger.wait(uid, self.bookings.pending(self.pods[uid]))
         if uid in self.waiting:
             claim = self.waiting.claim(uid)
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
                 same = claim.pods, claim.others, claim.missing, claim.surplus
-                self.waiting.add(self.terms.claim(*same))
-                self.gangs.stir(self.pods[uid])
+                self.waiting.add(self.claims.of(*same))
+                self.gangs.mark_dirty(self.pods[uid])
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
         if old is not None:
-            self._changed(old, pod)
+            self._note_change(old, pod)
         if pod.uid in self.leaving.overdue and not pod.terminating:
-            self.leaving.overdue.remove(pod.uid)  # it stays after all
-            self.circles.forget()
-        if self.stays(pod):
-            self.circles.asked += mark(pod)
+            self.leaving.overdue.remove(pod.uid)  # its deletion was called off
+            self.repeat_guard.forget()
+        if self.is_staying(pod):
+            self.repeat_guard.present += fingerprint(pod)
         self.pods[pod.uid] = pod
         self.gangs.join(pod)
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
         if pod.quota is not None:
-            self._by_quota_named.setdefault(pod.quota, {})[pod.uid] = None
-        self._file(pod)
+            self._by_quota_label.setdefault(pod.quota, {})[pod.uid] = None
+        self._book(pod)
 
-    def _changed(self, old: Pod, pod: Pod) -> None:
-        """A pod is not what it was."""
+    def _note_change(self, old: Pod, pod: Pod) -> None:
+        """Take a pod that has changed out of the indices that its old version was in."""
         if old.quota is not None and old.quota != pod.quota:
-            del self._by_quota_named[old.quota][pod.uid]
+            del self._by_quota_label[old.quota][pod.uid]
         if old.gang != pod.gang:
             self.gangs.leave(old)
-        if self.stays(old):
-            self.circles.asked -= mark(old)
+        if self.is_staying(old):
+            self.repeat_guard.present -= fingerprint(old)
         known = replace(old, node=pod.node, nominated=pod.nominated, started=pod.started)
         if known != pod:
-            self.circles.forget()
+            self.repeat_guard.forget()
 
-    def _file(self, pod: Pod) -> None:
-        """Book a pod where it stands now: on its node, or among those that wait."""
+    def _book(self, pod: Pod) -> None:
+        """Book a pod on its node, or as waiting; an assumed pod stays assumed."""
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
-            self.ledger.commit(pod.uid, self.terms.booking(pod, self.tree.home(pod), pod.node))
-            self._list(pod)
-        elif entry is None or entry.stage is not Stage.RESERVED:
-            self._let_wait(pod)
+            self.ledger.commit(
+                pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), pod.node)
+            )
+            self._track_bound(pod)
+        elif entry is None or entry.stage is not Stage.ASSUMED:
+            self._enqueue(pod)
 
-    def _list(self, pod: Pod) -> None:
-        """Keep a bound pod among those that stay, or among those that leave."""
+    def _track_bound(self, pod: Pod) -> None:
+        """Put a bound pod among the running ones or the leaving ones."""
         going = pod.terminating or pod.uid in self.leaving
         known = pod.uid in self.running.slots
-        self._unlist(pod.uid)
+        self._untrack_bound(pod.uid)
         if pod.uid in self.leaving.overdue:
             return
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.running.set(pod, entry)
             if not known and entry.booking.quota is not None:
-                quota, lowest = entry.booking.quota, self.started.get(entry.booking.quota)
-                self.started[quota] = pod.priority if lowest is None else min(lowest, pod.priority)
-            self.stirred = self.stirred or self._is_above_min(entry)
+                quota, lowest = entry.booking.quota, self.newly_bound.get(entry.booking.quota)
+                self.newly_bound[quota] = (
+                    pod.priority if lowest is None else min(lowest, pod.priority)
+                )
+            self.dirty = self.dirty or self._is_above_min(entry)
             return
         self.leaving.add(pod.uid, entry)
 
@@ -208,43 +217,43 @@ class State:
             for row, _ in entry.booking.charge
         )
 
-    def _unlist(self, uid: str) -> None:
+    def _untrack_bound(self, uid: str) -> None:
         self.running.remove(uid)
         self.leaving.remove(uid)
 
-    def let_go(self, uid: str) -> None:
-        """A bound pod is evicted: it is on its way out."""
-        if self.stays(self.pods[uid]):
-            self.circles.asked -= mark(self.pods[uid])
-        self.gangs.stir(self.pods[uid])
-        self._list(replace(self.pods[uid], terminating=True))
+    def evict(self, uid: str) -> None:
+        """Count a bound pod as leaving: its eviction was decided."""
+        if self.is_staying(self.pods[uid]):
+            self.repeat_guard.present -= fingerprint(self.pods[uid])
+        self.gangs.mark_dirty(self.pods[uid])
+        self._track_bound(replace(self.pods[uid], terminating=True))
 
-    def _stay(self, uid: str) -> None:
-        """A pod that was to go has not gone, and is not waited for."""
+    def _eviction_failed(self, uid: str) -> None:
+        """An eviction was refused: the pod keeps running and is not waited for."""
         if uid in self.leaving and not self.pods[uid].terminating:
-            self.leaving.give_up_on(uid)
-            self.circles.forget()
-            self.stirred = True
+            self.leaving.mark_overdue(uid)
+            self.repeat_guard.forget()
+            self.dirty = True
 
-    def stays(self, pod: Pod) -> bool:
-        """Is it there to stay, as far as is known?"""
+    def is_staying(self, pod: Pod) -> bool:
+        """Is the pod neither terminating, nor evicted, nor overdue to leave?"""
         leaving = self.leaving
         return not (pod.terminating or pod.uid in leaving or pod.uid in leaving.overdue)
 
-    def _let_wait(self, pod: Pod) -> None:
-        """A pod waits: by itself, or to be mustered with its gang."""
-        stuck = pod.gated or pod.terminating
-        node = None if stuck else pod.nominated or self._held_on(pod.uid)
+    def _enqueue(self, pod: Pod) -> None:
+        """Let a pod wait: in a claim of its own, or in its gang's (see `gang_claims`)."""
+        blocked = pod.gated or pod.terminating
+        node = None if blocked else pod.nominated or self._nominated_node(pod.uid)
         if node is not None and node in self.nodes.known:
-            self.ledger.hold(pod.uid, self.terms.booking(pod, self.tree.home(pod), node))
+            self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), node))
         else:
-            self.ledger.wait(pod.uid, self.terms.asking(pod))
-        self.gangs.stir(pod)
-        if stuck or self.gangs.of(pod) is None:
-            self.waiting.add(self.terms.claim((pod,)))
+            self.ledger.wait(pod.uid, self.bookings.pending(pod))
+        self.gangs.mark_dirty(pod)
+        if blocked or self.gangs.of(pod) is None:
+            self.waiting.add(self.claims.of((pod,)))
 
-    def _held_on(self, uid: str) -> str | None:
-        """The node on which room is held for a pod, whether or not the cluster says so yet."""
+    def _nominated_node(self, uid: str) -> str | None:
+        """The node nominated for a pod, whether or not the cluster shows the nomination yet."""
         entry = self.ledger.entries.get(uid)
         return entry.booking.node if entry is not None and entry.stage is Stage.HELD else None
 
@@ -255,81 +264,81 @@ class State:
         self.gangs.leave(pod)
         del self._by_namespace[pod.namespace][uid]
         if pod.quota is not None:
-            del self._by_quota_named[pod.quota][uid]
-        self.lost.pop(uid, None)
-        if self.stays(pod):
-            self.circles.asked -= mark(pod)
-            self.circles.forget()
+            del self._by_quota_label[pod.quota][uid]
+        self.pods_of_lost_nodes.pop(uid, None)
+        if self.is_staying(pod):
+            self.repeat_guard.present -= fingerprint(pod)
+            self.repeat_guard.forget()
         self.leaving.overdue.discard(uid)
-        self._unlist(uid)
+        self._untrack_bound(uid)
         self.waiting.remove(uid)
-        self.stirred = True  # less is used, or asked for: parts, shares and room are different now
+        self.dirty = True  # less is used or requested: shares and room have changed
         node = self.ledger.entries[uid].booking.node
         self.ledger.release(uid)
         if node is not None:
-            self._tidy(node)
+            self._free_node_slot(node)
 
     def _unbind(self, uid: str) -> None:
         pod = self.pods.get(uid)
-        if pod is not None and self.ledger.entries[uid].stage is Stage.RESERVED:
-            self.lost.pop(uid, None)
-            self.circles.forget()
-            self._let_wait(pod)
+        if pod is not None and self.ledger.entries[uid].stage is Stage.ASSUMED:
+            self.pods_of_lost_nodes.pop(uid, None)
+            self.repeat_guard.forget()
+            self._enqueue(pod)
 
     def _set_device(self, device: Device) -> None:
         old = self.devices.known.get(device.name)
         if old != device:
-            self._touch_devices(self.devices.set(device), device.name)
+            self._refresh_device_nodes(self.devices.set(device), device.name)
 
-    def _touch_devices(self, nodes: Iterable[str], device: str) -> None:
-        """A device is not what it was: look at its node anew, and at those who have it."""
-        self.circles.forget()
-        self.stirred = True
+    def _refresh_device_nodes(self, nodes: Iterable[str], device: str) -> None:
+        """A device has changed: refresh its nodes, and book the pods on it anew."""
+        self.repeat_guard.forget()
+        self.dirty = True
         for name in nodes:
             if name in self.nodes.known:
                 slot = self.nodes.slots[name]
-                self.ledger.touched.append(slot)
+                self.ledger.changed_nodes.append(slot)
                 self.ledger.freed_nodes.add(slot)
-                self.ledger.gains += 1
+                self.ledger.releases += 1
                 for uid in list(self.ledger.by_node.get(slot, ())):
                     gpu = self.ledger.entries[uid].booking.gpu
                     if gpu is not None and (device in gpu.devices or not gpu.devices):
-                        self._file(self.pods[uid])
+                        self._book(self.pods[uid])
 
     def _set_gpu_quota(self, quota: GpuQuota) -> None:
         if self.gpu_quotas.known.get(quota.namespace) != quota:
             self.gpu_quotas.set(quota)
             self.ledger.freed_gpus.add(quota.namespace)
-            self.circles.forget()
+            self.repeat_guard.forget()
 
     def _set_node(self, node: Node) -> None:
         if self.nodes.known.get(node.name) == node:
             return
-        self.circles.forget()
-        self.stirred = True
+        self.repeat_guard.forget()
+        self.dirty = True
         slot = self.nodes.set(node)
-        self.ledger.touched.append(slot)
+        self.ledger.changed_nodes.append(slot)
         self.ledger.freed_nodes.add(slot)
         self.ledger.freed_quotas.add(self.tree.slots[ROOT])
         for uid in list(self.ledger.by_node.get(slot, ())):
-            self.lost.pop(uid, None)
-            self._file(self.pods[uid])
+            self.pods_of_lost_nodes.pop(uid, None)
+            self._book(self.pods[uid])
 
     def _drop_node(self, name: str) -> None:
         if name not in self.nodes.known:
             return
-        self.circles.forget()
+        self.repeat_guard.forget()
         self.nodes.remove(name)
-        self.ledger.touched.append(self.nodes.slots[name])
+        self.ledger.changed_nodes.append(self.nodes.slots[name])
         for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
             if self.ledger.entries[uid].stage is Stage.HELD:
-                self.give_up_hold(uid)
+                self.drop_nomination(uid)
             else:
-                self.lost[uid] = None
-        self._tidy(name)
+                self.pods_of_lost_nodes[uid] = None
+        self._free_node_slot(name)
 
-    def _tidy(self, node: str) -> None:
-        """Give a slot back whose node is gone and which nobody is booked on any more."""
+    def _free_node_slot(self, node: str) -> None:
+        """Release the slot of a node that no longer exists once no pod is booked on it."""
         slots = self.nodes.slots
         if node not in self.nodes.known and not self.ledger.by_node.get(slots[node]):
             slots.drop(node)
@@ -338,82 +347,82 @@ class State:
         before = self.tree.quotas.get(quota.name)
         if before == quota:
             return
-        if before is not None and is_lower(quota, before):
-            self.lowered[quota.name] = None
-        self.circles.forget()
+        if before is not None and lowers_a_bound(quota, before):
+            self.lowered_quotas[quota.name] = None
+        self.repeat_guard.forget()
         self.tree.set(quota)
-        self.stirred = True
+        self.dirty = True
         if before is not None and before.closed != quota.closed:
-            self.gangs.stirred.update(dict.fromkeys(self.gangs.known))
+            self.gangs.dirty.update(dict.fromkeys(self.gangs.known))
         self.running.reorder(self.tree.slots[quota.name], self.ledger.entries)
         self.ledger.freed_quotas.update(self.tree.path(quota.name))
         if before is None:
-            self._rehome(quota.name, quota.namespaces)
-        elif place(before) != place(quota):
-            self._rehome(quota.name, quota.namespaces | before.namespaces)
+            self._reassign_pods(quota.name, quota.namespaces)
+        elif assignment(before) != assignment(quota):
+            self._reassign_pods(quota.name, quota.namespaces | before.namespaces)
 
     def _drop_quota(self, name: str) -> None:
         quota = self.tree.quotas.get(name)
         if quota is not None:
-            self.circles.forget()
+            self.repeat_guard.forget()
             self.tree.remove(name)
             self.ledger.freed_quotas.add(self.tree.slots[ROOT])
-            self._rehome(name, quota.namespaces)
+            self._reassign_pods(name, quota.namespaces)
             self.tree.slots.drop(name)
 
-    def _rehome(self, quota: str, namespaces: Iterable[str]) -> None:
-        """Charge the pods that this quota may have gained or lost to where they belong now.
+    def _reassign_pods(self, quota: str, namespaces: Iterable[str]) -> None:
+        """Charge the pods that this quota may have gained or lost to the quota of each now.
 
-        Those of the quotas below it stay there, but count in other accounts above.
+        Pods of the quotas below it keep their quota, but count in other ancestors.
         """
-        uids = dict(self._by_quota_named.get(quota, {}))
+        uids = dict(self._by_quota_label.get(quota, {}))
         for name in (quota, *self.tree.below(quota)):
             uids.update(self.ledger.by_quota.get(name, {}))
         for namespace in namespaces:
             uids.update(self._by_namespace.get(namespace, {}))
-        if quota == self.tree.homes.fallback:
+        if quota == self.tree.membership.fallback:
             uids = dict.fromkeys(self.pods)
-        uids.update(dict.fromkeys(self.gangs.asking))
+        uids.update(dict.fromkeys(self.gangs.requesting))
         for uid in uids:
-            self.ledger.move(uid, self._home(uid))
-        for uid in uids:  # only now, because whoever is filed may be judged by the whole book
+            self.ledger.move(uid, self._quota_of(uid))
+        for uid in uids:  # in a second pass: booking a pod reads the charges of all the others
             if uid in self.waiting:
-                self._let_wait(self.pods[uid])
+                self._enqueue(self.pods[uid])
             elif self.ledger.entries[uid].stage is Stage.COMMITTED:
-                self._list(self.pods[uid])
+                self._track_bound(self.pods[uid])
 
-    def _home(self, uid: str) -> str | None:
-        """The quota of a pod, or of a gang that asks before its pods do."""
-        gang = self.gangs.asking.get(uid)
-        return self.tree.home(self.pods[uid]) if gang is None else self.home_of(gang)
+    def _quota_of(self, uid: str) -> str | None:
+        """The quota of a pod, or of a gang that is booked before its pods exist."""
+        gang = self.gangs.requesting.get(uid)
+        return self.tree.quota_of(self.pods[uid]) if gang is None else self.gang_quota(gang)
 
-    def home_of(self, gang: Gang) -> str | None:
+    def gang_quota(self, gang: Gang) -> str | None:
         """The quota of a gang."""
-        return self.tree.homes.of(gang.quota, gang.name.partition("/")[0])
+        return self.tree.membership.of(gang.quota, gang.name.partition("/")[0])
 
     def _set_gang(self, gang: Gang) -> None:
         if self.gangs.known.get(gang.name) != gang:
             self.gangs.set(gang)
             self.running.regroup()
-            self.circles.forget()
-            self.stirred = True
-            for uid in self.gangs.members.get(gang.name, ()):  # whoever waits there may ask them
+            self.repeat_guard.forget()
+            self.dirty = True
+            for uid in self.gangs.members.get(gang.name, ()):  # they may have become evictable
                 if uid in self.running.slots:
                     self.ledger.freed_nodes.add(self.ledger.entries[uid].node)
 
     def _drop_gang(self, name: str) -> None:
-        """Its pods are on their own."""
+        """Drop a gang: its waiting pods claim one by one."""
         if name not in self.gangs.known:
             return
         self.ledger.release(self.gangs.remove(name))
         self.running.regroup()
-        self.circles.forget()
+        self.repeat_guard.forget()
         for uid in list(self.gangs.members.get(name, ())):
             if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
-                self._let_wait(self.pods[uid])
+                self._enqueue(self.pods[uid])
 
-    def _weigh(self, namespace: str, weight: int) -> None:
+    def _set_weight(self, namespace: str, weight: int) -> None:
         if self.weights.get(namespace, 1) != weight:
             self.weights[namespace] = weight
-            self.circles.forget()
-            self.stirred = True
+            self.repeat_guard.forget()
+            self.dirty = True

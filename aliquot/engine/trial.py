@@ -1,8 +1,9 @@
-"""Trying a claim: may it start, and where; if not, who could make way for it, or why nobody can.
+"""The trial of one claim: it may start, it may preempt, or why it must wait.
 
-First the gates (may it start, as far as the quotas go), then placement (which node has room). What
-passes both is reserved. A claim that does not may have others make way, as its policy offers them;
-what comes of the trial is a verdict, and carrying it out is for the cycle.
+First the gates (the quotas allow it), then placement (a node has room for each pod). A claim that
+passes both is assumed in the ledger. For a claim that does not, a victim search follows among the
+pods that its policy makes eligible. The result is a verdict; evicting, nominating and parking are
+left to the cycle, and `why` leaves the books as they were.
 """
 
 from collections.abc import Callable
@@ -10,9 +11,9 @@ from dataclasses import replace
 
 from aliquot.engine.books.ledger import Booking, Entry
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.gang_claims import stand_in, take
-from aliquot.engine.holds.nominations import Holds
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.gang_claims import set_pods, substitute
+from aliquot.engine.holds.nominations import Nominations
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
@@ -25,9 +26,9 @@ Gate = Callable[[State, Claim, str | None], Refusal | None]
 """A check that a claim passes or not, on nodes of a class."""
 
 Verdict = Refusal | Plan | None
-"""Why not; or who must go first; or nothing: it may start, and what it takes is reserved."""
+"""Why the claim waits; or the plan of a preemption; or None: it starts, and is assumed."""
 
-_OTHERS_COULD_HELP = (
+_PREEMPTION_MAY_HELP = (
     Reason.QUOTA_MAX_EXCEEDED,
     Reason.BORROWING_EXHAUSTED,
     Reason.RUNTIME_EXCEEDED,
@@ -35,126 +36,133 @@ _OTHERS_COULD_HELP = (
     Reason.QUEUE_OVER_DESERVED,
     Reason.NO_NODE_FITS,
 )
-BEYOND = (Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED, Reason.QUEUE_OVER_DESERVED)
-"""Who waits for one of these might use what would otherwise be idle."""
-_IN_A_CIRCLE = "; those who could make way did so before, and to ask them again goes in a circle"
+OVER_SHARE = (Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED, Reason.QUEUE_OVER_DESERVED)
+"""Refusals by a claim's share: such a claim may still start on idle capacity."""
+_REPEATS = "; those who could make way did so before, and to ask them again goes in a circle"
 
 
 class Trial:
-    """Tries claims against the gates, the nodes, and those who could make way."""
+    """Tries claims against the gates, the nodes, and the eligible victims."""
 
-    def __init__(self, state: State, policy: Policy, holds: Holds) -> None:
+    def __init__(self, state: State, policy: Policy, nominations: Nominations) -> None:
         self.state = state
         self._policy = policy
-        self._holds = holds
+        self._nominations = nominations
         self._gates = (closed_gate, gpu_gate, max_gate, policy.gate)
-        self._short_of: tuple[Ask, int]
-        """For what no node was found in the last trial, and for how many like it there were."""
+        self._shortage: tuple[Ask, int]
+        """The ask that no node held in the last trial, and how many like it were placed."""
         self.now = 0
 
     def why(self, claim: Claim) -> Refusal | None:
-        """Why a waiting claim cannot start now, with the numbers of now; None if it can."""
+        """Why a waiting claim cannot start now, with the numbers of now; None if it can.
+
+        A dry run: the ledger and the claim are put back as they were.
+        """
         ledger = self.state.ledger
         held = [uid for uid in claim.uids() if uid in ledger.holding]
-        only = self._holds.node_class(claim)
-        lesser = self._holds.lesser(claim)
+        only_class = self._nominations.node_class(claim)
+        less_important = self._nominations.less_important(claim)
         pods, others = claim.pods, claim.others
-        with ledger.lifted([*held, *(u for u in lesser if u not in held)]):
+        with ledger.excluding([*held, *(u for u in less_important if u not in held)]):
             before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
-            refusal = self.judge(claim, only=only)
+            refusal = self.assume(claim, only_class=only_class)
             verdict = refusal and self._reclaim(claim, refusal)
             ledger.restore(before)
-        take(self.state, claim, pods, others)
+        set_pods(self.state, claim, pods, others)
         return verdict if isinstance(verdict, Refusal) else refusal
 
-    def book(self, claim: Claim) -> tuple[Verdict, list[str]]:
-        """Reserve right and room for the whole claim; or say who must go first, or why not.
+    def try_claim(self, claim: Claim) -> tuple[Verdict, list[str]]:
+        """Assume the whole claim, or plan a preemption, or say why it waits.
 
-        What is held for the claim itself does not stand in its way; nor, if that is not enough,
-        what is held for lesser claims of its quota: those who may have to stand back are named.
+        The claim's own nomination does not count against it; nor, if it is refused even so, do the
+        nominations of less important claims of its quota, whose pods are returned: they may have
+        to be displaced.
         """
         ledger = self.state.ledger
         if not ledger.holding:
-            refusal = self.judge(claim)
+            refusal = self.assume(claim)
             return refusal and self._reclaim(claim, refusal), []
-        only = self._holds.node_class(claim)
-        with ledger.lifted(uid for uid in claim.uids() if uid in ledger.holding):
-            refusal = self.judge(claim, only=only)
+        only_class = self._nominations.node_class(claim)
+        with ledger.excluding(uid for uid in claim.uids() if uid in ledger.holding):
+            refusal = self.assume(claim, only_class=only_class)
             if refusal is None:
                 return None, []
-            lesser = self._holds.lesser(claim)
-            with ledger.lifted(lesser):
-                refusal = self.judge(claim, only=only) if lesser else refusal
+            less_important = self._nominations.less_important(claim)
+            with ledger.excluding(less_important):
+                refusal = self.assume(claim, only_class=only_class) if less_important else refusal
                 verdict = refusal and self._reclaim(claim, refusal)
-        return verdict, lesser
+        return verdict, less_important
 
-    def _as_planned(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
-        """Nobody need go: the search has found room that looking pod by pod had missed."""
+    def _assume_plan(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
+        """Assume a plan without victims: the search found room that pod-by-pod placement missed."""
         state = self.state
         if refusal.reason is not Reason.NO_NODE_FITS:
             return refusal
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
-            booking = state.terms.booking(pod, claim.quota, node, devices)
-            state.ledger.reserve(pod.uid, booking)
+            booking = state.bookings.booking(pod, claim.quota, node, devices)
+            state.ledger.assume(pod.uid, booking)
         return None
 
     def _reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
-        """A refused claim may have others make way for it, or wait for those who are leaving."""
+        """What a refused claim can do: preempt, wait for leaving pods, or wait as refused."""
         if claim.parts:
             return refusal
-        if self._could_use_what_is_idle(claim, refusal):
+        if self._could_use_idle(claim, refusal):
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
-        if refusal.reason not in _OTHERS_COULD_HELP and BORROWERS not in refusal.watch:
+        if refusal.reason not in _PREEMPTION_MAY_HELP and BORROWERS not in refusal.watch:
             return refusal
         plan = self._search(claim)
         if plan is None:
-            if not self._may_hope(claim, refusal):
+            if not self._may_preempt_later(claim, refusal):
                 return refusal
-            message = refusal.message + self._policy.hint(self.state, claim, refusal)
+            message = refusal.message + self._policy.explain_no_victims(self.state, claim, refusal)
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
-        if plan.victims and self._goes_round(claim, plan):
-            message = f"{refusal.message}{_IN_A_CIRCLE}"
+        if plan.victims and self._repeats(claim, plan):
+            message = f"{refusal.message}{_REPEATS}"
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if not plan.victims and not self.state.leaving:
-            return self._as_planned(claim, plan, refusal)
-        if plan.victims or claim.pods[0].uid not in self._holds:
+            return self._assume_plan(claim, plan, refusal)
+        if plan.victims or claim.pods[0].uid not in self._nominations:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
         everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
         return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
 
-    def _could_use_what_is_idle(self, claim: Claim, refusal: Refusal) -> bool:
-        """Could it start without anybody going, once nothing else starts within its share?"""
-        if refusal.reason not in BEYOND:
+    def _could_use_idle(self, claim: Claim, refusal: Refusal) -> bool:
+        """Could it start on idle capacity, without victims, once claims within their share have?"""
+        if refusal.reason not in OVER_SHARE:
             return False
         pods, others, ledger = claim.pods, claim.others, self.state.ledger
         before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
-        found = self.judge(claim, (closed_gate, gpu_gate, max_gate, self._policy.beyond))
+        found = self.assume(claim, (closed_gate, gpu_gate, max_gate, self._policy.idle_gate))
         ledger.restore(before)
-        take(self.state, claim, pods, others)
+        set_pods(self.state, claim, pods, others)
         return found is None
 
-    def _may_hope(self, claim: Claim, refusal: Refusal) -> bool:
-        """Could others make way for it some time, if something else changes?"""
+    def _may_preempt_later(self, claim: Claim, refusal: Refusal) -> bool:
+        """Could pods that start later be victims for it, so that it should be tried again?"""
         state = self.state
         if claim.quota is None or not claim.preempts:
             return False
         shared = state.tree.quotas[claim.quota].is_parent or refusal.quota != claim.quota
         if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED or shared:
-            return True  # others than its own quota's pods could give
-        if self._policy.equals_give:
+            return True  # pods of other quotas could be victims
+        if self._policy.preempts_equals:
             return True
         own = state.running.quota == state.tree.slots[claim.quota]
         return bool((own & (state.running.priority < claim.priority)).any())
 
-    def _goes_round(self, claim: Claim, plan: Plan) -> bool:
-        """Has the same been done before, with nothing changed from outside since?"""
-        circles, victims = self.state.circles, tuple(victim.pod for victim in plan.victims)
-        move = circles.move(self.state.waiting.mark, claim.pods, victims)
-        return circles.was_made(move, self._policy.is_owed(self.state, claim))
+    def _repeats(self, claim: Claim, plan: Plan) -> bool:
+        """Was the same preemption made before, with no outside change since?"""
+        repeat_guard, victims = (
+            self.state.repeat_guard,
+            tuple(victim.pod for victim in plan.victims),
+        )
+        move = repeat_guard.move(self.state.waiting.fingerprint, claim.pods, victims)
+        return repeat_guard.repeats(move, self._policy.is_owed(self.state, claim))
 
     def _search(self, claim: Claim) -> Plan | None:
-        """Who must go so that the claim can start; class by class where charges depend on it."""
+        """The best plan of victims for the claim, over node classes where its charge differs."""
         state = self.state
         classes: list[str | None] = [None]
         if any(ask.by_class for ask in claim.asks):
@@ -162,38 +170,41 @@ class Trial:
         plans = []
         for node_class in classes:
             rights = self._policy.rights(state, claim, node_class)
-            offers = self._policy.offers(state, claim, node_class, rights, self.now)
-            only = None if node_class is None else [node_class]
-            plan = search(state, claim, rights, offers if claim.preempts else (), only)
+            ranks = self._policy.eligible_victims(state, claim, node_class, rights, self.now)
+            only_class = None if node_class is None else [node_class]
+            plan = search(state, claim, rights, ranks if claim.preempts else (), only_class)
             if plan is not None:
                 plans.append(plan)
         return min(plans, key=lambda plan: plan.key, default=None)
 
-    def judge(
-        self, claim: Claim, gates: tuple[Gate, ...] | None = None, only: str | None = None
+    def assume(
+        self, claim: Claim, gates: tuple[Gate, ...] | None = None, only_class: str | None = None
     ) -> Refusal | None:
-        """Reserve right and room for the claim, or say why not; nobody goes for it.
+        """Assume the claim, without victims, or say why not.
 
-        Only on nodes of one class, if that is given. Where a pod of a gang finds no room, another
-        may stand in for it.
+        On nodes of `only_class`, if that is given. Where no node holds a pod of a gang, another
+        waiting pod of the gang may take its place.
         """
-        refusal = self._judge(claim, gates or self._gates, only)
+        refusal = self._assume(claim, gates or self._gates, only_class)
         if refusal is None or not claim.others:
             return refusal
         pods, others, most = claim.pods, claim.others, dict[Ask, int]()
-        again: Refusal | None = refusal
-        while again is not None and claim.others and again.reason is Reason.NO_NODE_FITS:
-            most.update([self._short_of])
-            if not stand_in(self.state, claim, most):
+        retried: Refusal | None = refusal
+        while retried is not None and claim.others and retried.reason is Reason.NO_NODE_FITS:
+            most.update([self._shortage])
+            if not substitute(self.state, claim, most):
                 break
-            again = self._judge(claim, gates or self._gates, only)
-            if again is None:
+            retried = self._assume(claim, gates or self._gates, only_class)
+            if retried is None:
                 return None
         if claim.pods is not pods:
-            take(self.state, claim, pods, others)
+            set_pods(self.state, claim, pods, others)
         return refusal
 
-    def _judge(self, claim: Claim, gates: tuple[Gate, ...], only: str | None) -> Refusal | None:
+    def _assume(
+        self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
+    ) -> Refusal | None:
+        """Assume exactly the claim's pods, or say why not."""
         first = claim.pods[0]
         if claim.missing:
             return self._incomplete(claim)
@@ -202,12 +213,12 @@ class Trial:
         if first.terminating:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if any(ask.by_class for ask in claim.asks):
-            return self._judge_by_class(claim, gates, only)
-        return self._gate(claim, None, gates) or self._place(claim, None)
+            return self._assume_by_class(claim, gates, only_class)
+        return self._first_refusal(claim, None, gates) or self._place(claim, None)
 
-    def right(self, claim: Claim) -> Refusal | None:
-        """Why the quotas would not let it start, room aside."""
-        return self._gate(claim, None, self._gates)
+    def check_gates(self, claim: Claim) -> Refusal | None:
+        """Why the quotas would not let the claim start, whether or not a node has room."""
+        return self._first_refusal(claim, None, self._gates)
 
     def _incomplete(self, claim: Claim) -> Refusal:
         gang = self.state.gangs.of(claim.pods[0])
@@ -216,14 +227,16 @@ class Trial:
         lack = "is missing" if claim.missing == 1 else "are missing"
         return Refusal(Reason.GANG_INCOMPLETE, f"{words} {lack}", claim.quota)
 
-    def _judge_by_class(
-        self, claim: Claim, gates: tuple[Gate, ...], only: str | None
+    def _assume_by_class(
+        self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
     ) -> Refusal | None:
-        """Where the charge depends on the node's class: only classes that the gates pass."""
-        classes = self._classes(claim) if only is None else [only]
-        words = {node_class: self._gate(claim, node_class, gates) for node_class in classes}
-        refusals = [refusal for refusal in words.values() if refusal is not None]
-        allowed = [node_class for node_class in classes if words[node_class] is None]
+        """Where the charge depends on the node class: place only on classes that pass the gates."""
+        classes = self._classes(claim) if only_class is None else [only_class]
+        by_class = {
+            node_class: self._first_refusal(claim, node_class, gates) for node_class in classes
+        }
+        refusals = [refusal for refusal in by_class.values() if refusal is not None]
+        allowed = [node_class for node_class in classes if by_class[node_class] is None]
         refusal = refusals[0] if refusals and not allowed else self._place(claim, allowed)
         if refusal is None or not refusals:
             return refusal
@@ -234,13 +247,14 @@ class Trial:
         return replace(refusal, message=message, watch=tuple(watch))
 
     def _classes(self, claim: Claim) -> list[str]:
-        """The classes of nodes that its pods may run on whose charge depends on it."""
+        """The node classes open to the claim's pods whose charge depends on the class."""
         asks = {ask for ask in claim.asks if ask.by_class}
         return sorted({each for ask in asks for each in self.state.placement.classes(ask)})
 
-    def _gate(
+    def _first_refusal(
         self, claim: Claim, node_class: str | None, gates: tuple[Gate, ...]
     ) -> Refusal | None:
+        """The first gate's refusal; of a gang over several quotas, each quota's part is checked."""
         for part in claim.parts or (claim,):
             for gate in gates:
                 refusal = gate(self.state, part, node_class)
@@ -249,72 +263,72 @@ class Trial:
         return None
 
     def _place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
-        """Reserve a node for each pod, or for none; first for those who are hard to place."""
+        """Assume a node for each pod, or for none; the pods that are hardest to place first."""
         if claim.size == 1:
             return self._place_one(claim, classes)
         state = self.state
         before: dict[str, Entry | None] = {}
         pairs = list(zip(claim.pods, claim.asks, strict=True))
         alike = len(set(claim.asks)) == 1
-        known = state.placement.too_many(claim.asks[0], claim.size) if alike else None
+        known = state.placement.known_capacity(claim.asks[0], claim.size) if alike else None
         if known is not None and classes is None:
-            self._short_of = claim.asks[0], known[0]
-            return self._of_several(claim, known[1], known[0])
+            self._shortage = claim.asks[0], known[0]
+            return self._for_gang(claim, known[1], known[0])
         if not alike:
-            hard = {ask: state.placement.hardness(ask) for ask in claim.asks}
-            pairs.sort(key=lambda pair: hard[pair[1]], reverse=True)
+            hardness = {ask: state.placement.hardness(ask) for ask in claim.asks}
+            pairs.sort(key=lambda pair: hardness[pair[1]], reverse=True)
         for pod, ask in pairs:
             node = state.placement.find(ask, classes if ask.by_class else None, len(before))
             if isinstance(node, Refusal):
                 if alike and classes is None:
-                    state.placement.note_how_many(ask, len(before), node)
+                    state.placement.note_capacity(ask, len(before), node)
                 placed = sum(each == ask and other.uid in before for other, each in pairs)
-                self._short_of = ask, placed
+                self._shortage = ask, placed
                 state.ledger.restore(before)
-                return self._of_several(claim, node, len(before))
+                return self._for_gang(claim, node, len(before))
             before[pod.uid] = state.ledger.entries.get(pod.uid)
-            quota = state.tree.home(pod) if claim.parts else claim.quota
+            quota = state.tree.quota_of(pod) if claim.parts else claim.quota
             booking = self._booking(claim, pod, ask, quota, node)
             if isinstance(booking, Refusal):
                 del before[pod.uid]
                 state.ledger.restore(before)
                 return booking
-            state.ledger.reserve(pod.uid, booking)
+            state.ledger.assume(pod.uid, booking)
         return None
 
     def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
-        """The same for a single pod: most claims are."""
+        """`_place` for a claim of one pod, without its overhead: most claims are of one pod."""
         state, pod, ask = self.state, claim.pods[0], claim.asks[0]
         node = state.placement.find(ask, classes if ask.by_class else None)
         if isinstance(node, Refusal):
-            self._short_of = ask, 0
+            self._shortage = ask, 0
             return node
         booking = self._booking(claim, pod, ask, claim.quota, node)
         if isinstance(booking, Refusal):
             return booking
-        state.ledger.reserve(pod.uid, booking)
+        state.ledger.assume(pod.uid, booking)
         return None
 
     def _booking(
         self, claim: Claim, pod: Pod, ask: Ask, quota: str | None, node: str
     ) -> Booking | Refusal:
-        """What a pod takes on the best node; if that is too much of GPUs, on another one."""
+        """A pod's booking on the best node; where the GPU quota refuses its devices, on another."""
         state = self.state
-        booking = state.terms.booking(pod, quota, node)
-        beyond = gpu_refusal(state, claim, pod, booking.gpu)
-        if beyond is None:
+        booking = state.bookings.booking(pod, quota, node)
+        refusal = gpu_refusal(state, claim, pod, booking.gpu)
+        if refusal is None:
             return booking
         tried = {state.devices.kinds(booking.gpu)}
-        for other in state.placement.others(ask, node):
-            booking = state.terms.booking(pod, quota, other)
+        for other in state.placement.alternatives(ask, node):
+            booking = state.bookings.booking(pod, quota, other)
             kinds = state.devices.kinds(booking.gpu)
             if kinds not in tried:
                 tried.add(kinds)
                 if gpu_refusal(state, claim, pod, booking.gpu) is None:
                     return booking
-        return beyond
+        return refusal
 
-    def _of_several(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:
-        """A gang finds room for all that it needs, or for nobody."""
+    def _for_gang(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:
+        """The refusal of a gang: which pod found no room, after how many that did."""
         words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
         return replace(refusal, message=words + refusal.message)

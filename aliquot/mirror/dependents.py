@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from aliquot.dialects.manifest import Key
-from aliquot.mirror.belonging import group_key
-from aliquot.mirror.record import PodRecord
+from aliquot.dialects.core.manifest import Key
+from aliquot.mirror.group_membership import group_key
+from aliquot.mirror.pod_record import PodRecord
 
 _Key = TypeVar("_Key")
 
@@ -24,7 +24,7 @@ class Dependents:
             self.forget(old)
         if record.asks_for is not None:
             self.asking.setdefault(record.asks_for, {})[uid] = None
-        group = group_key(record.ties, record.pod.namespace)
+        group = group_key(record.group_ref, record.pod.namespace)
         for each in (group, ("Namespace", "", record.pod.namespace)):
             if each is not None:
                 self._tied.setdefault(each, {})[uid] = None
@@ -34,7 +34,7 @@ class Dependents:
         uid, namespace = record.pod.uid, record.pod.namespace
         if record.asks_for is not None:
             _drop(self.asking, record.asks_for, uid)
-        for each in (group_key(record.ties, namespace), ("Namespace", "", namespace)):
+        for each in (group_key(record.group_ref, namespace), ("Namespace", "", namespace)):
             if each is not None:
                 _drop(self._tied, each, uid)
 

@@ -7,16 +7,15 @@ Nothing is told where nobody shares GPUs.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from aliquot.dialects import derived_gpus, gpus, nodes, pods
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.gpu_quotas import Defaults
-from aliquot.dialects.manifest import Key, Manifest
-from aliquot.dialects.nodes import HOSTNAME
-from aliquot.dialects.wire import PodWire
-from aliquot.engine.model.events import DeviceGone, DeviceSet, Event
-from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.model.objects import Node, Pod
-from aliquot.mirror.record import PodRecord
+from aliquot.dialects.core import nodes, pods
+from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.core.nodes import HOSTNAME
+from aliquot.dialects.core.objects import PodWire
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.tensor_fusion import derived_gpus, gpus
+from aliquot.dialects.tensor_fusion.quotas import Defaults
+from aliquot.engine import Device, DeviceGone, DeviceSet, Event, GpuAmount, GpuAsk, Node, Pod
+from aliquot.mirror.pod_record import PodRecord
 from aliquot.mirror.store import Store
 
 Asks = dict[str, dict[str, GpuAsk]]
@@ -82,7 +81,7 @@ class Devices:
         for manifest in given:
             bare = gpus.device(manifest)
             held = gpus.taken(asks.get(bare.name, {}).values(), bare.capacity)
-            self._outside[bare.name] = gpus.device(manifest, held).outside
+            self._outside[bare.name] = gpus.device(manifest, held).used_elsewhere
 
     def _now(self) -> Iterator[Device]:
         """The devices as the objects have them; GPUs that are nowhere are left out."""
@@ -94,7 +93,9 @@ class Devices:
             if device.node:
                 node = by_host.get(device.node, device.node)
                 spoken_of.add(node)
-                yield replace(device, node=node, outside=self._outside.get(device.name, _NOTHING))
+                yield replace(
+                    device, node=node, used_elsewhere=self._outside.get(device.name, _NOTHING)
+                )
         yield from self._derived(node for node in found if node.name not in spoken_of)
 
     def _derived(self, found: Iterable[Node]) -> Iterator[Device]:

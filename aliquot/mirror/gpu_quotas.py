@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from aliquot.dialects import gpu_quotas
-from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
-from aliquot.dialects.manifest import Manifest
-from aliquot.engine.model.events import Event, GpuQuotaGone, GpuQuotaSet
-from aliquot.engine.model.gpu import GpuQuota
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
+from aliquot.engine import Event, GpuQuota, GpuQuotaGone, GpuQuotaSet
 
 BEAR_ON_GPU_QUOTAS = {gpu_quotas.KIND, "Namespace"}
 """The kinds of objects that decide them."""
@@ -44,5 +43,5 @@ class GpuQuotas:
         """What is in force: of one that makes no sense, the last good one, or nothing at all."""
         problem = self.problems.get((manifest.namespace, manifest.name), "")
         if problem and not gpu_quotas.is_written(manifest):
-            return gpu_quotas.nothing(manifest, problem)
+            return gpu_quotas.deny_all(manifest, problem)
         return replace(gpu_quotas.quota(manifest), problem=problem)

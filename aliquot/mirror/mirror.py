@@ -8,11 +8,15 @@ out here, and told as events. It makes no pods and ends none: that is for the cl
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from aliquot.dialects import budgets, nodes, queues, quotas
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.forest import Forest, Special, plant
-from aliquot.dialects.manifest import Key, Manifest
-from aliquot.engine.model.events import (
+from aliquot.dialects.core import budgets, nodes
+from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.quota_index import QuotaIndex, Special, build
+from aliquot.dialects.volcano import queues
+from aliquot.dialects.volcano.namespace_weights import weights
+from aliquot.engine import (
+    Budget,
     BudgetGone,
     BudgetSet,
     DeviceSet,
@@ -21,21 +25,20 @@ from aliquot.engine.model.events import (
     GpuQuotaSet,
     NodeGone,
     NodeSet,
+    Pod,
     PodGone,
     PodSet,
     QuotaGone,
     QuotaSet,
     WeightSet,
 )
-from aliquot.engine.model.objects import Budget, Pod
-from aliquot.mirror.belonging import queue_of
 from aliquot.mirror.dependents import Dependents
 from aliquot.mirror.devices import Devices
 from aliquot.mirror.gangs import Gangs
 from aliquot.mirror.gpu_quotas import BEAR_ON_GPU_QUOTAS, GpuQuotas
-from aliquot.mirror.record import Phase, PodRecord
+from aliquot.mirror.group_membership import queue_of
+from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store
-from aliquot.mirror.weights import BEAR_ON_WEIGHTS, Weights
 
 _BEAR_ON_QUOTAS = {*quotas.KINDS, queues.KIND, "Namespace"}
 
@@ -52,7 +55,7 @@ class Mirror:
     ) -> None:
         """`written_here`: statuses are our own word coming back."""
         self.store = Store()
-        self.forest = Forest()
+        self.quota_index = QuotaIndex()
         """The quotas as they were last told, with what they mean to each other."""
         self.records: dict[str, PodRecord] = {}
         """Every pod that is known, by uid."""
@@ -79,24 +82,27 @@ class Mirror:
             self._weights.restate(self.store.objects.values())
         if kinds & BEAR_ON_GPU_QUOTAS:
             self.gpu_quotas.restate(self.store.objects.values())
-        groups = self.gangs.restate(touched, bool(self.forest.queues), age)
+        groups = self.gangs.restate(touched, bool(self.quota_index.queues), age)
         self.restate_pods(self._dependents.of(touched | groups))
         self._restate_nodes(changed)
         self.devices.restate(touched, self.records.values(), self.gpu_quotas.defaults)
 
     def _restate_quotas(self) -> None:
         """Tell what has become of the quotas, parents first, and of the pods that name them."""
-        before, self.forest = self.forest, plant(self.store.objects.values(), self._special)
-        for name, quota in self.forest.quotas.items():
+        before, self.quota_index = (
+            self.quota_index,
+            build(self.store.objects.values(), self._special),
+        )
+        for name, quota in self.quota_index.quotas.items():
             if before.quotas.get(name) != quota:
                 self._tell(QuotaSet(quota))
         for name in reversed(before.quotas):
-            if name not in self.forest.quotas:
+            if name not in self.quota_index.quotas:
                 self._tell(QuotaGone(name))
         for name, uids in self._dependents.asking.items():
-            if before.names.get(name) != self.forest.names.get(name):
+            if before.names.get(name) != self.quota_index.names.get(name):
                 self.restate_pods(uids)
-        if bool(before.queues) != bool(self.forest.queues):
+        if bool(before.queues) != bool(self.quota_index.queues):
             self.restate_pods(self.records)
 
     def _restate_nodes(self, changed: Iterable[Key]) -> None:
@@ -117,9 +123,9 @@ class Mirror:
     def where_it_belongs(self, record: PodRecord) -> Pod:
         """A pod in its quota and in its gang, as things are; with at least the gang's priority."""
         pod, objects = record.pod, self.store.objects
-        queue = queue_of(record.ties, pod.namespace, objects)
-        quota = self.forest.asked_for(record.asks_for, pod.namespace, record.priority, queue)
-        gang = self.gangs.told.get(f"{pod.namespace}/{record.ties.gang}")
+        queue = queue_of(record.group_ref, pod.namespace, objects)
+        quota = self.quota_index.find_quota(record.asks_for, pod.namespace, record.priority, queue)
+        gang = self.gangs.told.get(f"{pod.namespace}/{record.group_ref.gang}")
         if gang is None:
             if (pod.quota, pod.gang, pod.priority) == (quota, None, record.priority):
                 return pod  # as most are: a copy of each would be a tenth of reading it
@@ -156,7 +162,7 @@ class Mirror:
 
     def replay(self, tell: Callable[[Event], None]) -> None:
         """Tell somebody new all that the objects say, as if they had come just now."""
-        for quota in self.forest.quotas.values():
+        for quota in self.quota_index.quotas.values():
             tell(QuotaSet(quota))
         for namespace, weight in self._weights.told.items():
             tell(WeightSet(namespace, weight))
@@ -202,3 +208,23 @@ class Mirror:
                 self._tell(NodeGone(manifest.name))
             case "PodDisruptionBudget":
                 self._tell(BudgetGone(f"{manifest.namespace}/{manifest.name}"))
+
+
+BEAR_ON_WEIGHTS = {"ResourceQuota", "Namespace"}
+"""The kinds of objects that decide them."""
+
+
+class Weights:
+    """The weight of every namespace that has another than 1."""
+
+    def __init__(self, tell: Callable[[Event], None]) -> None:
+        self.told: dict[str, int] = {}
+        self._tell = tell
+
+    def restate(self, objects: Iterable[Manifest]) -> None:
+        """Tell of the namespaces whose weight is another than before."""
+        before, self.told = self.told, weights(objects)
+        for namespace in sorted({*before, *self.told}):
+            weight = self.told.get(namespace, 1)
+            if weight != before.get(namespace, 1):
+                self._tell(WeightSet(namespace, weight))

@@ -8,24 +8,21 @@ given back as it should stand; whoever keeps the cluster writes what is differen
 from collections import Counter
 from collections.abc import Mapping
 
-from aliquot.dialects import amounts, quotas
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gpu_memory import as_written
-from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
-from aliquot.dialects.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.kep9.objects import QuotaWire
+from aliquot.dialects.koordinator.status import status_annotations
+from aliquot.dialects.nos.gpu_memory import as_written
+from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.policy import special_quotas
-from aliquot.dialects.quota_status import status_annotations
-from aliquot.dialects.wire import (
-    CompositeQuotaWire,
-    GangJobWire,
-    PodGroupWire,
-    QueueWire,
-    QuotaWire,
-)
-from aliquot.engine.cycle import Engine
-from aliquot.engine.report.summary import GangSummary, QuotaSummary
-from aliquot.mirror import gpu_status, volcano_status
-from aliquot.mirror.conditions import Conditions
+from aliquot.dialects.tensor_fusion import status as gpu_status
+from aliquot.dialects.tensor_fusion.conditions import Conditions
+from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
+from aliquot.dialects.volcano import status as volcano_status
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
+from aliquot.engine import Engine, GangSummary, QuotaSummary
+from aliquot.json import Body
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
 
@@ -39,7 +36,7 @@ class Statuses:
         self.quotas = {each.name: each for each in engine.summarise()}
         self.gangs = {each.name: each for each in engine.gangs()}
         self.gpu_quotas = {(each.namespace, each.name): each for each in engine.gpu_quotas()}
-        self._figures = status_annotations(engine.state, self.quotas)
+        self._figures = status_annotations(engine, self.quotas)
         self._trees = special_quotas(engine.policy) == "koordinator"
         self._inside = self._gangs_by_queue()
         told = mirror.devices.told
@@ -81,9 +78,9 @@ class Statuses:
 
     def _gangs_by_queue(self) -> dict[str | None, list[GangSummary]]:
         inside: dict[str | None, list[GangSummary]] = {}
-        homes, told = self._mirror.forest.homes, self._mirror.gangs.told
+        membership, told = self._mirror.quota_index.membership, self._mirror.gangs.told
         for name, each in self.gangs.items():
-            home = homes.of(told[name].quota, name.partition("/")[0])
+            home = membership.of(told[name].quota, name.partition("/")[0])
             inside.setdefault(home, []).append(each)
         return inside
 
@@ -108,3 +105,28 @@ def _used(manifest: Manifest, summary: QuotaSummary) -> dict[str, str]:
         as_written(name, bounds.min, bounds.max): quantity
         for name, quantity in amounts.write(used).items()
     }
+
+
+CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
+_ANY_OTHER = CAPACITY_LABELS["nos.nebuly.ai"]
+
+
+def capacities(engine: Engine, mirror: Mirror) -> dict[str, str]:
+    """In-quota or over-quota, by uid: of every pod that runs and has a quota."""
+    over = engine.over_quota_pods()
+    return {
+        uid: "over-quota" if uid in over else "in-quota"
+        for uid, record in mirror.records.items()
+        if record.phase == "Running" and engine.quota_of(record.pod) is not None
+    }
+
+
+def capacity_labels(engine: Engine, mirror: Mirror) -> dict[str, dict[str, str]]:
+    """The label of each pod that has one, by uid: that of the group of its quota."""
+    found = mirror.store.objects.values()
+    groups = {quotas.quota_name(each): each.group for each in found if each.kind in quotas.KINDS}
+    labels = {}
+    for uid, capacity in capacities(engine, mirror).items():
+        group = groups.get(engine.quota_of(mirror.records[uid].pod) or "", "")
+        labels[uid] = {CAPACITY_LABELS.get(group, _ANY_OTHER): capacity}
+    return labels

@@ -1,50 +1,41 @@
 """The objects of the embedded cluster, as they stand now."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aliquot.dialects import (
-    budgets,
-    gangs,
-    gpu_annotations,
-    gpu_quotas,
-    gpus,
-    jobs,
-    koordinator,
-    made_groups,
-    nodes,
-    pods,
-    queues,
-    quotas,
-    volcano,
-)
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.gpu_wire import GpuQuotaWire, GpuWire
-from aliquot.dialects.labels import texts
-from aliquot.dialects.manifest import Key, Manifest, is_read
-from aliquot.dialects.templates import faces
-from aliquot.dialects.times import timestamp
-from aliquot.dialects.wire import (
+from aliquot.dialects.core import budgets, nodes, pods, simulation_annotations
+from aliquot.dialects.core.labels import text_map
+from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
+from aliquot.dialects.core.objects import (
     BudgetWire,
-    CompositeQuotaWire,
-    GangJobWire,
     Metadata,
     NodeWire,
     PlainWire,
-    PodGroupWire,
     PodSpec,
     PodStatus,
     PodWire,
     PriorityClassWire,
-    QueueWire,
-    QuotaWire,
     ResourceQuotaWire,
     WorkloadSpec,
     WorkloadWire,
 )
-from aliquot.engine.model.objects import Gang
+from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.core.pods import PriorityInfo
+from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.kep9.objects import QuotaWire
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.nos.objects import CompositeQuotaWire
+from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
+from aliquot.dialects.tensor_fusion import gpus
+from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
+from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
+from aliquot.dialects.volcano import gangs, jobs, made_groups, queues
+from aliquot.dialects.volcano import keys as volcano
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
+from aliquot.engine import Gang
 from aliquot.errors import InputError
-from aliquot.mirror import annotations
-from aliquot.mirror.belonging import namespace_queue
+from aliquot.mirror.group_membership import namespace_queue
 
 _BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _MOST_PODS = 100_000
@@ -74,7 +65,11 @@ class Store:
             gone += [each for each in self.objects.values() if each.namespace == name]
         if kind == "Node":
             gone += [each for each in self.objects.values() if _runs_on(each, name)]
-        known = gone or not is_read(kind) or (kind == "Pod" and self._may_be_owned(namespace, name))
+        known = (
+            gone
+            or not is_known_kind(kind)
+            or (kind == "Pod" and self._may_be_owned(namespace, name))
+        )
         if not known:
             path = f"{namespace}/{name}" if namespace else name
             raise InputError(place, "", f"there is no {kind} {path} to delete")
@@ -94,7 +89,7 @@ class Store:
             case PodWire(spec=spec, status=status, metadata=metadata):
                 self._check_pod(spec, status, manifest, "spec")
                 _check_labels(metadata, manifest, "metadata")
-                volcano.ties(metadata, manifest)
+                volcano.group_ref(metadata, manifest)
                 _check_gpus(metadata, manifest, "metadata")
             case WorkloadWire(spec=spec):
                 self._check_workload(spec or WorkloadSpec(), manifest)
@@ -124,7 +119,7 @@ class Store:
             case PlainWire():
                 volcano.queue_named(manifest.metadata, manifest)
         _check_timestamp(manifest.metadata, manifest, "metadata")
-        annotations.lasts(manifest)
+        simulation_annotations.duration_of(manifest)
 
     def _check_pod(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
@@ -148,21 +143,21 @@ class Store:
                 raise manifest.error(f"spec.{field}", problem)
 
     def _check_gang_job(self, manifest: Manifest) -> None:
-        jobs.fewest(manifest)
+        jobs.min_available(manifest)
         self._check_class(jobs.spec(manifest).priority_class_name, manifest)
         self._check_templates(manifest)
         made_groups.pod_group(manifest)
-        for face in faces(manifest):
-            _check_ties(volcano.ties(face.metadata, manifest, face.metadata_field), manifest)
+        for view in template_views(manifest):
+            _check_ties(volcano.group_ref(view.metadata, manifest, view.metadata_field), manifest)
 
     def _check_templates(self, manifest: Manifest) -> None:
         """What pods will look like, and whether they can be named after their owner."""
-        for face in faces(manifest):
-            self._check_pod(face.spec, None, manifest, face.spec_field)
-            _check_labels(face.metadata, manifest, face.metadata_field)
-            _check_timestamp(face.metadata, manifest, face.metadata_field)
-            volcano.ties(face.metadata, manifest, face.metadata_field)
-            _check_gpus(face.metadata, manifest, face.metadata_field)
+        for view in template_views(manifest):
+            self._check_pod(view.spec, None, manifest, view.spec_field)
+            _check_labels(view.metadata, manifest, view.metadata_field)
+            _check_timestamp(view.metadata, manifest, view.metadata_field)
+            volcano.group_ref(view.metadata, manifest, view.metadata_field)
+            _check_gpus(view.metadata, manifest, view.metadata_field)
         if len(manifest.name) > _LONGEST_OWNER:
             problem = f"is too long for the names of its pods: {_LONGEST_OWNER} characters at most"
             raise manifest.error("metadata.name", problem)
@@ -229,7 +224,7 @@ def _check_priority(value: int | None, manifest: Manifest, field: str) -> None:
         raise manifest.error(field, problem)
 
 
-def _check_ties(said: volcano.Ties, manifest: Manifest) -> None:
+def _check_ties(said: volcano.GroupRef, manifest: Manifest) -> None:
     """The pods of a Volcano Job are in its gang and in its queue, and in no other."""
     if said.gang is not None:
         raise manifest.error(said.gang_field, "the pods of this Job are in a gang of their own")
@@ -239,11 +234,11 @@ def _check_ties(said: volcano.Ties, manifest: Manifest) -> None:
 
 
 def _check_labels(metadata: Metadata, manifest: Manifest, field: str) -> None:
-    texts(metadata.labels, manifest, f"{field}.labels")
+    text_map(metadata.labels, manifest, f"{field}.labels")
 
 
 def _check_gpus(metadata: Metadata, manifest: Manifest, field: str) -> None:
-    gpu_annotations.wish(metadata, manifest, field)
+    gpu_annotations.read_request(metadata, manifest, field)
     gpu_annotations.devices(metadata, manifest, field)
 
 
@@ -257,3 +252,32 @@ def _runs_on(manifest: Manifest, node: str) -> bool:
     return (
         isinstance(content, PodWire) and content.spec is not None and content.spec.node_name == node
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is applied and deleted at one moment."""
+
+    at: int
+    apply: tuple[Manifest, ...] = ()
+    delete: tuple[tuple[Key, str], ...] = ()
+    """Keys, each with the place that asks for it."""
+
+
+def priority_infos(manifest: Manifest, store: Store) -> dict[str, PriorityInfo]:
+    """Those of the pods of each task; a Job's class is that of all its tasks.
+
+    An owner without tasks has a single one without a name.
+    """
+    found = template_views(manifest)
+    if not isinstance(manifest.content, GangJobWire):
+        (view,) = found
+        return {"": store.priority(view.spec, manifest, view.spec_field)}
+    named = jobs.spec(manifest).priority_class_name
+    by_task = {}
+    for task, view in zip(jobs.tasks(manifest), found, strict=True):
+        spec = view.spec or PodSpec()
+        if named and not spec.priority_class_name and spec.priority is None:
+            spec = PodSpec(priority_class_name=named, preemption_policy=spec.preemption_policy)
+        by_task[task.name] = store.priority(spec, manifest, view.spec_field)
+    return by_task

@@ -1,29 +1,31 @@
-"""The verbs: what can be done to objects, by requests and by the server's own controllers alike.
+"""The verbs of the API, for requests and for the server's own controllers alike.
 
-Between the moment an object is read and the moment it is written, others may have written it: then
-a change is made anew from what it is now, unless it says which version it is about.
+Between reading an object and writing it, another write may come first: then an update is computed
+anew from the current object, unless it names a resourceVersion, which is refused as a conflict.
 """
 
 from collections.abc import Callable
+from http import HTTPStatus
 
-from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
-from aliquot.server import metadata, rules
-from aliquot.server.admission import Admission
-from aliquot.server.beginnings import begin, strip
+from aliquot.json import Body
+from aliquot.server.admission.admission import Admission
 from aliquot.server.deletion import Deletion
-from aliquot.server.entry import Entry, tried
-from aliquot.server.kind import Kind
-from aliquot.server.options import DeleteOptions, WriteOptions
-from aliquot.server.refusals import already_exists, bad_request, forbidden, not_found
-from aliquot.server.registry import Registry
-from aliquot.server.selection import Selection
-from aliquot.server.store import Store
+from aliquot.server.http.options import DeleteOptions, WriteOptions
+from aliquot.server.http.refusals import already_exists, bad_request, forbidden, not_found
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.kinds.registry import Registry
+from aliquot.server.rules import metadata
+from aliquot.server.rules import object_rules as rules
+from aliquot.server.rules.initial_status import drop_status, set_initial_status
+from aliquot.server.selectors.selection import Selection
+from aliquot.server.storage.entry import Entry, dry_run_entry
+from aliquot.server.storage.store import Store
 
 Edit = Callable[[Body], Body]
-"""What makes the changed object from a copy of the present one."""
+"""Makes the updated object from a copy of the current one."""
 
-_BY_VERSION_ONLY = frozenset(
+_VERSION_REQUIRED = frozenset(
     {
         "CustomResourceDefinition",
         "Lease",
@@ -32,63 +34,66 @@ _BY_VERSION_ONLY = frozenset(
         "ValidatingWebhookConfiguration",
     }
 )
-_THERE_TO_STAY = ("default", "kube-public", "kube-system")
+"""Built-in kinds that are replaced only with a resourceVersion, as in kube-apiserver."""
+_UNDELETABLE = ("default", "kube-public", "kube-system")
+"""The namespaces that kube-apiserver refuses to delete."""
 _TRIES = 20
+"""Attempts of an update; each failed one means that another write succeeded meanwhile."""
 _NO_OPTIONS = WriteOptions()
 
 
 class Api:
-    """Objects, and what can be done to them."""
+    """Get, list, create, update and delete objects."""
 
     def __init__(self, store: Store, registry: Registry, admission: Admission) -> None:
         self.store, self.registry, self.admission = store, registry, admission
-        self._namespace = registry.known("Namespace")
+        self._namespace = registry.require("Namespace")
 
-    def kind(self, word: str) -> Kind:
-        """A kind of which one knows that it is there, by its word."""
-        return self.registry.known(word)
+    def kind(self, unique_name: str) -> Kind:
+        """A kind that must be served, by its unique name."""
+        return self.registry.require(unique_name)
 
     def find(self, kind: Kind, namespace: str | None, name: str) -> Entry:
-        """An object as it is now, or a refusal."""
-        found = self.store.get(kind.kept_as, namespace or "", name)
+        """An object as it is now; not found is refused."""
+        found = self.store.get(kind.storage, namespace or "", name)
         if found is None:
             raise not_found(kind, name)
         return found
 
     async def get(self, kind: Kind, namespace: str | None, name: str) -> Entry:
-        """An object that is there, and here to stay."""
+        """An object, once it is in the log."""
         found = self.find(kind, namespace, name)
-        await self.store.settled()
+        await self.store.wait_durable()
         return found
 
     def select(self, kind: Kind, chosen: Selection) -> list[Entry]:
         """The objects of a selection, in order."""
         if chosen.name is not None and (chosen.namespace is not None or not kind.namespaced):
-            one = self.store.get(kind.kept_as, chosen.namespace or "", chosen.name)
+            one = self.store.get(kind.storage, chosen.namespace or "", chosen.name)
             return [one] if one is not None and chosen.match(one) else []
-        found = self.store.all(kind.kept_as, chosen.namespace)
+        found = self.store.all(kind.storage, chosen.namespace)
         return found if chosen.everything else [each for each in found if chosen.match(each)]
 
     async def create(
         self, kind: Kind, namespace: str | None, body: Body, options: WriteOptions = _NO_OPTIONS
     ) -> Entry:
-        """Make an object."""
-        metadata.well_formed(body, kind)
-        metadata.born(kind, namespace or "", body)
+        """Create an object."""
+        metadata.normalize(body, kind)
+        metadata.stamp_new(kind, namespace or "", body)
         self._check_namespace(kind, namespace, body)
-        strip(kind, body)
-        body = rules.filled(kind, rules.shaped(kind, body, options))
-        begin(kind, body)
+        drop_status(kind, body)
+        body = rules.fill_defaults(kind, rules.drop_unknown(kind, body, options))
+        set_initial_status(kind, body)
         body = await self.admission.create(kind, body, options)
         rules.check_new(kind, body)
         name = body["metadata"].get("name", "")
         if not name:
             raise bad_request("name or generateName is required")
-        if self.store.get(kind.kept_as, namespace or "", name) is not None:
+        if self.store.get(kind.storage, namespace or "", name) is not None:
             raise already_exists(kind, name)
         self._check_namespace(kind, namespace, body)
         self.admission.charge(kind, body)
-        return await self._keep(kind, body, options)
+        return await self._write(kind, body, options)
 
     async def change(
         self,
@@ -99,21 +104,23 @@ class Api:
         subresource: str = "",
         options: WriteOptions = _NO_OPTIONS,
     ) -> Entry:
-        """Change an object, or its status."""
+        """Update an object, or a subresource of it."""
         for _ in range(_TRIES):
             present = self.find(kind, namespace, name)
             old = present.read()
-            new = self._changed(kind, old, edit(present.read()), subresource, options)
+            new = self._updated(kind, old, edit(present.read()), subresource, options)
             new = await self.admission.update(kind, old, new, subresource, options)
             rules.check_change(kind, old, new)
-            metadata.counted(kind, old, new)
-            if self.store.get(kind.kept_as, namespace or "", name) is not present:
+            metadata.count_generation(kind, old, new)
+            if self.store.get(kind.storage, namespace or "", name) is not present:
                 continue
             if new == old:
-                await self.store.settled()
+                await self.store.wait_durable()
                 return present
-            return await self._keep(kind, new, options)
-        raise RefusalError(409, "Conflict", f'{kind.resource} "{name}" keeps changing; try again')
+            return await self._write(kind, new, options)
+        raise RefusalError(
+            HTTPStatus.CONFLICT, "Conflict", f'{kind.resource} "{name}" keeps changing; try again'
+        )
 
     async def replace(
         self,
@@ -124,13 +131,13 @@ class Api:
         subresource: str = "",
         options: WriteOptions = _NO_OPTIONS,
     ) -> Entry:
-        """Put another object in its place."""
-        metadata.well_formed(body, kind)
-        metadata.place(kind, namespace or "", dict(body["metadata"]))
+        """Replace an object, or its status."""
+        metadata.normalize(body, kind)
+        metadata.set_namespace(kind, namespace or "", dict(body["metadata"]))
         given = body["metadata"].get("resourceVersion") or None
-        if given is None and (kind.definition is not None or kind.word in _BY_VERSION_ONLY):
+        if given is None and (kind.definition is not None or kind.unique_name in _VERSION_REQUIRED):
             self.find(kind, namespace, name)
-            raise rules.version_needed(kind, name)
+            raise rules.version_required(kind, name)
 
         def edit(_: Body) -> Body:
             return {**body, "metadata": dict(body["metadata"])}
@@ -140,9 +147,9 @@ class Api:
     async def delete(
         self, kind: Kind, namespace: str | None, name: str, options: DeleteOptions
     ) -> tuple[Entry, bool]:
-        """Delete an object: what it is like now, and whether it is gone."""
+        """Delete an object; its last state, and whether it is gone already."""
         found = self.find(kind, namespace, name)
-        if kind.word == "Namespace" and name in _THERE_TO_STAY:
+        if kind.unique_name == "Namespace" and name in _UNDELETABLE:
             raise forbidden(kind, name, "this namespace may not be deleted")
         deletion = Deletion(kind, found, options)
         await self.admission.delete(kind, found, deletion.dry)
@@ -151,35 +158,35 @@ class Api:
         if deletion.dry or outcome.unchanged:
             return found, False
         if outcome.gone:
-            last = self.store.remove(kind.kept_as, outcome.body)
+            last = self.store.remove(kind.storage, outcome.body)
         else:
-            last = self.store.put(kind.kept_as, outcome.body)
-        await self.store.settled()
+            last = self.store.put(kind.storage, outcome.body)
+        await self.store.wait_durable()
         return last, outcome.gone
 
-    def _changed(
+    def _updated(
         self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
     ) -> Body:
-        """The object as it is to be: what was asked for, within what may be asked for here."""
-        metadata.well_formed(new, kind)
-        new = rules.shaped(kind, new, options)
+        """The updated object: a write of the status changes only the status, and the reverse."""
+        metadata.normalize(new, kind)
+        new = rules.drop_unknown(kind, new, options)
         if subresource == "status":
             new = _only_status(kind, old, new)
-        metadata.carried_over(kind, old, new)
+        metadata.carry_over(kind, old, new)
         if not subresource and kind.has_status:
             new.pop("status", None)
             if "status" in old:
                 new["status"] = old["status"]
-        return rules.filled(kind, new)
+        return rules.fill_defaults(kind, new)
 
-    async def _keep(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
+    async def _write(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
         if options.dry_run:
-            return tried(kind.kept_as, body)
-        if "deletionTimestamp" in body["metadata"] and _nothing_holds(body):
-            kept = self.store.remove(kind.kept_as, body)
+            return dry_run_entry(kind.storage, body)
+        if "deletionTimestamp" in body["metadata"] and _can_be_removed(body):
+            kept = self.store.remove(kind.storage, body)
         else:
-            kept = self.store.put(kind.kept_as, body)
-        await self.store.settled()
+            kept = self.store.put(kind.storage, body)
+        await self.store.wait_durable()
         return kept
 
     def _check_namespace(self, kind: Kind, namespace: str | None, body: Body) -> None:
@@ -200,25 +207,25 @@ class Api:
 
 
 def _only_status(kind: Kind, old: Body, new: Body) -> Body:
-    """The old object with the new status; of Kubernetes' own kinds, labels may change along."""
+    """The old object with the new status; of built-in kinds, labels and annotations, too."""
     kept = {**old, "metadata": dict(old["metadata"])}
     kept.pop("status", None)
     if "status" in new:
         kept["status"] = new["status"]
-    said = new["metadata"]
-    if said.get("resourceVersion"):
-        kept["metadata"]["resourceVersion"] = said["resourceVersion"]
-    if said.get("uid"):
-        kept["metadata"]["uid"] = said["uid"]
+    given = new["metadata"]
+    if given.get("resourceVersion"):
+        kept["metadata"]["resourceVersion"] = given["resourceVersion"]
+    if given.get("uid"):
+        kept["metadata"]["uid"] = given["uid"]
     for key in ("labels", "annotations") if kind.definition is None else ():
         kept["metadata"].pop(key, None)
-        if key in said:
-            kept["metadata"][key] = said[key]
+        if key in given:
+            kept["metadata"][key] = given[key]
     return kept
 
 
-def _nothing_holds(body: Body) -> bool:
-    """Is nothing left that an object in deletion waits for?"""
+def _can_be_removed(body: Body) -> bool:
+    """Has an object in deletion neither finalizers nor a grace period left?"""
     meta = body["metadata"]
     if meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
         return False

@@ -1,22 +1,23 @@
-"""Deletion: at once, after a grace period, or when the last finalizer is taken off."""
+"""Deletion: at once, after a grace period, or when the last finalizer is removed."""
 
 from dataclasses import dataclass
 
-from aliquot.dialects.documents import Body
-from aliquot.server import metadata
-from aliquot.server.entry import Entry
-from aliquot.server.kind import Kind
-from aliquot.server.options import DeleteOptions
-from aliquot.server.refusals import conflict
+from aliquot.json import Body
+from aliquot.server.http.options import DeleteOptions
+from aliquot.server.http.refusals import conflict
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules import metadata
+from aliquot.server.storage.entry import Entry
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _GRACE = 30
+"""The default of terminationGracePeriodSeconds in Kubernetes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is left of an object."""
+    """What a deletion does to an object."""
 
     body: Body
     gone: bool = False
@@ -25,14 +26,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """The wish to delete an object."""
+    """A request to delete an object."""
 
     kind: Kind
     entry: Entry
     options: DeleteOptions
 
     def __post_init__(self) -> None:
-        """Refuse where the object is not the one that was meant."""
+        """Refuse if the preconditions do not hold."""
         wanted = self.options.preconditions
         if wanted is None:
             return
@@ -44,51 +45,51 @@ class Deletion:
 
     @property
     def dry(self) -> bool:
-        """Is it only tried?"""
+        """Is it a dry run?"""
         return bool(self.options.dry_run)
 
     def outcome(self) -> Outcome:
-        """What becomes of the object."""
+        """Removed, marked with a deletionTimestamp, or unchanged."""
         body = self.entry.read()
         before = list(body["metadata"].get("finalizers") or ())
-        held = self._finalizers(before)
-        if held:
-            body["metadata"]["finalizers"] = held
+        finalizers = self._finalizers(before)
+        if finalizers:
+            body["metadata"]["finalizers"] = finalizers
         else:
             body["metadata"].pop("finalizers", None)
         grace = self._grace(body)
-        if self.kind.word == "Namespace":
+        if self.kind.unique_name == "Namespace":
             body.setdefault("status", {})["phase"] = "Terminating"
         waits = (
-            bool(held or grace or (body.get("spec") or {}).get("finalizers"))
-            if (self.kind.word == "Namespace")
-            else bool(held or grace)
+            bool(finalizers or grace or (body.get("spec") or {}).get("finalizers"))
+            if (self.kind.unique_name == "Namespace")
+            else bool(finalizers or grace)
         )
         if not waits:
             return Outcome(body, gone=True)
         if self.entry.deleting:
             left = body["metadata"].get("deletionGracePeriodSeconds", 0)
-            if held == before and grace >= left:
+            if finalizers == before and grace >= left:
                 return Outcome(body, unchanged=True)
-        metadata.dying(body, grace)
+        metadata.mark_deletion(body, grace)
         return Outcome(body)
 
     def _finalizers(self, present: list[str]) -> list[str]:
-        """Those of the object, with one for the manner in which it goes."""
+        """The finalizers of the object, with that of the propagation policy."""
         policy = self.options.policy
         if policy is None:
             policy = (
                 "Orphan"
                 if ORPHAN in present
-                else ("Foreground" if FOREGROUND in present else _default(self.kind))
+                else ("Foreground" if FOREGROUND in present else _default_policy(self.kind))
             )
         kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
         added = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN]}.get(policy, [])
         return kept + added
 
     def _grace(self, body: Body) -> int:
-        """How many seconds a pod has left; other objects have none."""
-        if self.kind.word != "Pod":
+        """The grace period of a bound pod in seconds; 0 for all else."""
+        if self.kind.unique_name != "Pod":
             return 0
         spec, status = body.get("spec") or {}, body.get("status") or {}
         if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
@@ -108,6 +109,6 @@ class Deletion:
         raise conflict(self.kind, self.entry.name, why)
 
 
-def _default(kind: Kind) -> str:
-    """Jobs leave their pods behind unless told otherwise, as they always have."""
-    return "Orphan" if kind.word == "Job" else "Background"
+def _default_policy(kind: Kind) -> str:
+    """The default propagation policy: Jobs orphan their pods, as in batch/v1 of Kubernetes."""
+    return "Orphan" if kind.unique_name == "Job" else "Background"

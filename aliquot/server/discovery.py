@@ -1,20 +1,20 @@
-"""Discovery: which groups, versions and kinds there are, one by one or all in one answer."""
+"""Discovery: the groups, versions and kinds that are served, one by one or aggregated."""
 
 from typing import Any
 
-from aliquot.dialects.documents import Body
-from aliquot.server.kind import Kind
-from aliquot.server.refusals import no_such_path
-from aliquot.server.registry import Registry
+from aliquot.json import Body
+from aliquot.server.http.refusals import no_such_path
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.kinds.registry import Registry
 
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS = ["get", "patch", "update"]
-_PARTS: dict[str, tuple[str, str, str, list[str]]] = {
+_SUBRESOURCES: dict[str, tuple[str, str, str, list[str]]] = {
     "binding": ("", "v1", "Binding", ["create"]),
     "eviction": ("policy", "v1", "Eviction", ["create"]),
     "scale": ("autoscaling", "v1", "Scale", _STATUS_VERBS),
 }
-"""Parts of objects that are of a kind of their own."""
+"""By subresource, the group, version and kind of its body, and its verbs."""
 
 
 def groups(registry: Registry) -> dict[str, list[str]]:
@@ -28,19 +28,19 @@ def groups(registry: Registry) -> dict[str, list[str]]:
 
 
 def core_versions(address: str) -> Body:
-    """What `/api` says."""
+    """The answer to `/api`."""
     client = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": client}
 
 
 def group_list(registry: Registry) -> Body:
-    """What `/apis` says."""
+    """The answer to `/apis`."""
     named = [_group(group, versions) for group, versions in groups(registry).items() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": named}
 
 
 def one_group(registry: Registry, group: str) -> Body:
-    """What `/apis/GROUP` says."""
+    """The answer to `/apis/GROUP`."""
     versions = groups(registry).get(group)
     if not group or not versions:
         raise no_such_path()
@@ -48,18 +48,18 @@ def one_group(registry: Registry, group: str) -> Body:
 
 
 def resources(registry: Registry, group: str, version: str) -> Body:
-    """What `/api/v1` and `/apis/GROUP/VERSION` say."""
+    """The answer to `/api/v1` and `/apis/GROUP/VERSION`."""
     kinds = [each for each in registry if (each.group, each.version) == (group, version)]
     if not kinds:
         raise no_such_path()
     api_version = f"{group}/{version}" if group else version
-    listed = [line for kind in kinds for line in _legacy(kind)]
+    listed = [entry for kind in kinds for entry in _legacy(kind)]
     about = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version}
     return {**about, "resources": listed}
 
 
 def aggregated(registry: Registry, core: bool, version: str) -> Body:
-    """Everything at once: of the core group, or of all the others."""
+    """Aggregated discovery: of the core group, or of all others."""
     items = [
         {
             "metadata": {"name": group, "creationTimestamp": None},
@@ -77,8 +77,8 @@ def aggregated(registry: Registry, core: bool, version: str) -> Body:
 
 
 def _group(group: str, versions: list[str]) -> Body:
-    told = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
-    return {"name": group, "versions": told, "preferredVersion": told[0]}
+    listed = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
+    return {"name": group, "versions": listed, "preferredVersion": listed[0]}
 
 
 def _legacy(kind: Kind) -> list[Body]:
@@ -93,19 +93,21 @@ def _legacy(kind: Kind) -> list[Body]:
         about["shortNames"] = list(kind.short_names)
     if kind.categories:
         about["categories"] = list(kind.categories)
-    return [about, *(_legacy_part(kind, part) for part in kind.subresources)]
+    return [about, *(_legacy_subresource(kind, subresource) for subresource in kind.subresources)]
 
 
-def _legacy_part(kind: Kind, part: str) -> Body:
-    group, version, name, verbs = _part(kind, part)
-    line: Body = {
-        "name": f"{kind.plural}/{part}",
+def _legacy_subresource(kind: Kind, subresource: str) -> Body:
+    group, version, name, verbs = _subresource(kind, subresource)
+    entry: Body = {
+        "name": f"{kind.plural}/{subresource}",
         "singularName": "",
         "namespaced": kind.namespaced,
         "kind": name,
         "verbs": verbs,
     }
-    return line | ({"group": group, "version": version} if part in _PARTS and group else {})
+    return entry | (
+        {"group": group, "version": version} if subresource in _SUBRESOURCES and group else {}
+    )
 
 
 def _aggregated(registry: Registry, group: str, version: str) -> list[Body]:
@@ -113,7 +115,7 @@ def _aggregated(registry: Registry, group: str, version: str) -> list[Body]:
 
 
 def _aggregate(kind: Kind) -> Body:
-    line: Body = {
+    entry: Body = {
         "resource": kind.plural,
         "responseKind": _response_kind(kind.group, kind.version, kind.name),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
@@ -121,27 +123,29 @@ def _aggregate(kind: Kind) -> Body:
         "verbs": _VERBS,
     }
     if kind.short_names:
-        line["shortNames"] = list(kind.short_names)
+        entry["shortNames"] = list(kind.short_names)
     if kind.categories:
-        line["categories"] = list(kind.categories)
+        entry["categories"] = list(kind.categories)
     if kind.subresources:
-        line["subresources"] = [_aggregate_part(kind, part) for part in kind.subresources]
-    return line
+        entry["subresources"] = [
+            _aggregate_subresource(kind, subresource) for subresource in kind.subresources
+        ]
+    return entry
 
 
-def _aggregate_part(kind: Kind, part: str) -> Body:
-    group, version, name, verbs = _part(kind, part)
+def _aggregate_subresource(kind: Kind, subresource: str) -> Body:
+    group, version, name, verbs = _subresource(kind, subresource)
     return {
-        "subresource": part,
+        "subresource": subresource,
         "responseKind": _response_kind(group, version, name),
         "verbs": verbs,
     }
 
 
-def _part(kind: Kind, part: str) -> tuple[str, str, str, list[str]]:
-    if part in _PARTS:
-        return _PARTS[part]
-    verbs = {"finalize": ["update"], "log": ["get"]}.get(part, _STATUS_VERBS)
+def _subresource(kind: Kind, subresource: str) -> tuple[str, str, str, list[str]]:
+    if subresource in _SUBRESOURCES:
+        return _SUBRESOURCES[subresource]
+    verbs = {"finalize": ["update"], "log": ["get"]}.get(subresource, _STATUS_VERBS)
     return (kind.group, kind.version, kind.name, verbs)
 
 

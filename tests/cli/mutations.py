@@ -342,7 +342,7 @@ def bury(random: Random, documents: Any) -> Any:
 
 
 def repeat(random: Random, documents: Any) -> Any:
-    """A list is longer than anybody would write it."""
+    """A list is far longer than any in real manifests."""
     holder, key = _somewhere(random, documents)
     if isinstance(holder[key], list) and holder[key]:
         holder[key] = holder[key] * random.choice([2, 50])

@@ -122,7 +122,7 @@ def test_messages_are_short_whatever_they_quote(aliquot: Run) -> None:
     assert "apiVersion" in message
 
 
-def test_files_that_cannot_be_read(aliquot: Run, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named_with_the_cause(aliquot: Run, tmp_path: Path) -> None:
     assert "nowhere.yaml" in refused(aliquot, "nowhere.yaml")
     assert "no such file" in refused(aliquot, [node()], "--config", "nowhere.yaml")
     (tmp_path / "empty").mkdir()
@@ -158,12 +158,12 @@ def test_configuration_is_checked_to_the_last_key(
         assert word in message
 
 
-def test_kinds_that_are_not_there_yet(aliquot: Run) -> None:
+def test_kinds_that_are_not_supported_yet_are_refused(aliquot: Run) -> None:
     profile = {"apiVersion": "quota.koordinator.sh/v1alpha1", "kind": "ElasticQuotaProfile"}
     assert "not supported yet" in refused(aliquot, [{**profile, "metadata": {"name": "p"}}])
 
 
-def test_usage(aliquot: Run) -> None:
+def test_wrong_usage_names_the_argument(aliquot: Run) -> None:
     assert "PATH" in refused(aliquot)
     assert "--until" in refused(aliquot, [node()], "--until", "9" * 5000)
     assert "--policy" in refused(aliquot, [node()], "--policy", "best")

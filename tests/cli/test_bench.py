@@ -5,12 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from tests.campaign import length
 from tests.cli.conftest import Run
+from tests.cluster.api.polling import eventually
+from tests.signals import sigint
 
 _TINY = ("--nodes", "10", "--pods", "50", "--pods-listed", "20")
 
@@ -56,23 +60,21 @@ def test_every_figure_of_a_cluster_is_measured(aliquot: Run, tmp_path: Path) -> 
     assert all(each["budget"] == "" for each in figures), "budgets are about full sizes"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_behind_when_it_is_stopped(tmp_path: Path, number: int) -> None:
-    environment = {**os.environ, "KUBEBUILDER_ASSETS": "/nowhere", "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "aliquot", "bench", "cluster", *_TINY]
-    bench = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    end = time.monotonic() + 40
-    while len(_children(bench.pid)) < 2:
+@pytest.mark.parametrize(
+    ("number", "ignored"),
+    [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, True)],
+    ids=["SIGINT", "SIGINT, ignored before", "SIGTERM"],
+)
+def test_nothing_is_left_behind_when_it_is_stopped(
+    tmp_path: Path, number: int, ignored: bool
+) -> None:
+    with _bench(tmp_path, ignored) as bench:
+        eventually(lambda: bench.poll() is not None or len(_children(bench.pid)) >= 2, seconds=120)
         assert bench.poll() is None
-        assert time.monotonic() < end, "server and scheduler did not come up"
-        time.sleep(0.02)
-    started = _children(bench.pid)
-    bench.send_signal(number)
-    assert bench.wait(timeout=30) == 130
-    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
-    assert not list(tmp_path.iterdir())
+        bench.send_signal(number)
+        assert bench.wait(timeout=120) == 130
+        assert not _left(tmp_path)
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,46 @@ def test_what_cannot_be_measured_is_refused_at_once(
     ran = aliquot("bench", *words)
     assert (ran.code, ran.out) == (2, "")
     assert problem in ran.err
+
+
+@pytest.mark.parametrize("tenths", range(10, length(31, 110), length(20, 1)))
+def test_nothing_is_left_behind_whenever_it_is_stopped(tmp_path: Path, tenths: int) -> None:
+    with _bench(tmp_path, ignored=False) as bench:
+        with suppress(subprocess.TimeoutExpired):
+            bench.wait(timeout=tenths / 10)
+        bench.send_signal(signal.SIGTERM)
+        assert bench.wait(timeout=120) in (130, -signal.SIGTERM)  # the latter while it is read
+        assert not _left(tmp_path)
+        assert not list(tmp_path.iterdir())
+
+
+@contextmanager
+def _bench(folder: Path, ignored: bool) -> Iterator["subprocess.Popen[bytes]"]:
+    """It runs, with SIGINT ignored as in a background job, or not; no process of it stays."""
+    environment = {**os.environ, "KUBEBUILDER_ASSETS": "/nowhere", "TMPDIR": str(folder)}
+    command = [sys.executable, "-m", "aliquot", "bench", "cluster", *_TINY]
+    quiet = subprocess.DEVNULL
+    with sigint(ignored):
+        bench = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)
+    with bench:
+        try:
+            yield bench
+        finally:
+            bench.kill()
+            for pid in _left(folder):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _left(folder: Path) -> list[int]:
+    """The processes that a bench with this TMPDIR has started, and itself, as long as it runs."""
+    word = f"TMPDIR={folder}".encode()
+    found = []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if word in file.read_bytes().split(b"\0"):
+                found.append(int(file.parent.name))
+    return found
 
 
 def _children(pid: int) -> list[int]:

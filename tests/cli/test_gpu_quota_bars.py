@@ -4,16 +4,16 @@ from fractions import Fraction
 
 import pytest
 
-from aliquot.cli.gpu_quota_bars import gpu_quota_bars
-from aliquot.cluster.outcome import gpu_quota
-from aliquot.engine.model.gpu import Bound, GpuAmount, GpuQuota
-from aliquot.engine.report.summary import GpuQuotaSummary
+from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
+from aliquot.engine.model.gpu import GpuAmount, GpuBound, GpuQuota
+from aliquot.engine.model.summaries import GpuQuotaSummary
+from aliquot.simulation.outcome import gpu_quota
 from tests.cli.test_queue_bars import lines
 
 GIB = 2**30
 BOUNDS = {
     "team-a": GpuQuota(
-        "team-a", "quota", Bound(100_000, 10 * GIB), Bound(None, 20 * GIB), workers=2
+        "team-a", "quota", GpuBound(100_000, 10 * GIB), GpuBound(None, 20 * GIB), workers=2
     ),
     "team-b": GpuQuota("team-b", "free"),
 }

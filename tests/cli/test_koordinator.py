@@ -204,8 +204,8 @@ def test_deleting_a_parent_is_refused(aliquot: Run) -> None:
     assert validated(aliquot, *TREE, timeline({"at": 3, "delete": both}), code=0) == []
 
 
-def test_deleting_a_quota_that_pods_name(aliquot: Run) -> None:
-    """An error to who checks; who simulates sees what becomes of the pods."""
+def test_a_quota_that_pods_name_cannot_be_deleted(aliquot: Run) -> None:
+    """`validate` reports an error; `simulate` warns and shows what becomes of the pods."""
     step = timeline({"at": 3, "delete": [deletion("top/vision")]})
     named = labelled(pod("a/p", {"gpu": 1}), name="vision")
     (found,) = validated(aliquot, *TREE, named, step, code=1)
@@ -265,7 +265,7 @@ def test_a_quota_with_pods_becomes_no_parent(aliquot: Run) -> None:
     assert validated(aliquot, *TREE, *inside, step, code=0, config=IMPLICIT) == []
 
 
-def test_whether_a_pod_is_spared_does_not_change(aliquot: Run) -> None:
+def test_the_preemptible_label_of_a_pod_does_not_change(aliquot: Run) -> None:
     named = labelled(pod("a/p", {"gpu": 1}), name="vision", preemptible="false")
     step = timeline({"at": 1, "apply": [labelled(named, preemptible="true")]})
     (found,) = validated(aliquot, *TREE, named, step, code=1)
@@ -311,7 +311,7 @@ def test_many_quotas_in_a_namespace_are_fine_in_a_tree(aliquot: Run) -> None:
     assert len(validated(aliquot, *plain, code=1)) == 1
 
 
-def test_a_resource_quota_does_not_bound_who_is_named(aliquot: Run) -> None:
+def test_a_resource_quota_does_not_bound_a_quota_that_lists_its_namespace(aliquot: Run) -> None:
     hard = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",

@@ -51,7 +51,7 @@ def test_what_is_needed_comes_before_what_needs_it(aliquot: Run) -> None:
             assert bodies.index(role) < bodies.index(binding)
 
 
-def test_one_namespace_everywhere(aliquot: Run) -> None:
+def test_the_namespace_replaces_the_default_everywhere(aliquot: Run) -> None:
     text = aliquot("manifests", "--namespace", "quotas").out
     assert "aliquot-system" not in text
     bodies = list(yaml.safe_load_all(text))
@@ -63,7 +63,7 @@ def test_one_namespace_everywhere(aliquot: Run) -> None:
         assert spared["values"] == ["kube-system", "quotas"]
 
 
-def test_image_and_replicas(aliquot: Run) -> None:
+def test_image_and_replicas_are_those_of_both_deployments(aliquot: Run) -> None:
     bodies = printed(aliquot, "--image", "registry.example/a/b@sha256:0a", "--replicas", "3")
     for name in ("aliquot-scheduler", "aliquot-webhook"):
         spec = only(bodies, "Deployment", name)["spec"]
@@ -119,7 +119,7 @@ def test_without_a_webhook_nothing_of_it_is_left(aliquot: Run) -> None:
         ),
     ],
 )
-def test_parts(aliquot: Run, parts: list[str], kinds: set[str]) -> None:
+def test_only_prints_the_objects_of_a_part(aliquot: Run, parts: list[str], kinds: set[str]) -> None:
     words = [word for part in parts for word in ("--only", part)]
     assert {body["kind"] for body in printed(aliquot, *words)} == kinds
 

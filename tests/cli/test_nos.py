@@ -161,7 +161,7 @@ def test_gpu_memory_is_shown_where_a_quota_names_it(aliquot: Run, name: str) -> 
     assert waits["a/q"] == f"quota a/quota: max 96 {MEMORY}, used 64, pod asks 64"
 
 
-def test_users_of_plain_gpus_notice_nothing(aliquot: Run) -> None:
+def test_gpu_memory_is_not_shown_where_no_quota_names_it(aliquot: Run) -> None:
     documents = [gpus("n", "H100"), quota("a", {"gpu": 2}, {"gpu": 4}), pod("a/p", {"gpu": 3})]
     documents.append(quota("b", {"gpu": 2}))
     result = simulate(aliquot, documents)
@@ -288,7 +288,7 @@ def test_a_timeline_cannot_make_two_quotas_of_one_namespace(aliquot: Run) -> Non
     assert validated(aliquot, quota("a", {}), takes_over, code=0) == []
 
 
-def test_two_kinds_cannot_go_by_one_name(aliquot: Run) -> None:
+def test_quotas_of_two_kinds_cannot_have_one_name(aliquot: Run) -> None:
     (found,) = validated(aliquot, quota("a", {}), composite("a/quota", ["b"], {}), code=1)
     assert (found["object"], found["field"]) == ("CompositeElasticQuota a/quota", "metadata.name")
     assert "goes by this name already: ElasticQuota a/quota (" in found["problem"]
@@ -308,7 +308,9 @@ def test_two_kinds_cannot_go_by_one_name(aliquot: Run) -> None:
         (pod("a/p", {OTHER: 10}), f"requests[{OTHER}]", "a unit of quotas that no node has"),
     ],
 )
-def test_errors(aliquot: Run, document: Body, field: str, problem: str) -> None:
+def test_a_quota_that_breaks_a_rule_is_refused_by_both_commands(
+    aliquot: Run, document: Body, field: str, problem: str
+) -> None:
     (found,) = validated(aliquot, document, code=1)
     assert found["severity"] == "error"
     assert found["field"].endswith(field)
@@ -317,7 +319,7 @@ def test_errors(aliquot: Run, document: Body, field: str, problem: str) -> None:
     assert (ran.code, ran.out, problem in ran.err) == (2, "", True)
 
 
-def test_warnings(aliquot: Run) -> None:
+def test_what_is_odd_about_a_quota_or_node_is_a_warning(aliquot: Run) -> None:
     (twice,) = validated(aliquot, composite("ops/q", ["a", "b", "a"], {}), code=0)
     assert (twice["field"], twice["problem"]) == ("spec.namespaces[2]", "a stands here already")
     ((_, field, problem),) = warnings(aliquot, quota("a", {OTHER: "40Gi"}))
@@ -332,7 +334,7 @@ def test_warnings(aliquot: Run) -> None:
     assert warnings(aliquot, bad, quota("a", {"gpu": 2})) == []
 
 
-def test_guarantees_are_compared_with_what_the_nodes_come_to(aliquot: Run) -> None:
+def test_guarantees_are_compared_with_the_capacity_of_the_nodes(aliquot: Run) -> None:
     documents = [gpus("n", "H100", 2), node("m", **{"nvidia.com/mig-1g.10gb": 2})]
     low = quota("a", {MEMORY: 84})
     assert warnings(aliquot, *documents, low) == []
@@ -343,7 +345,7 @@ def test_guarantees_are_compared_with_what_the_nodes_come_to(aliquot: Run) -> No
     assert ran.out == "3 objects in 1 file: no errors, no warnings\n"
 
 
-def test_one_card_in_two_units(aliquot: Run) -> None:
+def test_guarantees_of_one_card_in_two_units_are_a_warning(aliquot: Run) -> None:
     in_cards, in_slices = quota("a", {"gpu": 1}), quota("b", {"nvidia.com/mig-1g.10gb": 1})
     in_memory, nothing = quota("c", {OTHER: 32}), quota("d", {"gpu": 0, "cpu": 1}, {"gpu": 4})
     ((name, field, problem),) = warnings(aliquot, in_cards, in_slices, in_memory, nothing)
@@ -365,7 +367,7 @@ def test_hard_limits_of_all_namespaces_count_together(aliquot: Run) -> None:
     assert found["problem"] == "max 5 is above hard 4 of ResourceQuotas a/rq, b/rq together"
 
 
-def test_a_pod_that_its_quota_can_never_afford(aliquot: Run) -> None:
+def test_a_pod_above_the_max_of_its_quota_on_every_node_is_a_warning(aliquot: Run) -> None:
     small, large = gpus("small", "T4"), gpus("large", "H100")
     large["metadata"]["labels"]["nvidia.com/gpu.memory"] = "81559"
     low = quota("a", {}, {MEMORY: 40})

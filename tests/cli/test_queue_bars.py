@@ -7,11 +7,9 @@ from fractions import Fraction
 import pytest
 from rich.console import Console, RenderableType
 
-from aliquot.cli.gang_bars import gang_bars
-from aliquot.cli.queue_bars import queue_bars
-from aliquot.cluster.outcome import gangs, queue
-from aliquot.engine.model.objects import Quota
-from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.cli.show.queue_bars import gang_bars, queue_bars
+from aliquot.engine import GangSummary, NamespaceFigures, QueueSummary, Quota
+from aliquot.simulation.outcome import gangs, queue
 
 TREE = {
     "idle": Quota("idle"),
@@ -74,7 +72,7 @@ def test_no_line_is_wider_than_the_console(width: int) -> None:
     assert any("█" in line for line in shown(width)) is (width >= 72)
 
 
-def test_gangs_and_how_much_of_them_runs() -> None:
+def test_the_bar_of_a_gang_is_the_fraction_of_min_member_that_runs() -> None:
     listed = gangs(
         [
             GangSummary("a/more", "Running", 2, 3),

@@ -24,7 +24,7 @@ def simulate(aliquot: Run, documents: list[Any], *arguments: str) -> dict[str, A
     return result
 
 
-def test_the_whole_result(aliquot: Run) -> None:
+def test_json_has_every_section_of_the_result(aliquot: Run) -> None:
     result = simulate(aliquot, STORY)
     assert list(result) == [
         "policy",

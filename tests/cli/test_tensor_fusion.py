@@ -50,7 +50,7 @@ def test_what_is_wrong_is_named(aliquot: Run, document: Body, words: list[str]) 
         assert word in message
 
 
-def test_a_timeline_brings_no_nonsense(aliquot: Run) -> None:
+def test_objects_of_a_timeline_are_checked_too(aliquot: Run) -> None:
     good, bad = gpu_quota("a/q"), gpu_quota("a/q", {"alertThresholdPercent": 101})
     message = refused(aliquot, node(), good, timeline({"at": 9, "apply": [bad]}))
     assert "steps[0].apply[0]: GPUResourceQuota a/q: spec.total.alertThresholdPercent" in message
@@ -65,7 +65,7 @@ def test_a_second_quota_names_the_first(aliquot: Run) -> None:
     assert aliquot("simulate", [gpu_quota("a/q"), moved]).code == 0
 
 
-def test_warnings(aliquot: Run) -> None:
+def test_what_is_odd_about_a_node_pod_or_gpu_quota_is_a_warning(aliquot: Run) -> None:
     documents = [
         node("n", gpu=1),
         gpu_quota("a/q", {"requests": figures(1)}, {"maxRequests": figures(2)}),

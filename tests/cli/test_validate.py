@@ -34,13 +34,13 @@ def hard(namespace: str, **amounts: Any) -> Body:
     }
 
 
-def test_nothing_to_say(aliquot: Run) -> None:
+def test_valid_manifests_are_counted_and_exit_with_0(aliquot: Run) -> None:
     ran = aliquot("validate", [node(), quota("a", {"gpu": 2}, {"gpu": 4}), pod("a/p", {"gpu": 4})])
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == "3 objects in 1 file: no errors, no warnings\n"
 
 
-def test_everything_is_said_at_once(aliquot: Run) -> None:
+def test_every_finding_is_reported_at_once(aliquot: Run) -> None:
     ran = aliquot(
         "validate",
         [
@@ -106,7 +106,7 @@ def test_bounds_are_within_hard(aliquot: Run, hard_amounts: Body, problem: str) 
     assert warnings(aliquot, quota("a", {"cpu": 1}, {"cpu": 4}), hard("b", cpu=1)) == []
 
 
-def test_hard_itself_is_read(aliquot: Run) -> None:
+def test_hard_of_a_resource_quota_is_checked_too(aliquot: Run) -> None:
     (found,) = findings(aliquot, hard("a", requests_cpu="lots"), code=1)
     assert found["field"] == "spec.hard[requests.cpu]"
 
@@ -138,12 +138,12 @@ def test_the_time_of_a_finding_is_said(aliquot: Run) -> None:
         ({"nodeSelector": {"zone": "x"}}, f"asks for 9 {GPU}, no node has more than 8"),
     ],
 )
-def test_a_pod_that_no_node_could_hold(aliquot: Run, spec: Body, problem: str) -> None:
+def test_a_pod_that_no_node_could_hold_is_a_warning(aliquot: Run, spec: Body, problem: str) -> None:
     found = warnings(aliquot, node(), pod("a/p", {"gpu": 9}, **spec))
     assert found == [("Pod a/p", "spec", f"can never start: {problem}")]
 
 
-def test_why_no_node_could_hold_a_pod(aliquot: Run) -> None:
+def test_the_warning_says_why_no_node_could_hold_a_pod(aliquot: Run) -> None:
     (selected,) = warnings(aliquot, node(), pod("a/p", nodeSelector={"zone": "x"}))
     assert "selectors or the nodes' taints" in selected[2]
     nodes = [node("many-cpus", cpu=8, gpu=1), node("many-gpus", cpu=1, gpu=8)]
@@ -154,7 +154,7 @@ def test_why_no_node_could_hold_a_pod(aliquot: Run) -> None:
     )
 
 
-def test_a_pod_above_its_quotas_max(aliquot: Run) -> None:
+def test_a_pod_above_its_quotas_max_is_a_warning(aliquot: Run) -> None:
     small = quota("a", {"gpu": 1}, {"gpu": 2})
     found = warnings(aliquot, node(), small, pod("a/p", {"gpu": 3}), pod("b/p", {"gpu": 3}))
     problem = f"can never start: asks for 3 {GPU}, max is 2 in quota a/quota"
@@ -162,7 +162,7 @@ def test_a_pod_above_its_quotas_max(aliquot: Run) -> None:
     assert len(warnings(aliquot, small, pod("a/p", {"gpu": 3}))) == 1
 
 
-def test_never_means_never(aliquot: Run) -> None:
+def test_can_never_start_is_said_only_if_no_step_changes_it(aliquot: Run) -> None:
     waits = pod("a/p", {"gpu": 9})
     grows = timeline({"at": 60, "apply": [node("big", gpu=16)]})
     raised = timeline({"at": 60, "apply": [quota("a", {"gpu": 1}, {"gpu": 9})]})
@@ -270,7 +270,7 @@ def test_what_is_no_documents_is_refused(aliquot: Run, tmp_path: Path, content: 
         assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
 
 
-def test_standard_input_and_byte_order_marks(aliquot: Run) -> None:
+def test_standard_input_is_read_with_a_byte_order_mark(aliquot: Run) -> None:
     ran = aliquot("validate", "-", stdin="\ufeff" + json.dumps(pod("a/p", {"cpu": "x"})))
     assert ran.code == 1
     assert ran.out.startswith("standard input\n  error    Pod a/p: spec.containers[0]")

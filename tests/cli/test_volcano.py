@@ -75,7 +75,7 @@ def test_queues_that_come_with_volcano_ask_for_nothing(aliquot: Run) -> None:
 
 
 @pytest.mark.parametrize("other", [quota("a", {"cpu": 0}), tree_quota("a/a", lend="true")])
-def test_queues_and_quotas_need_a_word_which(aliquot: Run, other: Body) -> None:
+def test_queues_beside_quotas_need_a_policy(aliquot: Run, other: Body) -> None:
     words = refused(aliquot, *QUEUES, other)
     assert "Queue q: kind: there are queues and quotas, such as ElasticQuota a/" in words
     assert "say which policy holds by --policy" in words
@@ -89,7 +89,7 @@ def test_queues_and_quotas_need_a_word_which(aliquot: Run, other: Body) -> None:
     }
 
 
-def test_queues_through_another_policy(aliquot: Run) -> None:
+def test_under_another_policy_queues_are_quotas(aliquot: Run) -> None:
     template = annotated(pod("x/x"), queue="r")["metadata"]["annotations"]
     deployment = workload("Deployment", "a/web", {"cpu": 1}, replicas=1)
     deployment["spec"]["template"]["metadata"]["annotations"] = template
@@ -144,7 +144,7 @@ def test_gangs_are_taken_by_both_commands(aliquot: Run) -> None:
     assert said(aliquot, node(), gang_job("a/j", task("x", 2)), code=0) == []
 
 
-def test_owners_that_ask_for_a_group(aliquot: Run) -> None:
+def test_a_workload_with_group_min_member_gets_a_pod_group(aliquot: Run) -> None:
     key = "scheduling.volcano.sh/group-min-member"
     owner = annotated(workload("StatefulSet", "a/web", {"cpu": 1}, replicas=2), queue="q")
     documents = [*QUEUES, annotated(owner, **{key: "2"})]
@@ -165,7 +165,7 @@ def test_owners_that_ask_for_a_group(aliquot: Run) -> None:
     assert said(aliquot, *QUEUES, lost, code=1) == [("error", NAMED, "there is no queue lost")]
 
 
-def test_what_is_named_and_not_there(aliquot: Run) -> None:
+def test_a_queue_or_group_that_is_named_and_missing_is_reported(aliquot: Run) -> None:
     lost = annotated(pod("a/p"), queue="lost")
     assert said(aliquot, *QUEUES, lost, code=1) == [("error", NAMED, "there is no queue lost")]
     assert said(aliquot, node(), lost, code=0) == [("warning", NAMED, "there is no queue lost")]
@@ -191,7 +191,7 @@ def test_what_is_named_and_not_there(aliquot: Run) -> None:
     assert said(aliquot, node(), job, annotated(pod("a/p"), group="j"), code=0) == []
 
 
-def test_a_queue_that_comes_later(aliquot: Run) -> None:
+def test_a_queue_that_is_created_later_is_a_warning(aliquot: Run) -> None:
     late = timeline({"at": 9, "apply": [queue("late")]})
     ((severity, field, problem),) = said(
         aliquot, *QUEUES, annotated(pod("a/p"), queue="late"), late, code=0
@@ -214,7 +214,7 @@ def test_a_gang_is_in_one_queue(aliquot: Run) -> None:
     assert (severity, problem) == ("error", "the pods of this Job are in a gang of their own")
 
 
-def test_priority_classes_are_there(aliquot: Run) -> None:
+def test_a_priority_class_that_is_named_must_exist(aliquot: Run) -> None:
     expected = [("error", "spec.priorityClassName", "there is no PriorityClass vip")]
     assert said(aliquot, pod_group("a/g", priorityClassName="vip"), code=1) == expected
     job = gang_job("a/j", task("x", 1), priorityClassName="vip")
@@ -234,7 +234,7 @@ def test_only_leaves_take_pods(aliquot: Run) -> None:
     assert (ran.code, ran.err.count("(a cluster would refuse it)")) == (0, 1)
 
 
-def test_deleting_queues(aliquot: Run) -> None:
+def test_a_queue_in_use_cannot_be_deleted(aliquot: Run) -> None:
     def deleted(name: str, *documents: Body) -> list[tuple[str, str, str]]:
         step = timeline({"at": 5, "delete": [deletion(name)]})
         return said(aliquot, *QUEUES, *documents, step, code=1)
@@ -250,7 +250,7 @@ def test_deleting_queues(aliquot: Run) -> None:
     assert said(aliquot, *QUEUES, step, code=0) == []
 
 
-def test_rules_of_queues_stop_a_simulation(aliquot: Run) -> None:
+def test_a_simulation_refuses_what_breaks_a_rule_of_queues(aliquot: Run) -> None:
     for body, words in (
         (queue("x", weight=0), "Queue x: spec.weight: 0 is not between 1 and 65535"),
         (queue("x", parent="y"), "Queue x: spec.parent: there is no parent queue y"),
@@ -259,7 +259,7 @@ def test_rules_of_queues_stop_a_simulation(aliquot: Run) -> None:
         assert words in refused(aliquot, node(), body)
 
 
-def test_guarantees_beyond_the_nodes(aliquot: Run) -> None:
+def test_guarantees_of_queues_above_capacity_are_a_warning(aliquot: Run) -> None:
     ((severity, field, problem),) = said(aliquot, *QUEUES, queue("s", {"cpu": 1}), code=0)
     assert (severity, field) == ("warning", "spec.guarantee.resource[cpu]")
     assert problem == "with this quota, guarantees add up to 9 of 8 cpu that the nodes have"
@@ -269,7 +269,7 @@ def test_guarantees_beyond_the_nodes(aliquot: Run) -> None:
     assert said(aliquot, *QUEUES, below, code=0) == []
 
 
-def test_a_pod_that_is_more_than_its_queue(aliquot: Run) -> None:
+def test_a_pod_above_the_capability_of_its_queue_is_a_warning(aliquot: Run) -> None:
     job = gang_job("a/j", task("m", 1, {"cpu": 1}), task("w", 1, {"cpu": 7}), minAvailable=1)
     job["spec"]["queue"] = "q"
     assert said(aliquot, *QUEUES, job, code=0) == [
@@ -281,7 +281,7 @@ def test_a_pod_that_is_more_than_its_queue(aliquot: Run) -> None:
     ]
 
 
-def test_a_weight_that_does_not_count(aliquot: Run) -> None:
+def test_a_namespace_weight_that_cannot_be_read_is_a_warning(aliquot: Run) -> None:
     body = resource_quota("a/rq", **{"volcano.sh/namespace.weight": "1500m", "cpu": 4})
     ((severity, field, problem),) = said(aliquot, body, code=0)
     assert (severity, field) == ("warning", "spec.hard[volcano.sh/namespace.weight]")
@@ -294,6 +294,6 @@ def test_a_quota_and_a_queue_of_one_name_are_two(aliquot: Run) -> None:
     assert found["quota"] is None
 
 
-def test_jobs_of_one_name(aliquot: Run) -> None:
+def test_jobs_of_two_groups_cannot_have_one_name(aliquot: Run) -> None:
     twice = [workload("Job", "a/j", {}), gang_job("a/j", task("x", 1))]
     assert "stands twice" in refused(aliquot, *twice)

@@ -34,7 +34,7 @@ def kubeconfig(folder: Path) -> str:
         (["--cert-file", "no.crt", "--key-file", "no.key"], "no.crt: No such file"),
     ],
 )
-def test_bad_input_is_one_line(
+def test_bad_input_is_one_line_and_exit_code_2(
     aliquot: Run, tmp_path: Path, words: list[str], problem: str
 ) -> None:
     free = ["--port", "0", "--health-port", "0", "--host", "127.0.0.1"]

@@ -1,9 +1,8 @@
 """What the embedded cluster tells of gangs, and of the pods in gangs and queues, step by step."""
 
-from aliquot.cluster.world import World
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.forest import Special
-from aliquot.dialects.manifest import Key
+from aliquot.dialects.core.manifest import Key
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.quota_index import Special
 from aliquot.engine.model.events import (
     Event,
     GangGone,
@@ -13,9 +12,11 @@ from aliquot.engine.model.events import (
     QuotaSet,
     WeightSet,
 )
-from aliquot.engine.model.objects import Gang, Pod
-from aliquot.mirror.change import Change
-from aliquot.mirror.record import Phase
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.pod import Pod
+from aliquot.mirror.pod_record import Phase
+from aliquot.mirror.store import Change
+from aliquot.simulation.world import World
 from tests.cli.manifests import Body, node, pod, quota, workload
 from tests.cli.volcano import (
     annotated,

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from aliquot.cluster.expectation import Expect, compare
-from aliquot.cluster.outcome import Result, gpu_quota
-from aliquot.dialects.times import moment
+from aliquot.dialects.core.times import moment
+from aliquot.dialects.tensor_fusion import status as gpu_status
+from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.report.summary import Condition, GpuQuotaSummary
-from aliquot.mirror import gpu_status
-from aliquot.mirror.conditions import Conditions
+from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
+from aliquot.simulation.expectation import Expect, compare
+from aliquot.simulation.outcome import Result, gpu_quota
 from tests.cli.tensor_fusion import gpu
 from tests.cli.tensor_fusion import gpu_quota as written
 from tests.dialects.manifests import read
@@ -99,7 +99,7 @@ def test_a_quota_that_comes_again_begins_anew() -> None:
 
 def test_a_gpu_says_what_is_left_of_it() -> None:
     body = gpu("g", "n", runningApps=[{"name": "x"}], gpuModel="A100")
-    device = Device("g", "n", GpuAmount(100_000, 10 * GIB), outside=GpuAmount(5000, GIB))
+    device = Device("g", "n", GpuAmount(100_000, 10 * GIB), used_elsewhere=GpuAmount(5000, GIB))
     asks = [GpuAsk(GpuAmount(20_000, 2 * GIB)), GpuAsk(GpuAmount(500, 0), count=2)]
     status = gpu_status.gpu(read(body), device, asks)["status"]
     assert status["available"] == {"tflops": "74500m", "vram": "7Gi"}

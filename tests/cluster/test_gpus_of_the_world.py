@@ -1,8 +1,7 @@
 """What the embedded cluster tells of GPUs, of quotas on them, and of who runs on which."""
 
-from aliquot.cluster.world import World
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.manifest import Key
+from aliquot.dialects.core.manifest import Key
+from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.events import (
     DeviceGone,
     DeviceSet,
@@ -15,8 +14,9 @@ from aliquot.engine.model.events import (
     PodSet,
 )
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
-from aliquot.engine.model.objects import Pod
-from aliquot.mirror.change import Change
+from aliquot.engine.model.pod import Pod
+from aliquot.mirror.store import Change
+from aliquot.simulation.world import World
 from tests.cli.manifests import Body, node, pod, workload
 from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota, model
 from tests.dialects.manifests import read
@@ -134,11 +134,11 @@ def test_what_others_have_of_a_gpu() -> None:
     ended["metadata"] = {**ended["metadata"], "name": "r"}
     body = gpu("g", "n", (100, "10Gi"), (60, "7Gi"))
     cluster.step(node("n"), body, here, elsewhere, ended)
-    assert cluster.devices["g"].outside == GpuAmount(10_000, GIB)
+    assert cluster.devices["g"].used_elsewhere == GpuAmount(10_000, GIB)
     assert cluster.pod("a/p").devices == ("g",)
     again = gpu("g", "n", (100, "10Gi"), (60, "7Gi"), phase="Failed")
     assert cluster.step(again) == ["device g"]
-    assert cluster.devices["g"].outside == GpuAmount(10_000, GIB)
+    assert cluster.devices["g"].used_elsewhere == GpuAmount(10_000, GIB)
     assert not cluster.devices["g"].ready
 
 
@@ -149,7 +149,7 @@ def test_what_runs_here_is_nobody_elses_when_a_gpu_comes_again() -> None:
     assert cluster.pod("a/p").devices == ("g",)
     assert cluster.step(gpu("g", "n", available=(70, "10Gi"))) == []
     cluster.step(gpu("g", "n", available=(50, "10Gi")))
-    assert cluster.devices["g"].outside == GpuAmount(20_000, 0)
+    assert cluster.devices["g"].used_elsewhere == GpuAmount(20_000, 0)
 
 
 def test_a_pod_that_comes_again_stays_where_it_is() -> None:

@@ -3,9 +3,9 @@
 from fractions import Fraction
 from typing import Any
 
-from aliquot.cluster.expectation import Expect, Why, compare
-from aliquot.cluster.outcome import Result, gangs, queue
-from aliquot.engine.report.summary import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.engine.model.summaries import GangSummary, NamespaceFigures, QueueSummary
+from aliquot.simulation.expectation import Expect, Why, compare
+from aliquot.simulation.outcome import Result, gangs, queue
 
 GPU = "nvidia.com/gpu"
 QUEUE = QueueSummary(

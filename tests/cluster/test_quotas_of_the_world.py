@@ -1,13 +1,13 @@
 """What the embedded cluster tells of quotas and of the pods that name them, step by step."""
 
-from aliquot.cluster.world import World
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.forest import Special
-from aliquot.dialects.manifest import Key, Manifest
+from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.quota_index import Special
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.state import State
-from aliquot.mirror.change import Change
+from aliquot.mirror.store import Change
+from aliquot.simulation.world import World
 from tests.cli.manifests import Body, labelled, pod, tree_quota
 from tests.dialects.manifests import read
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from aliquot.engine.model.objects import Gang
+from aliquot.dialects.volcano import status as volcano_status
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.report.summary import GangSummary
-from aliquot.mirror import volcano_status
+from aliquot.engine.model.summaries import GangSummary
 from tests.cli.manifests import Body
 from tests.cli.volcano import gang_job, pod_group, queue, task
 from tests.dialects.manifests import read

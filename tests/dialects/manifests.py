@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from aliquot.dialects import manifest
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.documents import Document
-from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.pods import shape
-from aliquot.dialects.wire import PodWire
-from aliquot.engine.model.objects import GPU_MEMORY, Shape
+from aliquot.dialects.core import manifest
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import PodWire
+from aliquot.dialects.core.pods import shape
+from aliquot.dialects.nos.cards import Cards
+from aliquot.engine.model.pod import GPU_MEMORY, Shape
 from tests.cli.manifests import Body, pod
 
 COUNTED = Cards(counted=True)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.gang_rules import check_gang, check_job, check_member
-from aliquot.dialects.gangs import gang
-from aliquot.dialects.jobs import Task, fewest, tasks
-from aliquot.dialects.made_groups import group_name, pod_group
-from aliquot.dialects.volcano import MIN_MEMBER, MIN_RESOURCES, is_preemptable, ties
-from aliquot.engine.model.objects import Gang
+from aliquot.dialects.volcano.gang_rules import check_gang, check_job, check_member
+from aliquot.dialects.volcano.gangs import gang
+from aliquot.dialects.volcano.jobs import Task, min_available, tasks
+from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES, group_ref, is_preemptable
+from aliquot.dialects.volcano.made_groups import group_name, pod_group
+from aliquot.engine.model.gang import Gang
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload
 from tests.cli.volcano import annotated, gang_job, task
@@ -77,7 +77,7 @@ def test_groups_that_make_no_sense(spec: Body, words: str) -> None:
 def test_tasks_of_a_job_in_order() -> None:
     job = read(gang_job("a/j", task("master", 1), task(None, 4, minAvailable=2), task("x", None)))
     assert tasks(job) == [Task("master", 1, 1), Task("default1", 4, 2), Task("x", 1, 1)]
-    assert fewest(job) == 4
+    assert min_available(job) == 4
 
 
 def test_a_job_has_a_group_of_its_own() -> None:
@@ -208,27 +208,27 @@ def test_annotations_that_make_no_sense(key: str, value: Any, words: str) -> Non
 )
 def test_a_pod_names_its_gang(body: Body) -> None:
     each = read(body)
-    assert ties(each.metadata, each).gang == "g"
+    assert group_ref(each.metadata, each).gang == "g"
 
 
 def test_a_pod_names_its_queue_and_task() -> None:
     each = read(annotated(pod("a/p"), queue="q", **{"volcano.sh/task-spec": "worker"}))
-    said = ties(each.metadata, each)
+    said = group_ref(each.metadata, each)
     assert (said.queue, said.task, said.gang) == ("q", "worker", None)
     assert said.queue_field == "metadata.annotations[scheduling.volcano.sh/queue-name]"
     each = read(with_labels(pod("a/p"), **{"volcano.sh/queue-name": "q"}))
-    assert ties(each.metadata, each).queue == "q"
+    assert group_ref(each.metadata, each).queue == "q"
 
 
 def test_two_words_that_differ() -> None:
     each = read(with_labels(annotated(pod("a/p"), queue="q"), **{"volcano.sh/queue-name": "r"}))
     with pytest.raises(InputError) as caught:
-        ties(each.metadata, each)
+        group_ref(each.metadata, each)
     assert caught.value.field == "metadata.labels[volcano.sh/queue-name]"
     assert "is 'r', but metadata.annotations[" in caught.value.problem
     each = read(annotated(pod("a/p"), group={"a": 1}))
     with pytest.raises(InputError):
-        ties(each.metadata, each)
+        group_ref(each.metadata, each)
 
 
 @pytest.mark.parametrize(

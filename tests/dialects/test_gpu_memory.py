@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Gpu
-from aliquot.dialects.gpu_memory import slice_gb
-from aliquot.dialects.nodes import node as read_node
-from aliquot.engine.model.objects import GPU_MEMORY, Node
+from aliquot.dialects.core.nodes import node as read_node
+from aliquot.dialects.nos.cards import Cards, cards
+from aliquot.dialects.nos.gpu_memory import slice_gb
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import GPU_MEMORY
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, node, pod, quota
 from tests.dialects.manifests import COUNTED, container, gigabytes, read, shape_of, sidecar

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.gpu_quota_rules import (
+from aliquot.dialects.tensor_fusion.quota_rules import (
     check_gpu_quota,
     gpu_quota,
     one_gpu_quota_a_namespace,
 )
-from aliquot.dialects.gpu_quotas import Defaults, defaults, quota
-from aliquot.engine.model.gpu import Bound, GpuQuota
+from aliquot.dialects.tensor_fusion.quotas import Defaults, defaults, quota
+from aliquot.engine.model.gpu import GpuBound, GpuQuota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body
 from tests.cli.tensor_fusion import figures
@@ -50,12 +50,12 @@ def test_the_quota_of_the_design() -> None:
     assert quota(read(SEED)) == GpuQuota(
         "team-a",
         "team-quota",
-        Bound(1_000_000, 100 * GIB),
-        Bound(2_000_000, 200 * GIB),
+        GpuBound(1_000_000, 100 * GIB),
+        GpuBound(2_000_000, 200 * GIB),
         50,
         90,
-        Bound(100_000, 16 * GIB),
-        Bound(200_000, 32 * GIB),
+        GpuBound(100_000, 16 * GIB),
+        GpuBound(200_000, 32 * GIB),
         8,
     )
     assert list(check_gpu_quota(read(SEED))) == []
@@ -71,22 +71,22 @@ def test_zero_is_none_in_total_and_no_bound_in_single() -> None:
     total = {"requests": nothing, "limits": {"vram": 0}, "maxWorkers": 0}
     single = {"maxRequests": nothing, "maxLimits": nothing, "maxGPUCount": 0}
     read_ = quota(read(written("a/q", total, single)))
-    assert (read_.requests, read_.limits, read_.workers) == (Bound(0, 0), Bound(None, 0), 0)
-    assert (read_.single_requests, read_.single_limits) == (Bound(), Bound())
+    assert (read_.requests, read_.limits, read_.workers) == (GpuBound(0, 0), GpuBound(None, 0), 0)
+    assert (read_.single_requests, read_.single_limits) == (GpuBound(), GpuBound())
     assert read_.single_count is None
 
 
 def test_amounts_are_exact() -> None:
     total = {"requests": figures("1.5", "1.5Gi"), "limits": figures("500m", 7)}
     read_ = quota(read(written("a/q", total)))
-    assert read_.requests == Bound(1500, 3 * GIB // 2)
-    assert read_.limits == Bound(500, 7)
+    assert read_.requests == GpuBound(1500, 3 * GIB // 2)
+    assert read_.limits == GpuBound(500, 7)
 
 
 def test_defaults() -> None:
     single = {"defaultRequests": figures("10", "1Gi"), "defaultLimits": figures(0, "2Gi")}
     each = read(written("a/q", None, single))
-    assert defaults(each) == Defaults(Bound(10_000, GIB), Bound(None, 2 * GIB))
+    assert defaults(each) == Defaults(GpuBound(10_000, GIB), GpuBound(None, 2 * GIB))
 
 
 @pytest.mark.parametrize(
@@ -178,5 +178,5 @@ def test_the_last_good_one_stays_in_force(total: Any, problem: str) -> None:
 
 def test_without_a_good_one_nothing_is_allowed() -> None:
     bad = gpu_quota(read(written("a/q", {"maxWorkers": -1})))
-    assert (bad.requests, bad.limits, bad.workers) == (Bound(0, 0), Bound(0, 0), 0)
+    assert (bad.requests, bad.limits, bad.workers) == (GpuBound(0, 0), GpuBound(0, 0), 0)
     assert bad.problem

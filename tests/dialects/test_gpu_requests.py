@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.gpu_annotations import devices
-from aliquot.dialects.gpu_quotas import NO_DEFAULTS, Defaults
-from aliquot.dialects.gpu_rules import check_asker
-from aliquot.dialects.pods import pod as read_pod
-from aliquot.engine.model.gpu import WHOLE, Bound, GpuAmount, GpuAsk
+from aliquot.dialects.core.pods import pod as read_pod
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.tensor_fusion.annotations import devices
+from aliquot.dialects.tensor_fusion.gpu_rules import check_gpu_requests
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
+from aliquot.engine.model.gpu import WHOLE_GPU, GpuAmount, GpuAsk, GpuBound
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, pod, workload
 from tests.cli.tensor_fusion import asking
@@ -17,7 +17,7 @@ from tests.dialects.manifests import container, read, sidecar
 
 GIB = 2**30
 SHARED = Cards(shared=True)
-ALL = GpuAmount(WHOLE, WHOLE)
+ALL = GpuAmount(WHOLE_GPU, WHOLE_GPU)
 
 
 def ask(body: Body, defaults: Defaults = NO_DEFAULTS, cards: Cards = SHARED) -> GpuAsk | None:
@@ -41,7 +41,7 @@ def refused(**said: Any) -> str:
 
 
 def warned(body: Body) -> list[str]:
-    return [f"{each.field}: {each.problem}" for each in check_asker(read(body))]
+    return [f"{each.field}: {each.problem}" for each in check_gpu_requests(read(body))]
 
 
 def test_all_that_can_be_said() -> None:
@@ -88,22 +88,22 @@ def test_requests_and_limits_stand_for_each_other() -> None:
     ],
 )
 def test_the_quota_says_what_the_pod_does_not(said: Body, tflops: tuple[int, int]) -> None:
-    by_default = Defaults(Bound(20_000, None), Bound(40_000, None))
+    by_default = Defaults(GpuBound(20_000, None), GpuBound(40_000, None))
     found = by_annotation(by_default, vram_request="1Gi", **said)
     assert (found.request.tflops, found.limit.tflops) == tflops
     assert found.limit.vram == GIB
 
 
 def test_a_default_without_the_other_half() -> None:
-    found = by_annotation(Defaults(Bound(None, GIB)), gpu_count=1)
+    found = by_annotation(Defaults(GpuBound(None, GIB)), gpu_count=1)
     assert (found.request, found.limit) == (GpuAmount(0, GIB), GpuAmount(0, GIB))
 
 
 def test_percentages_are_parts_of_a_device() -> None:
-    by_default = Defaults(Bound(20_000, GIB), Bound(40_000, GIB))
+    by_default = Defaults(GpuBound(20_000, GIB), GpuBound(40_000, GIB))
     found = by_annotation(by_default, compute_percent_request="12.5", compute_percent_limit="100")
     assert found == GpuAsk(
-        GpuAmount(0, GIB), GpuAmount(0, GIB), GpuAmount(WHOLE // 8), GpuAmount(WHOLE)
+        GpuAmount(0, GIB), GpuAmount(0, GIB), GpuAmount(WHOLE_GPU // 8), GpuAmount(WHOLE_GPU)
     )
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.cards import Cards, cards
 from aliquot.dialects.configuration import Gpu
-from aliquot.dialects.derived_gpus import MOST, devices
-from aliquot.dialects.gpu_models import tflops
-from aliquot.dialects.gpu_rules import check_gpus
-from aliquot.dialects.gpus import device, outside, taken
-from aliquot.dialects.nodes import node as read_node
-from aliquot.engine.model.gpu import WHOLE, Device, GpuAmount, GpuAsk
+from aliquot.dialects.core.nodes import node as read_node
+from aliquot.dialects.nos.cards import Cards, cards
+from aliquot.dialects.tensor_fusion.derived_gpus import MOST, devices
+from aliquot.dialects.tensor_fusion.gpu_rules import check_gpus
+from aliquot.dialects.tensor_fusion.gpus import device, outside_use, taken
+from aliquot.dialects.tensor_fusion.models import tflops
+from aliquot.engine.model.gpu import WHOLE_GPU, Device, GpuAmount, GpuAsk
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, node, pod, workload
 from tests.cli.tensor_fusion import A100, asking, gpu, gpu_quota, model
@@ -36,7 +36,7 @@ def test_a_gpu_as_it_is_written() -> None:
         name="g-1",
         node="node-1",
         capacity=GpuAmount(312_000, 40 * GIB),
-        outside=GpuAmount(212_000, 30 * GIB),
+        used_elsewhere=GpuAmount(212_000, 30 * GIB),
         model="A100",
         vendor="NVIDIA",
         pool="east",
@@ -62,7 +62,9 @@ def test_only_some_take_pods(status: Body, ready: bool) -> None:
 def test_a_gpu_that_says_little() -> None:
     body = {"apiVersion": "tensor-fusion.ai/v1", "kind": "GPU", "metadata": {"name": "g"}}
     assert device(read(body)) == Device("g", "", GpuAmount())
-    assert device(read({**body, "status": {"capacity": {"tflops": 5}}})).outside == GpuAmount()
+    assert (
+        device(read({**body, "status": {"capacity": {"tflops": 5}}})).used_elsewhere == GpuAmount()
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,12 +79,12 @@ def test_a_gpu_that_says_little() -> None:
 )
 def test_what_others_have_is_what_nobody_here_holds(available: Any, held: Any, others: Any) -> None:
     amounts = (GpuAmount(100, 10), GpuAmount(*available), GpuAmount(*held))
-    assert outside(*amounts) == GpuAmount(*others)
+    assert outside_use(*amounts) == GpuAmount(*others)
 
 
 def test_what_pods_take_of_a_device() -> None:
     capacity = GpuAmount(300, 40)
-    asks = [GpuAsk(GpuAmount(50, 8), count=2), GpuAsk(request_part=GpuAmount(WHOLE // 4))]
+    asks = [GpuAsk(GpuAmount(50, 8), count=2), GpuAsk(request_part=GpuAmount(WHOLE_GPU // 4))]
     assert taken(asks, capacity) == GpuAmount(125, 8)
     assert taken([GpuAsk(GpuAmount(1, 1), whole=True)], capacity) == capacity
     assert taken([GpuAsk(GpuAmount(200, 30))] * 2, capacity) == capacity

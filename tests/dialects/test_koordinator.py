@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects import configuration, koordinator
-from aliquot.dialects.documents import Document
-from aliquot.dialects.forest import Forest, Special, plant
+from aliquot.dialects import configuration
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.kep9.quotas import quota as read_quota
+from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.policy import choose
-from aliquot.dialects.quotas import quota as read_quota
+from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import KOORDINATOR, Body, composite, labelled, pod, quota, tree_quota
 from tests.cli.manifests import workload as workload_body
@@ -22,20 +23,20 @@ SYSTEM = "koordinator-system/koordinator-system-quota"
 DEFAULT = "koordinator-system/koordinator-default-quota"
 
 
-def forest(*bodies: Body, special: Special = "") -> Forest:
-    return plant([read(each) for each in bodies], special)
+def quota_index(*bodies: Body, special: Special = "") -> QuotaIndex:
+    return build([read(each) for each in bodies], special)
 
 
-def home(trees: Forest, body: Body, priority: int = 0) -> str | None:
+def home(trees: QuotaIndex, body: Body, priority: int = 0) -> str | None:
     manifest = read(body)
-    return trees.homes.of(trees.named_by(manifest, priority), manifest.namespace)
+    return trees.membership.of(trees.requested_quota(manifest, priority), manifest.namespace)
 
 
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("key", ["parent", "parent-quota-name"])
 def test_both_groups_and_both_spellings_are_read(group: str, key: str) -> None:
     child = tree_quota("a/x", {"cpu": 1}, {"cpu": 2}, group, **{key: "top"}, lend="false")
-    trees = forest(child, tree_quota("b/top", {"cpu": 4}, {"cpu": 8}, group, is_parent="true"))
+    trees = quota_index(child, tree_quota("b/top", {"cpu": 4}, {"cpu": 8}, group, is_parent="true"))
     assert trees.quotas == {
         "b/top": Quota("b/top", (("cpu", 4000),), (("cpu", 8000),), is_parent=True),
         "a/x": Quota(
@@ -102,7 +103,7 @@ def test_two_spellings_must_agree() -> None:
 
 
 def test_a_pod_belongs_to_what_it_names_else_to_its_namespace_else_nowhere() -> None:
-    trees = forest(
+    trees = quota_index(
         tree_quota("top/named", lend="true"),
         tree_quota("like/like", parent="root", is_parent="false"),
         tree_quota("like/other"),
@@ -125,42 +126,44 @@ def test_the_only_quota_of_a_namespace_is_the_namespaces() -> None:
     """As in every other design; but not where several are, or somebody lists the namespace."""
     only = tree_quota("a/gpus", parent="top")
     top = tree_quota("a/top", is_parent="true")
-    assert home(forest(only, top), pod("a/p")) == "a/gpus"
-    assert home(forest(only, top, tree_quota("a/more")), pod("a/p")) is None
+    assert home(quota_index(only, top), pod("a/p")) == "a/gpus"
+    assert home(quota_index(only, top, tree_quota("a/more")), pod("a/p")) is None
     lists = tree_quota("b/lists", namespaces='["a"]')
-    assert home(forest(only, top, lists), pod("a/p")) == "b/lists"
-    assert home(forest(quota("a", {}), quota("b", {})), pod("b/p")) == "b/quota"
+    assert home(quota_index(only, top, lists), pod("a/p")) == "b/lists"
+    assert home(quota_index(quota("a", {}), quota("b", {})), pod("b/p")) == "b/quota"
 
 
 def test_what_keeps_the_cluster_going_belongs_to_the_system() -> None:
-    trees = forest(tree_quota("kube-system/q"), tree_quota("a/a"), special="koordinator")
+    trees = quota_index(tree_quota("kube-system/q"), tree_quota("a/a"), special="koordinator")
     assert home(trees, pod("kube-system/dns")) == SYSTEM
     assert home(trees, pod("a/critical"), priority=2_000_000_000) == SYSTEM
     assert home(trees, pod("a/urgent"), priority=1_999_999_999) == "a/a"
     assert home(trees, labelled(pod("kube-system/batch"), name="a")) == "a/a"
-    assert home(forest(tree_quota("a/a")), pod("a/critical"), priority=2_000_000_000) == "a/a"
+    assert home(quota_index(tree_quota("a/a")), pod("a/critical"), priority=2_000_000_000) == "a/a"
 
 
 def test_special_quotas_are_there_unless_somebody_wrote_them() -> None:
-    trees = forest(special="koordinator")
+    trees = quota_index(special="koordinator")
     assert trees.quotas == {
-        SYSTEM: Quota(SYSTEM, outside=True),
+        SYSTEM: Quota(SYSTEM, unshared=True),
         DEFAULT: Quota(DEFAULT, fallback=True),
     }
     edited = tree_quota(DEFAULT, {"cpu": 2}, {"cpu": 4})
-    written = forest(edited, tree_quota(SYSTEM, {}, {"cpu": 1}), special="koordinator")
-    assert written.quotas[SYSTEM] == Quota(SYSTEM, outside=True)
+    written = quota_index(edited, tree_quota(SYSTEM, {}, {"cpu": 1}), special="koordinator")
+    assert written.quotas[SYSTEM] == Quota(SYSTEM, unshared=True)
     assert written.quotas[DEFAULT] == Quota(
         DEFAULT, (("cpu", 2000),), (("cpu", 4000),), fallback=True
     )
-    elsewhere = forest(tree_quota("ops/koordinator-default-quota"), special="koordinator")
+    elsewhere = quota_index(tree_quota("ops/koordinator-default-quota"), special="koordinator")
     assert set(elsewhere.quotas) == {SYSTEM, "ops/koordinator-default-quota"}
     assert home(elsewhere, pod("x/p")) == "ops/koordinator-default-quota"
 
 
 def test_without_trees_only_what_was_written_counts() -> None:
-    assert forest().quotas == {}
-    trees = forest(tree_quota(SYSTEM), tree_quota(DEFAULT), tree_quota("x/koordinator-root-quota"))
+    assert quota_index().quotas == {}
+    trees = quota_index(
+        tree_quota(SYSTEM), tree_quota(DEFAULT), tree_quota("x/koordinator-root-quota")
+    )
     assert list(trees.quotas) == [DEFAULT]
 
 
@@ -171,11 +174,11 @@ def test_parents_come_first_whatever_the_order() -> None:
         tree_quota("a/top", is_parent="true"),
     ]
     for order in (bodies, bodies[::-1]):
-        assert list(forest(*order).quotas) == ["a/top", "a/middle", "a/leaf"]
+        assert list(quota_index(*order).quotas) == ["a/top", "a/middle", "a/leaf"]
 
 
 def test_what_does_not_fit_together_is_left_out() -> None:
-    trees = forest(
+    trees = quota_index(
         tree_quota("a/x", parent="y", is_parent="true"),
         tree_quota("a/y", parent="x", is_parent="true"),
         tree_quota("a/below", parent="x"),
@@ -193,7 +196,7 @@ def test_what_does_not_fit_together_is_left_out() -> None:
 def test_koordinator_reads_only_its_own_groups() -> None:
     body = composite("ops/shared", ["a"], {})
     body["metadata"]["labels"] = {f"{KOORDINATOR}parent": "top"}
-    trees = forest(body, tree_quota("b/top", is_parent="true"))
+    trees = quota_index(body, tree_quota("b/top", is_parent="true"))
     assert trees.quotas["ops/shared"].parent is None
     assert home(trees, labelled(pod("x/p"), name="shared")) is None
 

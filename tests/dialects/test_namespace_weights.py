@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.namespace_weights import KEY, weight_that_counts, weights
+from aliquot.dialects.volcano.namespace_weights import KEY, readable_namespace_weight, weights
 from aliquot.engine.model.quantity import LIMIT
 from tests.cli.manifests import Body
 from tests.cli.volcano import resource_quota
@@ -31,7 +31,7 @@ def test_nothing_is_one() -> None:
 def test_whole_numbers_count(value: Any, counts: int) -> None:
     body = weighed("rq", value)
     assert weight(body) == counts
-    assert list(weight_that_counts(read(body))) == []
+    assert list(readable_namespace_weight(read(body))) == []
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_whole_numbers_count(value: Any, counts: int) -> None:
 def test_anything_else_is_one(value: Any) -> None:
     body = weighed("rq", value)
     assert weight(body) == 1
-    (found,) = weight_that_counts(read(body))
+    (found,) = readable_namespace_weight(read(body))
     assert (found.severity, found.field) == ("warning", f"spec.hard[{KEY}]")
     assert found.problem.endswith("is no whole number of at least 1, and counts as 1")
 

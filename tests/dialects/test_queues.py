@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from aliquot.dialects import configuration
-from aliquot.dialects.documents import Document
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import Forest, Special, plant
-from aliquot.dialects.queue_rules import check_queue, check_queue_change, check_queues
-from aliquot.dialects.queues import queue as read_queue
-from aliquot.engine.model.objects import Quota
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.quota_index import QuotaIndex, Special, build
+from aliquot.dialects.volcano.queue_rules import check_queue, check_queue_change, check_queues
+from aliquot.dialects.volcano.queues import queue as read_queue
+from aliquot.engine import Quota
 from aliquot.errors import InputError
 from tests.cli.manifests import Body, labelled, pod, quota, tree_quota
 from tests.cli.volcano import annotated, queue
@@ -19,8 +19,8 @@ from tests.dialects.manifests import read
 GPU = "nvidia.com/gpu"
 
 
-def forest(*bodies: Body, special: Special = "volcano") -> Forest:
-    return plant([read(each) for each in bodies], special)
+def quota_index(*bodies: Body, special: Special = "volcano") -> QuotaIndex:
+    return build([read(each) for each in bodies], special)
 
 
 def alone(body: Body) -> list[tuple[str, str, str]]:
@@ -28,13 +28,13 @@ def alone(body: Body) -> list[tuple[str, str, str]]:
 
 
 def together(*bodies: Body, coming: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
-    listed = check_queues(forest(*bodies), coming)
+    listed = check_queues(quota_index(*bodies), coming)
     return [(each.severity, each.object, each.problem) for each in listed]
 
 
 def deleted(name: str, *rest: Body) -> list[Finding]:
     old = read(queue(name))
-    return list(check_queue_change(forest(*rest), {old.key: old}, {old.key: "there"}))
+    return list(check_queue_change(quota_index(*rest), {old.key: old}, {old.key: "there"}))
 
 
 def test_a_queue_is_a_quota_by_its_bare_name() -> None:
@@ -53,7 +53,7 @@ def test_a_queue_is_a_quota_by_its_bare_name() -> None:
         min=(("cpu", 1500), (GPU, 2)),
         max=((GPU, 8),),
         lend=False,
-        say=7,
+        default_weight=7,
         deserved=((GPU, 4),),
         reclaimable=False,
         closed=True,
@@ -64,7 +64,7 @@ def test_a_queue_is_a_quota_by_its_bare_name() -> None:
 def test_what_a_queue_does_not_say() -> None:
     bare = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
     found = read_queue(read({**bare, "metadata": {"name": "q", "namespace": "a"}}))
-    assert found == Quota("q", lend=False, say=1)
+    assert found == Quota("q", lend=False, default_weight=1)
     assert read(queue("q")).key == ("Queue", "", "q")
 
 
@@ -102,7 +102,7 @@ def test_a_weight_is_a_whole_number(weight: Any) -> None:
 
 
 def test_queues_make_one_tree_with_all_quotas() -> None:
-    found = forest(
+    found = quota_index(
         queue("leaf", parent="top"), queue("top", parent="root"), queue("root"), quota("a", {})
     )
     assert list(found.quotas) == ["a/quota", "top", "default", "leaf"]
@@ -114,24 +114,24 @@ def test_queues_make_one_tree_with_all_quotas() -> None:
 
 
 def test_the_default_queue_is_there_where_queues_share() -> None:
-    assert forest(queue("q")).homes.of(None, "a") == "default"
-    written = forest(queue("default", {"cpu": 1}, weight=4))
-    assert (written.quotas["default"].say, written.homes.fallback) == (4, "default")
+    assert quota_index(queue("q")).membership.of(None, "a") == "default"
+    written = quota_index(queue("default", {"cpu": 1}, weight=4))
+    assert (written.quotas["default"].default_weight, written.membership.fallback) == (4, "default")
 
 
 def test_a_default_queue_that_says_nothing_bounds_nobody_elsewhere() -> None:
-    assert forest(queue("default", weight=1), queue("root"), special="").quotas == {}
-    assert list(forest(queue("default", {}, {"cpu": 4}), special="").quotas) == ["default"]
-    below = forest(queue("default"), queue("q", parent="default"), special="")
+    assert quota_index(queue("default", weight=1), queue("root"), special="").quotas == {}
+    assert list(quota_index(queue("default", {}, {"cpu": 4}), special="").quotas) == ["default"]
+    below = quota_index(queue("default"), queue("q", parent="default"), special="")
     assert below.quotas["q"].parent == "default"
 
 
 def test_a_pod_is_in_the_queue_found_for_it_unless_it_names_a_quota() -> None:
-    trees = forest(queue("q"), queue("gone"), tree_quota("a/x"))
-    assert trees.named_by(read(pod("a/p")), 0, "q") == "q"
-    assert trees.named_by(read(labelled(pod("a/p"), name="x")), 0, "q") == "a/x"
-    assert trees.named_by(read(labelled(pod("a/p"), name="gone")), 0) == "gone/"
-    assert forest(quota("a", {}), special="").named_by(read(pod("a/p")), 0, "q") is None
+    trees = quota_index(queue("q"), queue("gone"), tree_quota("a/x"))
+    assert trees.requested_quota(read(pod("a/p")), 0, "q") == "q"
+    assert trees.requested_quota(read(labelled(pod("a/p"), name="x")), 0, "q") == "a/x"
+    assert trees.requested_quota(read(labelled(pod("a/p"), name="gone")), 0) == "gone/"
+    assert quota_index(quota("a", {}), special="").requested_quota(read(pod("a/p")), 0, "q") is None
 
 
 def test_bounds_in_order_need_no_word() -> None:
@@ -189,7 +189,7 @@ def test_no_circles() -> None:
         ("Queue b", "a circle: b is below c is below a is below b"),
         ("Queue c", "a circle: c is below a is below b is below c"),
     ]
-    assert forest(*ring, below).quotas["d"].parent == "a"
+    assert quota_index(*ring, below).quotas["d"].parent == "a"
 
 
 def test_children_within_their_parent() -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.findings import Finding
-from aliquot.dialects.forest import plant
-from aliquot.dialects.tree_rules import check_change, check_member, check_tree
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.koordinator.rules import check_change, check_member, check_tree
+from aliquot.dialects.quota_index import build
 from tests.cli.manifests import KOORDINATOR, Body, composite, quota, tree_quota
 from tests.dialects.manifests import read
 
@@ -18,7 +18,7 @@ def parent(path: str, low: Body | None = None, high: Body | None = None, **said:
 
 
 def found(*bodies: Body, coming: tuple[str, ...] = ()) -> list[Finding]:
-    return list(check_tree(plant([read(each) for each in bodies]), coming))
+    return list(check_tree(build([read(each) for each in bodies]), coming))
 
 
 def problems(*bodies: Body) -> list[tuple[str, str]]:
@@ -37,7 +37,7 @@ def changed(before: list[Body], after: list[Body]) -> list[Finding]:
     new = {each.key: each for each in map(read, after)}
     applied = [each for key, each in new.items() if old.get(key) != each]
     gone = {key: "there" for key in old if key not in new}
-    trees = (plant(old.values()), plant(new.values()))
+    trees = (build(old.values()), build(new.values()))
     return list(check_change(*trees, applied, old, gone))
 
 

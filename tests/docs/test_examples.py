@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aliquot.cluster import scenario
-from aliquot.dialects import configuration, documents
+from aliquot.dialects import configuration
+from aliquot.dialects.core import documents
 from aliquot.engine.model.reasons import Reason
+from aliquot.simulation import scenario
+from tests.forks import fork
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -31,18 +33,15 @@ def ids(value: str) -> str:
 
 
 @pytest.mark.parametrize(("page", "block"), list(blocks("console")), ids=ids)
-def test_console_blocks_show_what_comes_out(page: str, block: str) -> None:
+def test_console_blocks_show_what_comes_out(page: str, block: str, tmp_path: Path) -> None:
     command, _, shown = block.partition("\n")
     assert command.startswith("$ aliquot "), page
     words = shlex.split(command.removeprefix("$ aliquot "))
-    done = subprocess.run(
-        [sys.executable, "-m", "aliquot", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == shown
+    out, err = tmp_path / "out", tmp_path / "err"
+    process = fork(words, out, err, folder=ROOT)
+    process.join()
+    assert process.exitcode == 0, err.read_text()
+    assert out.read_text() == shown
 
 
 @pytest.mark.parametrize(("page", "block"), list(blocks("yaml")), ids=ids)

@@ -35,7 +35,7 @@ def test_kubectl_says_what_the_page_shows(tmp_path: Path) -> None:
             walk(server, session, {**os.environ, "KUBECONFIG": str(kubeconfig)})
         finally:
             server.terminate()
-            assert server.wait(20) == 0
+            assert server.wait(60) == 0
 
 
 def walk(server: "subprocess.Popen[str]", session: str, environment: dict[str, str]) -> None:

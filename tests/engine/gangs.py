@@ -2,7 +2,7 @@
 
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import PodSet
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.queue.claim import Claim
 
 
@@ -11,4 +11,4 @@ def gang(engine: Engine, *members: Pod) -> None:
         engine.apply(PodSet(member))
         engine.state.waiting.remove(member.uid)
     asks = tuple(engine.state.placement.ask(member.shape) for member in members)
-    engine.state.waiting.add(Claim(members, asks, engine.state.tree.home(members[0])))
+    engine.state.waiting.add(Claim(members, asks, engine.state.tree.quota_of(members[0])))

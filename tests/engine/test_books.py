@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from aliquot.engine.books.repeat_guard import Circles, mark
+from aliquot.engine import Pod, Quota, Shape
+from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.model.events import QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
-from aliquot.engine.model.objects import Pod, Quota, Shape
-from aliquot.engine.reclaim.victim_set import Item, Problem, choose, together
+from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
 from aliquot.errors import TreeError
 from tests.engine.world import World, amounts
 
@@ -67,26 +67,26 @@ def test_what_runs_after_a_move_is_what_runs_before_the_next() -> None:
     """So that a circle of moves comes back to where it began."""
     shape = Shape((("cpu", 1),))
     ours, theirs = Pod("a/p", "a", "p", shape), Pod("b/p", "b", "p", shape)
-    circles = Circles()
-    circles.asked = mark(ours, theirs)
-    there = circles.move(mark(ours), (ours,), (theirs,))
-    back = circles.move(mark(theirs), (theirs,), (ours,))
+    repeat_guard = RepeatGuard()
+    repeat_guard.present = fingerprint(ours, theirs)
+    there = repeat_guard.move(fingerprint(ours), (ours,), (theirs,))
+    back = repeat_guard.move(fingerprint(theirs), (theirs,), (ours,))
     assert there[2] == back[1]
     assert back[2] == there[1]
-    circles.note(there)
-    assert circles.was_made(there, owed=False)
-    assert not circles.was_made(there, owed=True)
-    assert not circles.was_made(back, owed=False)
+    repeat_guard.record(there)
+    assert repeat_guard.repeats(there, owed=False)
+    assert not repeat_guard.repeats(there, owed=True)
+    assert not repeat_guard.repeats(back, owed=False)
 
 
 def test_pods_on_their_way_out_are_not_asked_for_and_count_once() -> None:
     world = World()
     world.node("n", amounts(gpus=1))
     gone = world.pod("a", "p", amounts(gpus=1), node="n")
-    assert world.state.circles.asked == mark(gone)
+    assert world.state.repeat_guard.present == fingerprint(gone)
     for label in ("x", "y"):
         world.pod("a", "p", amounts(gpus=1), node="n", terminating=True, labels=(("app", label),))
-        assert world.state.circles.asked == 0
+        assert world.state.repeat_guard.present == 0
 
 
 def test_only_a_pod_that_runs_can_be_resized() -> None:
@@ -100,13 +100,13 @@ def test_only_a_pod_that_runs_can_be_resized() -> None:
         world.engine.may_resize("a/waits", waits.shape)
 
 
-def item(name: str, priority: int, helps: int) -> Item:
+def unit(name: str, priority: int, helps: int) -> PricedUnit:
     pods = [Pod(name, "a", name, Shape(()), priority=priority)]
-    return together(pods, (name, name), {"room": helps}, {}, ((),))
+    return price(pods, (name, name), {"room": helps}, {}, ((),))
 
 
 def test_of_very_many_pods_those_are_put_back_that_are_not_needed_after_all() -> None:
     """The first one alone is not enough, and the second is enough without it."""
-    least, enough = item("least", 0, 1), item("enough", 1, 3)
-    many = [item(f"p-{number}", 2, 1) for number in range(100)]
-    assert choose([least, enough, *many], Problem({"room": 3}, {})) == [enough]
+    least, enough = unit("least", 0, 1), unit("enough", 1, 3)
+    many = [unit(f"p-{number}", 2, 1) for number in range(100)]
+    assert choose([least, enough, *many], Requirements({"room": 3}, {})) == [enough]

@@ -7,9 +7,12 @@ import pytest
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Hold
+from aliquot.engine.model.decisions import Bind, Wait
 from aliquot.engine.model.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape, Taint
+from aliquot.engine.model.node import Node, Taint
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.queue.claim import Claim
 from tests.engine.gangs import gang
@@ -48,13 +51,13 @@ class Tries:
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[str] = []
         trial = engine._trial
-        judge = trial.judge
+        assume = trial.assume
 
         def counted(claim: Claim) -> Refusal | None:
             self.seen.append(claim.uid)
-            return judge(claim)
+            return assume(claim)
 
-        monkeypatch.setattr(trial, "judge", counted)
+        monkeypatch.setattr(trial, "assume", counted)
 
     def take(self) -> list[str]:
         seen, self.seen = self.seen, []
@@ -79,7 +82,7 @@ def test_or_not_at_all_and_leaves_no_trace() -> None:
 def test_the_gates_see_all_pods_of_a_claim() -> None:
     engine = build(node("n1", 9), quota("a", 4, 4))
     gang(engine, pod("g-0", 2), pod("g-1", 3))
-    holds = [d for d in engine.cycle() if isinstance(d, Hold)]
+    holds = [d for d in engine.cycle() if isinstance(d, Wait)]
     assert [hold.pod.name for hold in holds] == ["g-0", "g-1"]
     assert holds[0].refusal.message == f"quota a/q: max 4 {GPU}, used 0, 2 pods ask 5"
 
@@ -141,7 +144,7 @@ def test_a_whole_lane_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
         engine.apply(PodSet(pod(f"p-{number}", 1)))
     decisions = engine.cycle()
     assert len(tries.take()) == 2
-    assert sum(isinstance(decision, Hold) for decision in decisions) == 99
+    assert sum(isinstance(decision, Wait) for decision in decisions) == 99
     assert engine.cycle() == []
 
 

@@ -17,7 +17,7 @@ def test_as_many_start_of_a_kind_as_there_is_room_for_and_others_stand_in() -> N
 def test_a_gang_whose_pods_are_all_there_asks_for_them_and_no_more() -> None:
     world = World("queues")
     world.node("n", amounts(gpus=2))
-    world.quota("a", say=1)
+    world.quota("a", default_weight=1)
     world.pod("a", "x", amounts(gpus=2), node="n", preemptible=False)
     world.gang("a/early", 2, min_resources=amounts(gpus=4), quota="a")
     world.pod("a", "early-0", amounts(gpus=1), gang="a/early")

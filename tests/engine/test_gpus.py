@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.gpus.devices import DevicePlacement, Devices
+from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import (
     DeviceGone,
@@ -17,9 +17,10 @@ from aliquot.engine.model.events import (
     PodGone,
     PodSet,
 )
-from aliquot.engine.model.gpu import WHOLE, Bound, Device, GpuAmount, GpuAsk, GpuQuota
-from aliquot.engine.model.knobs import SECOND, GpuKnobs, Knobs
-from aliquot.engine.model.objects import Node, Pod, Shape
+from aliquot.engine.model.gpu import WHOLE_GPU, Device, GpuAmount, GpuAsk, GpuBound, GpuQuota
+from aliquot.engine.model.knobs import SECOND, DevicePlacement, GpuKnobs, Knobs
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
 
 GIB = 2**30
 ROOM = (("cpu", 64_000), ("pods", 110))
@@ -70,7 +71,7 @@ def run(made: Engine, now: int = 0) -> dict[str, tuple[str, ...]]:
 
 
 def quota(requests: int = 200, limits: int = 200, workers: int = 10, **more: object) -> GpuQuotaSet:
-    bounds = (Bound(1000 * requests), Bound(1000 * limits), workers)
+    bounds = (GpuBound(1000 * requests), GpuBound(1000 * limits), workers)
     return GpuQuotaSet(GpuQuota("team", "q", *bounds, **more))  # type: ignore[arg-type]
 
 
@@ -92,7 +93,7 @@ def test_devices_by_placement(placement: DevicePlacement, expected: tuple[str, .
             tflops,
             4 * tflops,
             index=int(name[-1]),
-            outside=amount(tflops - free, 4 * (tflops - free)),
+            used_elsewhere=amount(tflops - free, 4 * (tflops - free)),
         )
         for name, (tflops, free) in has.items()
     ]
@@ -124,7 +125,7 @@ def test_who_is_whole_needs_an_idle_card_and_takes_all_of_it() -> None:
 
 
 def test_a_percentage_counts_by_the_device_it_gets() -> None:
-    half = GpuAsk(request_part=GpuAmount(WHOLE // 2), limit_part=GpuAmount(WHOLE // 2))
+    half = GpuAsk(request_part=GpuAmount(WHOLE_GPU // 2), limit_part=GpuAmount(WHOLE_GPU // 2))
     made = engine(node(), device("g-1", tflops=100), quota(requests=100))
     for name in ("p-1", "p-2", "p-3"):
         made.apply(PodSet(pod(name, half)))
@@ -183,7 +184,7 @@ def test_what_nobody_confirms_is_taken_back() -> None:
 
 
 def test_resizing_is_judged_before_it_is_done() -> None:
-    single = Bound(100_000)
+    single = GpuBound(100_000)
     made = engine(node(), device("g", tflops=100), quota(200, 200, single_limits=single))
     made.apply(PodSet(pod("p", ask(30, 1))))
     made.apply(PodSet(pod("q", ask(30, 1))))

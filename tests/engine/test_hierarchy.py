@@ -1,8 +1,8 @@
 """Trees of quotas beyond the scenarios: turns, recycling, and the own pods of a parent."""
 
+from aliquot.engine import Budget, Node, Requirement
 from aliquot.engine.model.events import BudgetSet, NodeSet
 from aliquot.engine.model.knobs import SECOND, HierarchyKnobs
-from aliquot.engine.model.objects import Budget, Node, Requirement
 from aliquot.engine.model.reasons import Reason
 from tests.engine.world import GPU, World, amounts
 

@@ -4,10 +4,11 @@ from itertools import permutations
 
 import pytest
 
-from aliquot.engine.books.membership import Homes
+from aliquot.engine.books.membership import Membership
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Pod, Quota, Shape
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.state import State
 
 
@@ -28,21 +29,21 @@ def charged(*events: Event) -> dict[str, str | None]:
 
 
 def test_by_name_then_by_namespace_then_nowhere() -> None:
-    homes = Homes()
-    homes.add(quota("a/q", "a"))
-    assert homes.of("a/q", "b") == "a/q"
-    assert homes.of(None, "a") == "a/q"
-    assert homes.of("missing", "a") == "a/q"
-    assert homes.of(None, "b") is None
+    membership = Membership()
+    membership.add(quota("a/q", "a"))
+    assert membership.of("a/q", "b") == "a/q"
+    assert membership.of(None, "a") == "a/q"
+    assert membership.of("missing", "a") == "a/q"
+    assert membership.of(None, "b") is None
 
 
 def test_the_fallback_takes_whoever_names_what_is_not_there() -> None:
-    homes = Homes()
-    homes.add(quota("a/q", "a"))
-    homes.add(quota("x/default", fallback=True))
-    assert homes.of("missing", "a") == "x/default"
-    assert homes.of(None, "b") == "x/default"
-    assert homes.of(None, "a") == "a/q"
+    membership = Membership()
+    membership.add(quota("a/q", "a"))
+    membership.add(quota("x/default", fallback=True))
+    assert membership.of("missing", "a") == "x/default"
+    assert membership.of(None, "b") == "x/default"
+    assert membership.of(None, "a") == "a/q"
 
 
 CLAIMS = [quota("a/a", "a"), quota("a/z", "a"), quota("b/b", "a"), quota("a/c", "a")]
@@ -50,15 +51,15 @@ CLAIMS = [quota("a/a", "a"), quota("a/z", "a"), quota("b/b", "a"), quota("a/c", 
 
 @pytest.mark.parametrize("order", list(permutations(CLAIMS)))
 def test_conflicts_end_the_same_way_in_any_order(order: tuple[Quota, ...]) -> None:
-    homes = Homes()
+    membership = Membership()
     for each in order:
-        homes.add(each)
+        membership.add(each)
     winners = []
     for _ in CLAIMS:
-        winners.append(homes.of(None, "a"))
-        homes.remove(next(each for each in CLAIMS if each.name == winners[-1]))
+        winners.append(membership.of(None, "a"))
+        membership.remove(next(each for each in CLAIMS if each.name == winners[-1]))
     assert winners == ["a/a", "a/c", "a/z", "b/b"]
-    assert homes.of(None, "a") is None
+    assert membership.of(None, "a") is None
 
 
 def test_a_quota_that_moves_takes_along_all_that_is_below_it() -> None:
@@ -97,6 +98,6 @@ def test_pods_move_as_quotas_come_and_go() -> None:
         (QuotaGone("x/default"), ["a/q", None, "a/q"]),
     ]
     lived: list[Event] = [*pods]
-    for event, homes in steps:
+    for event, membership in steps:
         lived.append(event)
-        assert list(charged(*lived).values()) == homes
+        assert list(charged(*lived).values()) == membership

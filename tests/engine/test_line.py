@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aliquot.engine.columns import Resources
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.queue.claim_queue import Group, Turns
+from aliquot.engine.queue.claim_queue import Group, TurnQueue
 from aliquot.engine.queue.lane import Lane
 
 
@@ -50,7 +50,7 @@ def plainly(claims: list[Claim], had: Had, depth: int = 0) -> Claim:
 def test_turns_are_those_of_whoever_has_had_least() -> None:
     for seed in range(150):
         rng, had = random.Random(seed), Had({})
-        line = Turns(path, had.turn)
+        line = TurnQueue(path, had.turn)
         lanes: list[Lane] = []
         for number in range(60):
             if rng.random() < 0.4 or not lanes:
@@ -75,4 +75,4 @@ def test_turns_are_those_of_whoever_has_had_least() -> None:
                     continue
             if rng.random() < 0.1:
                 had.turns[("namespace", "0")] = 0
-                line.line_up()
+                line.reorder()

@@ -1,8 +1,8 @@
 """What waiting pods are told, word for word: the rule, the numbers, and nothing that is not so."""
 
+from aliquot.engine import Taint
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.knobs import EvictionKnobs
-from aliquot.engine.model.objects import Taint
 from aliquot.engine.model.reasons import Reason
 from tests.engine.world import World, amounts
 

@@ -99,7 +99,7 @@ def test_a_claim_is_charged_by_the_node_that_is_held_for_it() -> None:
     world.cycle()
     claim = world.state.waiting.claim("a/p")
     assert claim.held
-    assert world.engine._holds.node_class(claim) == "big"
+    assert world.engine._nominations.node_class(claim) == "big"
 
 
 def test_no_room_is_held_for_the_last_pod_of_a_gang_that_runs() -> None:

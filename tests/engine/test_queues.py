@@ -1,8 +1,8 @@
 """Queues beyond the scenarios: what there is to deserve, and who is never asked to go."""
 
+from aliquot.engine import Node
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.events import NodeSet, PodGone
-from aliquot.engine.model.objects import Node
 from aliquot.engine.model.reasons import Reason
 from tests.engine.world import GPU, World, amounts
 
@@ -15,9 +15,9 @@ def test_what_is_used_outside_the_queues_is_not_there_to_deserve() -> None:
     world = World("queues")
     world.node("n", amounts(gpus=6))
     for queue in ("a", "b"):
-        world.quota(queue, say=1)
+        world.quota(queue, default_weight=1)
         world.pod(queue, "p", amounts(gpus=6))
-    world.quota("system", outside=True)
+    world.quota("system", unshared=True)
     world.pod("system", "x", amounts(gpus=2), node="n")
     world.run()
     assert deserved(world) == {"a": 2, "b": 2, "system": 0}
@@ -26,7 +26,7 @@ def test_what_is_used_outside_the_queues_is_not_there_to_deserve() -> None:
 def test_what_no_node_has_is_not_deserved_but_missing() -> None:
     world = World("queues")
     world.node("n", amounts(gpus=1))
-    world.quota("a", say=1)
+    world.quota("a", default_weight=1)
     world.pod("a", "p", amounts(gpus=1, fpga=2))
     world.run()
     refusal = world.engine.why("a/p")
@@ -41,7 +41,7 @@ def test_a_pod_that_asks_for_nothing_asks_nobody_who_does() -> None:
     world = World("queues")
     world.apply(NodeSet(Node("n", ((GPU, 4), ("pods", 2)))))
     for queue in ("a", "b"):
-        world.quota(queue, say=1)
+        world.quota(queue, default_weight=1)
     world.pod("b", "x-0", amounts(gpus=1), node="n")
     world.pod("b", "x-1", amounts(gpus=1), node="n")
     world.pod("a", "p", ())
@@ -54,7 +54,7 @@ def test_a_queue_at_what_it_deserves_keeps_its_pods() -> None:
     world = World("queues")
     world.node("n", amounts(gpus=6))
     for queue in ("a", "b", "c"):
-        world.quota(queue, say=1)
+        world.quota(queue, default_weight=1)
     for number in range(2):
         world.pod("b", f"x-{number}", amounts(gpus=1), node="n", priority=-1, created=9)
     for number in range(4):
@@ -68,7 +68,7 @@ def test_the_last_unit_of_a_capability_is_given_by_a_lesser_pod_of_the_queue() -
     """There is idle room, but the queue may not have more: one of its own goes."""
     world = World("queues")
     world.node("n", amounts(gpus=4))
-    world.quota("a", high=amounts(gpus=2), say=1)
+    world.quota("a", high=amounts(gpus=2), default_weight=1)
     world.pod("a", "x-0", amounts(gpus=1), node="n", created=0)
     world.pod("a", "x-1", amounts(gpus=1), node="n", created=1)
     world.pod("a", "p", amounts(gpus=1), priority=1)
@@ -81,7 +81,7 @@ def halves() -> World:
     world = World("queues")
     world.node("n", amounts(gpus=4))
     for queue in ("a", "b"):
-        world.quota(queue, say=1)
+        world.quota(queue, default_weight=1)
     for number in range(4):
         world.pod("b", f"x-{number}", amounts(gpus=1), node="n")
     return world
@@ -111,8 +111,8 @@ def test_a_queue_without_all_of_its_guarantee_keeps_none_of_it() -> None:
     """It has two of the four cpus of its guarantee, and gives the GPU that it has too much."""
     world = World("queues")
     world.node("n", amounts(gpus=2, cpu=8000))
-    world.quota("a", say=1)
-    world.quota("b", amounts(cpu=4000), say=1)
+    world.quota("a", default_weight=1)
+    world.quota("b", amounts(cpu=4000), default_weight=1)
     world.pod("b", "x-0", amounts(gpus=1, cpu=1000), node="n", created=0)
     world.pod("b", "x-1", amounts(gpus=1, cpu=1000), node="n", created=1)
     world.pod("a", "p", amounts(gpus=1))
@@ -124,8 +124,8 @@ def test_of_a_queue_the_namespace_with_more_gives_first() -> None:
     """As much as is asked for, not all that the queue has beyond its part."""
     world = World("queues")
     world.node("n", amounts(gpus=6))
-    world.quota("a", say=1)
-    world.quota("b", say=1, namespaces=frozenset({"x", "y"}))
+    world.quota("a", default_weight=1)
+    world.quota("b", default_weight=1, namespaces=frozenset({"x", "y"}))
     for number in range(4):
         world.pod("x", f"p-{number}", amounts(gpus=1), node="n", created=number)
     for number in range(2):
@@ -141,7 +141,7 @@ def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
     world = World("queues")
     world.node("n", amounts(gpus=4))
     for queue in ("a", "b"):
-        world.quota(queue, say=1)
+        world.quota(queue, default_weight=1)
     for number in range(3):
         world.pod("a", f"fixed-{number}", amounts(gpus=1), node="n", preemptible=False)
     world.pod("a", "low", amounts(gpus=1), node="n")

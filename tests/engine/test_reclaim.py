@@ -15,7 +15,9 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.knobs import EvictionKnobs, Knobs
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape, Where
+from aliquot.engine.model.node import Node, NodeConstraints
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.engine.gangs import gang
 
 GPU = "nvidia.com/gpu"
@@ -368,7 +370,7 @@ def test_no_room_is_held_for_a_pod_where_it_may_not_run() -> None:
         engine.apply(PodSet(pod(f"a-{name}", 2, "a", node=name)))
     engine.apply(PodSet(pod("anywhere", 2, "b", created=5)))
     picky = pod("picky", 2, "b", created=6)
-    here = replace(picky.shape, where=Where(selector=(("name", "n2"),)))
+    here = replace(picky.shape, constraints=NodeConstraints(selector=(("name", "n2"),)))
     engine.apply(PodSet(replace(picky, shape=here)))
     assert evicted(engine.cycle()) == ["a-n1", "a-n2"]
     engine.apply(PodGone("a-n2"))
@@ -391,12 +393,12 @@ def test_who_will_not_go_does_not_shield_the_others_of_its_quota() -> None:
 
 def test_a_pod_that_others_have_made_unnecessary_stays() -> None:
     """The first pod of a gang seems to need one more to go for its right; the second's gives it."""
-    where = Where(selector=(("zone", "x"),))
+    here = NodeConstraints(selector=(("zone", "x"),))
     engine = build(quota("a", 2), quota("b", 0), quota("idle", 1))
     for name, zone in (("n1", "x"), ("n2", "x"), ("n3", "y")):
         labels = (("zone", zone),)
         engine.apply(NodeSet(Node(name, ((GPU, 1), ("pods", 100)), labels=labels)))
         engine.apply(PodSet(pod(f"on-{name}", 1, "b", node=name, priority=-(name == "n3"))))
-    shape = Shape(((GPU, 1), ("pods", 1)), where)
+    shape = Shape(((GPU, 1), ("pods", 1)), here)
     gang(engine, *(replace(pod(f"g-{number}", 1, "a"), shape=shape) for number in range(2)))
     assert evicted(engine.cycle()) == ["on-n1", "on-n2"]

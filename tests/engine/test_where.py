@@ -2,8 +2,9 @@
 
 import pytest
 
-from aliquot.engine.model.objects import Node, Requirement, Taint, Term, Toleration, Where
-from aliquot.engine.placement.constraints import Barred, barred, disliked, preference
+from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.selector import Requirement, Term
+from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, soft_taints
 
 NODE = Node(
     "n1",
@@ -41,20 +42,28 @@ def line(key: str, operator: str, *values: str) -> Term:
     ],
 )
 def test_terms(term: Term, matches: bool) -> None:
-    where = Where(required=(term,), tolerations=TOLERANT)
-    assert (barred(where, NODE) is None) == matches
-    assert preference(Where(preferred=((7, term),)), NODE) == (7 if matches else 0)
+    where = NodeConstraints(required=(term,), tolerations=TOLERANT)
+    assert (node_refusal(where, NODE) is None) == matches
+    assert preference(NodeConstraints(preferred=((7, term),)), NODE) == (7 if matches else 0)
 
 
 def test_one_required_term_is_enough_and_none_matches_nothing() -> None:
-    terms = (line("zone", "In", "y"), line("zone", "In", "x"))
-    assert barred(Where(required=terms, tolerations=TOLERANT), NODE) is None
-    assert barred(Where(required=(), tolerations=TOLERANT), NODE) == Barred.SELECTOR
+    bookings = (line("zone", "In", "y"), line("zone", "In", "x"))
+    assert node_refusal(NodeConstraints(required=bookings, tolerations=TOLERANT), NODE) is None
+    assert (
+        node_refusal(NodeConstraints(required=(), tolerations=TOLERANT), NODE)
+        == NodeRefusal.SELECTOR
+    )
 
 
 def test_selectors_are_exact() -> None:
-    assert barred(Where(selector=(("zone", "x"),), tolerations=TOLERANT), NODE) is None
-    assert barred(Where(selector=(("zone", "y"),), tolerations=TOLERANT), NODE) == Barred.SELECTOR
+    assert (
+        node_refusal(NodeConstraints(selector=(("zone", "x"),), tolerations=TOLERANT), NODE) is None
+    )
+    assert (
+        node_refusal(NodeConstraints(selector=(("zone", "y"),), tolerations=TOLERANT), NODE)
+        == NodeRefusal.SELECTOR
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,10 +80,10 @@ def test_selectors_are_exact() -> None:
     ],
 )
 def test_tolerations(toleration: Toleration, passes: bool) -> None:
-    where = Where(tolerations=(toleration,))
-    assert barred(where, NODE) == (None if passes else Barred.TAINT)
+    where = NodeConstraints(tolerations=(toleration,))
+    assert node_refusal(where, NODE) == (None if passes else NodeRefusal.TAINT)
 
 
 def test_disliked_taints_keep_nobody_away() -> None:
-    assert disliked(Where(), NODE) == 1
-    assert disliked(Where(tolerations=(Toleration("old", "Exists"),)), NODE) == 0
+    assert soft_taints(NodeConstraints(), NODE) == 1
+    assert soft_taints(NodeConstraints(tolerations=(Toleration("old", "Exists"),)), NODE) == 0

@@ -7,11 +7,11 @@ named like the namespace whose pods belong to them.
 from dataclasses import replace
 from typing import Any
 
+from aliquot.engine import Amounts, Gang, Node, Pod, Quota, Shape
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import Event, GangSet, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.knobs import SECOND, Knobs
-from aliquot.engine.model.objects import Amounts, Gang, Node, Pod, Quota, Shape
 
 GPU = "nvidia.com/gpu"
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 
-from aliquot.kube.tenure import Candidate, Read, Step, Term, Timing, Wait, Write
+from aliquot.kube.leader.leader_rules import Candidate, Read, Step, Term, Timing, Wait, Write
 
 TIMING = Timing()
 START = datetime(2026, 1, 1, tzinfo=UTC)

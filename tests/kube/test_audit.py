@@ -4,17 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from aliquot.dialects.cards import Cards
+from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.books.ledger import Ledger, Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import NodeGone, NodeSet, PodSet
-from aliquot.engine.model.objects import Node, Pod, Shape
-from aliquot.kube.audit import violations
-from aliquot.kube.objects import Objects
-from aliquot.kube.pods import Pods
-from aliquot.kube.resource import NODES
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.kube.api.resource import NODES
+from aliquot.kube.control.objects import Objects
+from aliquot.kube.control.pods import Pods
+from aliquot.kube.observe.audit import violations
 from aliquot.mirror.mirror import Mirror
-from aliquot.mirror.record import PodRecord
+from aliquot.mirror.pod_record import PodRecord
 from tests.kube.test_reading_objects import QUOTAS, node, quota, wire
 
 
@@ -33,7 +34,7 @@ class Books:
         self.engine.cycle()
         pods.put(wire("waits", cpu="9"))
         self.engine.cycle()
-        assert self.ledger.entries["uid-starts"].stage is Stage.RESERVED
+        assert self.ledger.entries["uid-starts"].stage is Stage.ASSUMED
         assert list(self.wrong) == []
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
-from aliquot.kube import logs
+from aliquot.kube.observe import logs
 
 TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGlxdW90In0.c2lnbmF0dXJl"
 

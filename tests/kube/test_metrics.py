@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 
-from aliquot.engine.model.decisions import Bind, Evict, Hold
+from aliquot.engine.model.decisions import Bind, Evict, Wait
 from aliquot.engine.model.gpu import GpuAmount
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.report.summary import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.standing import Standing
+from aliquot.engine.model.summaries import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
 from aliquot.kube.webhook import metrics as webhook
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "metrics.md"
@@ -49,7 +49,7 @@ def gpu_quota() -> GpuQuotaSummary:
 def metrics() -> Metrics:
     made = Metrics()
     gangs = [GangSummary("a/one", "Running", 4, 4), GangSummary("a/two", "Running", 2, 3)]
-    made.standing = Standing(
+    made.snapshot = MetricsSnapshot(
         quotas=[quota()],
         queues=[QueueSummary("research", 2, {"cpu": 2500}, {"cpu": 500}, {})],
         gangs=[*gangs, GangSummary("a/three", "Unknown", 4, 1)],
@@ -112,7 +112,7 @@ def test_gangs_and_waiting_pods_are_counted_not_named(metrics: Metrics) -> None:
 
 
 def test_what_no_longer_stands_is_gone(metrics: Metrics) -> None:
-    metrics.standing = Standing()
+    metrics.snapshot = MetricsSnapshot()
     text = generate_latest(metrics.registry).decode()
     assert "team-a" not in text
     assert "research" not in text
@@ -123,7 +123,7 @@ def test_decisions_are_counted_and_evictions_by_reason() -> None:
     assert value(metrics, "decisions_total", decision="nominate") == 0
     evict = Evict(pod, None, Reason.FAIR_SHARE, "")
     metrics.decided([Bind(pod, "n"), Bind(pod, "n"), evict])
-    metrics.decided([Hold(pod, Refusal(Reason.NO_NODE_FITS, ""))])
+    metrics.decided([Wait(pod, Refusal(Reason.NO_NODE_FITS, ""))])
     found = {word: value(metrics, "decisions_total", decision=word) for word in ("bind", "hold")}
     assert found == {"bind": 2, "hold": 1}
     assert value(metrics, "decisions_total", decision="evict") == 1

@@ -1,4 +1,4 @@
-"""What the probes answer, over HTTP, from the side thread."""
+"""What the probes answer, over HTTP, from the background loop."""
 
 import asyncio
 import json
@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 
 from aliquot.errors import InputError
-from aliquot.kube.health import Health
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.probes import Probes
-from aliquot.kube.side import Side
+from aliquot.kube.observe.background_loop import BackgroundLoop
+from aliquot.kube.observe.health import Health
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.probes import Probes
 
 Answer = tuple[int, str, str]
 Get = Callable[..., Awaitable[Answer]]
@@ -24,7 +24,7 @@ def asking(health: Health, story: Callable[[Get], Awaitable[None]]) -> None:
 
     async def run() -> None:
         probes = Probes(health, Metrics().registry, 0, "127.0.0.1")
-        async with Side(probes.run), aiohttp.ClientSession() as session:
+        async with BackgroundLoop(probes.run), aiohttp.ClientSession() as session:
             while not probes.port:
                 await asyncio.sleep(0.01)
 
@@ -103,7 +103,7 @@ def test_a_busy_main_loop_is_not_a_dead_one() -> None:
             async with aiohttp.ClientSession() as session, session.get(url) as answer:
                 answers.append((answer.status, time.monotonic()))
 
-        async with Side(probes.run, kubelet):
+        async with BackgroundLoop(probes.run, kubelet):
             end = time.monotonic() + 1.5
             while time.monotonic() < end:  # deciding
                 pass
@@ -158,11 +158,11 @@ def test_the_index_lists_what_there_is() -> None:
 def test_a_port_that_is_taken_is_a_failure_the_main_loop_hears_of() -> None:
     async def run() -> None:
         first = Probes(Health(), Metrics().registry, 0, "127.0.0.1")
-        async with Side(first.run):
+        async with BackgroundLoop(first.run):
             while not first.port:
                 await asyncio.sleep(0.01)
             second = Probes(Health(), Metrics().registry, first.port, "127.0.0.1")
-            async with Side(second.run) as beside:
+            async with BackgroundLoop(second.run) as beside:
                 await beside.failed()
 
     with pytest.raises(InputError, match=r"probes: port \d+: address already in use"):

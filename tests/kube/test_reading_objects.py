@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from aliquot.dialects.cards import Cards
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.wire import NodeWire, PodWire
+from aliquot.dialects.core.objects import NodeWire, PodWire
+from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.events import (
     Event,
     GangSet,
@@ -20,12 +20,12 @@ from aliquot.engine.model.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.model.gpu import Bound
+from aliquot.engine.model.gpu import GpuBound
 from aliquot.errors import InputError
-from aliquot.kube.objects import Objects
-from aliquot.kube.pods import Pods
-from aliquot.kube.resource import CUSTOM, NODES, PRIORITY_CLASSES
-from aliquot.kube.terms import Pleas, one_policy, terms
+from aliquot.kube.api.resource import CUSTOM, NODES, PRIORITY_CLASSES
+from aliquot.kube.control.objects import Objects
+from aliquot.kube.control.pods import Pods
+from aliquot.kube.control.sharing_mode import PodHints, one_policy, sharing_mode
 from aliquot.mirror.mirror import Mirror
 
 GPUS = CUSTOM["gpus.tensor-fusion.ai"]
@@ -142,7 +142,7 @@ def test_a_pod_that_ends_or_goes_is_gone_once() -> None:
     watched.pod("q", node="n")
     assert watched.gone("q") == [PodGone("uid-q")]
     assert watched.mirror.records == {}
-    assert watched.pods.said == {}
+    assert watched.pods.shown == {}
 
 
 def test_one_that_had_ended_before_is_remembered_by_its_gang_only() -> None:
@@ -161,7 +161,7 @@ def test_one_that_had_ended_before_is_remembered_by_its_gang_only() -> None:
 
 
 def test_pods_have_a_say_in_the_terms_whether_or_not_they_make_sense() -> None:
-    """Whether one makes sense can depend on the terms: so it must not change them by that."""
+    """Whether one makes sense can depend on the sharing mode: so it must not change it by that."""
     watched = Watched(Cards(shared=True))
     asks = {"tensor-fusion.ai/vram-request": "lots"}
     assert watched.pod("p", annotations=asks) == []
@@ -221,11 +221,11 @@ def test_an_object_that_makes_no_sense_leaves_the_last_good_one() -> None:
     bad = quota(4)
     bad["spec"]["min"] = {"cpu": "four"}
     assert watched.put(QUOTAS, bad) == []
-    assert "cpu" in next(iter(watched.objects.broken.values()))
+    assert "cpu" in next(iter(watched.objects.problems.values()))
     kept = watched.mirror.store.objects["ElasticQuota", "team-a", "quota"]
     assert kept.body["spec"] == bad["spec"], "as the cluster shows it, for statuses to be compared"
     assert len(watched.put(QUOTAS, quota(6))) == 1
-    assert watched.objects.broken == {}
+    assert watched.objects.problems == {}
     assert len(watched.drop(QUOTAS, "team-a", "quota")) == 1
 
 
@@ -235,7 +235,7 @@ def test_a_gpu_quota_that_never_made_sense_lets_nobody_have_any() -> None:
     nonsense = {**bad, "spec": {"total": {"requests": {"tflops": "many"}}}}
     (told,) = watched.put(GPU_QUOTAS, nonsense)
     assert isinstance(told, GpuQuotaSet)
-    assert (told.quota.workers, told.quota.requests) == (0, Bound(0, 0))
+    assert (told.quota.workers, told.quota.requests) == (0, GpuBound(0, 0))
     assert "tflops" in told.quota.problem
     assert watched.put(GPU_QUOTAS, {**nonsense, "status": {"used": {}}}) == []
     (told,) = watched.put(GPU_QUOTAS, {**bad, "spec": {"total": {"requests": {"tflops": "9"}}}})
@@ -303,22 +303,27 @@ def manifests(*found: tuple[Any, Body]) -> list[Any]:
 
 def test_the_terms_follow_objects_and_pods() -> None:
     bare = Configuration()
-    assert terms(bare, None, manifests((QUOTAS, quota(1))), Pleas()).policy == "capacity"
-    assert terms(bare, None, manifests((NOS, quota(1))), Pleas()).policy == "fair"
-    assert terms(bare, None, [], Pleas(koordinator=True)).policy == "hierarchy"
-    assert terms(bare, "fair", [], Pleas(koordinator=True)).policy == "fair"
+    assert sharing_mode(bare, None, manifests((QUOTAS, quota(1))), PodHints()).policy == "capacity"
+    assert sharing_mode(bare, None, manifests((NOS, quota(1))), PodHints()).policy == "fair"
+    assert sharing_mode(bare, None, [], PodHints(koordinator=True)).policy == "hierarchy"
+    assert sharing_mode(bare, "fair", [], PodHints(koordinator=True)).policy == "fair"
     queue = (CUSTOM["queues.scheduling.volcano.sh"], {"metadata": {"name": "q"}, "spec": {}})
-    assert terms(bare, None, manifests(queue), Pleas(koordinator=True)).policy == "queues"
+    assert sharing_mode(bare, None, manifests(queue), PodHints(koordinator=True)).policy == "queues"
     with pytest.raises(InputError, match="queues and quotas"):
-        terms(bare, None, manifests(queue, (QUOTAS, quota(1))), Pleas())
-    assert terms(bare, "queues", manifests(queue, (QUOTAS, quota(1))), Pleas()).policy == "queues"
+        sharing_mode(bare, None, manifests(queue, (QUOTAS, quota(1))), PodHints())
+    assert (
+        sharing_mode(bare, "queues", manifests(queue, (QUOTAS, quota(1))), PodHints()).policy
+        == "queues"
+    )
 
 
 def test_gpus_are_told_apart_as_soon_as_somebody_shares_them() -> None:
-    assert not terms(Configuration(), None, [], Pleas()).cards.shared
-    shared = terms(Configuration(), None, [], Pleas(sharing=True)).cards
+    assert not sharing_mode(Configuration(), None, [], PodHints()).cards.shared
+    shared = sharing_mode(Configuration(), None, [], PodHints(sharing=True)).cards
     assert (shared.shared, shared.compute) == (True, False)
-    assert terms(Configuration(), None, [], Pleas(sharing=True, compute=True)).cards.compute
+    assert sharing_mode(
+        Configuration(), None, [], PodHints(sharing=True, compute=True)
+    ).cards.compute
 
 
 def test_profiles_that_do_not_agree_are_refused() -> None:
@@ -353,9 +358,9 @@ def test_what_a_gpu_has_left_is_our_own_word_and_nobody_elses() -> None:
     watched = Watched(Cards(shared=True))
     watched.put(NODES, node("n"))
     watched.put(GPUS, gpu("20Gi"))
-    assert watched.mirror.devices.told["g"].outside.vram == 0
+    assert watched.mirror.devices.told["g"].used_elsewhere.vram == 0
     asks = {"tensor-fusion.ai/vram-request": "20Gi", "tensor-fusion.ai/gpu-ids": "g"}
     watched.pod("p", node="n", annotations=asks)
     watched.pod("p", node="n", phase="Succeeded", annotations=asks)
     watched.put(GPUS, gpu("20Gi", runningApps=[]))
-    assert watched.mirror.devices.told["g"].outside.vram == 0
+    assert watched.mirror.devices.told["g"].used_elsewhere.vram == 0

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube import writer as writing
-from aliquot.kube.writer import Urgency, Write, Writer
+from aliquot.kube.control import writer as writing
+from aliquot.kube.control.writer import Urgency, Write, Writer
 
 
 class Desk:
@@ -38,7 +38,7 @@ class Desk:
 
     async def through(self) -> None:
         task = asyncio.create_task(self.writer.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not self.writer.idle:
                 await asyncio.sleep(0.005)
         task.cancel()
@@ -246,7 +246,7 @@ def test_an_urgent_one_pulls_along_what_stands_before_it() -> None:
 
 def test_what_is_withdrawn_leaves_no_trace() -> None:
     async def story(desk: Desk) -> None:
-        desk.add("pod", "nominate", Urgency.PLACE)
+        desk.add("pod", "nominate", Urgency.NOMINATION)
         desk.writer.withdraw("pod", "nominate")
         assert desk.writer._lanes == {}
         desk.add("pod", "bind", Urgency.DECISION)
@@ -261,9 +261,9 @@ def test_it_is_remembered_that_something_was_not_allowed() -> None:
         desk.leads = False
         desk.add("pod", "bind", Urgency.DECISION)
         await desk.through()
-        assert desk.writer.lapsed
+        assert desk.writer.fenced
         desk.writer.drop_all()
-        assert not desk.writer.lapsed
+        assert not desk.writer.fenced
 
     assert play(story).written == []
 

@@ -1,4 +1,4 @@
-"""An engine and its hands, with a cluster that is told by the test what to say to each write."""
+"""An engine and its executor, with a cluster that is told by the test what to say to each write."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,18 +7,18 @@ from typing import Any, cast
 import msgspec
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.wire import NodeWire, PodWire
+from aliquot.dialects.core.objects import NodeWire, PodWire
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision
 from aliquot.engine.model.events import Event
 from aliquot.errors import ApiError
-from aliquot.kube.client import Client
-from aliquot.kube.events import Events
-from aliquot.kube.hands import Hands
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.resource import CUSTOM, NODES
-from aliquot.kube.view import View
-from aliquot.kube.writer import Writer
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, NODES
+from aliquot.kube.control.events import Events
+from aliquot.kube.control.executor import Executor
+from aliquot.kube.control.intake import Intake
+from aliquot.kube.control.writer import Writer
+from aliquot.kube.observe.metrics import Metrics
 
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 Body = dict[str, Any]
@@ -75,54 +75,54 @@ class Workshop:
         self.engine = Engine(policy)
         self._open = False
         configuration = Configuration(profiles=[Profile("aliquot")])
-        self.view = View(client, configuration, policy, self.heard, lambda: None)
+        self.intake = Intake(client, configuration, policy, self.heard, lambda: None)
         events = Events(client, self.writer)
-        self.hands = Hands(
-            *(self.engine, self.view, client, self.writer, events, Metrics(), lambda: None)
+        self.executor = Executor(
+            *(self.engine, self.intake, client, self.writer, events, Metrics(), lambda: None)
         )
         self.now = 0
-        self.view.mirror.replay(self.engine.apply)
+        self.intake.mirror.replay(self.engine.apply)
         self._open = True
 
     def heard(self, event: Event) -> None:
         """What follows from objects is told to the engine."""
         if self._open:
-            self.hands.hear(event)
+            self.executor.forward(event)
 
     def node(self, name: str, gpus: int = 2) -> None:
         """A node is there."""
         has = {"nvidia.com/gpu": str(gpus), "pods": "100"}
         body = {"metadata": {"name": name}, "status": {"allocatable": has}}
-        self.view.objects.put(NODES, msgspec.convert(body, NodeWire))
-        self.view.objects.settle()
+        self.intake.objects.put(NODES, msgspec.convert(body, NodeWire))
+        self.intake.objects.settle()
 
     def no_node(self, name: str) -> None:
         """A node is there no longer."""
-        self.view.objects.gone(NODES, "", name)
-        self.view.objects.settle()
+        self.intake.objects.gone(NODES, "", name)
+        self.intake.objects.settle()
 
     def quota(self, team: str, low: int) -> None:
         """A team is guaranteed so many GPUs."""
         about = {"name": "q", "namespace": team}
         bounds = {"min": {"nvidia.com/gpu": str(low)}}
-        self.view.objects.put(QUOTAS, {"metadata": about, "spec": bounds})
-        self.view.objects.settle()
+        self.intake.objects.put(QUOTAS, {"metadata": about, "spec": bounds})
+        self.intake.objects.settle()
 
     def pod(self, name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> None:
         """A pod is there, like this."""
-        self.view.pods.put(pod(name, team, gpus, node, **status))
+        self.intake.pods.put(pod(name, team, gpus, node, **status))
 
     def decide(self, seconds: float = 1.0) -> list[Decision]:
         """A cycle, so many seconds later; all of it is to be written."""
         self.now += int(seconds * SECOND)
         decisions = self.engine.cycle(self.now)
-        self.hands.carry_out(decisions)
+        self.executor.execute(decisions)
         return decisions
 
     async def write(self) -> None:
         """Make all writes that can be made now; those that are put off wait for `again`."""
         task = asyncio.create_task(self.writer.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while self.writer.waiting:
                 await asyncio.sleep(0)
         await asyncio.sleep(0.01)

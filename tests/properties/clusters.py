@@ -9,18 +9,11 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from aliquot.engine.model.importance import natural
-from aliquot.engine.model.objects import (
-    Amounts,
-    Node,
-    Pod,
-    Quota,
-    Requirement,
-    Shape,
-    Taint,
-    Term,
-    Toleration,
-    Where,
-)
+from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.selector import Requirement, Term
 
 GPU = "nvidia.com/gpu"
 TEAMS = ("team-a", "team-b")
@@ -43,11 +36,11 @@ def amounts(values: st.SearchStrategy[int]) -> st.SearchStrategy[Amounts]:
 
 WHERES = st.sampled_from(
     [
-        *[Where()] * 5,
-        Where(selector=(("zone", "x"),)),
-        Where(required=(Term((Requirement("zone", "NotIn", ("x",)),)),)),
-        Where(preferred=((10, Term((Requirement("zone", "In", ("y",)),))),)),
-        Where(tolerations=(Toleration(operator="Exists"),)),
+        *[NodeConstraints()] * 5,
+        NodeConstraints(selector=(("zone", "x"),)),
+        NodeConstraints(required=(Term((Requirement("zone", "NotIn", ("x",)),)),)),
+        NodeConstraints(preferred=((10, Term((Requirement("zone", "In", ("y",)),))),)),
+        NodeConstraints(tolerations=(Toleration(operator="Exists"),)),
     ]
 )
 
@@ -147,7 +140,7 @@ class Oracle:
         return None
 
     def fits(self, pod: Pod, node: Node) -> bool:
-        where, zone = pod.shape.where, dict(node.labels)["zone"]
+        where, zone = pod.shape.constraints, dict(node.labels)["zone"]
         if where.selector and zone != "x":
             return False
         if where.required is not None and zone == "x":

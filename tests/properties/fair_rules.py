@@ -2,7 +2,8 @@
 
 from fractions import Fraction
 
-from aliquot.engine.model.objects import Node, Pod
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
 from tests.properties.victim_rules import TEAMS, Gone, Pair, Rules, asks
 
 

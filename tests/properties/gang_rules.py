@@ -19,7 +19,9 @@ from aliquot.engine.model.events import (
     PodSet,
     QuotaSet,
 )
-from aliquot.engine.model.objects import Gang, Node, Pod
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
 from tests.properties.fair_rules import FairRules
 from tests.properties.victim_rules import TEAMS, Amounts, Case, Gone, Rules, asks, cases
 

@@ -10,7 +10,10 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason
 from tests.properties.clusters import GPU
 
@@ -35,7 +38,7 @@ def quotas(draw: st.DrawFn, team: str) -> Quota:
         ((GPU, low),) if draw(st.booleans()) else (("cpu", low), (GPU, low)),
         ((GPU, low + draw(st.integers(0, 6))),) if draw(st.booleans()) else (),
         namespaces=frozenset({team}),
-        say=draw(st.integers(1, 3)),
+        default_weight=draw(st.integers(1, 3)),
         lend=draw(st.booleans()),
         deserved=() if fixed is None else ((GPU, fixed),),
         reclaimable=draw(st.sampled_from((True,) * 5 + (False,))),

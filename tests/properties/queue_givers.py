@@ -6,7 +6,9 @@ have all they deserve even then, of everything, and so have the queues above the
 
 from itertools import chain, combinations
 
-from aliquot.engine.model.objects import Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 from tests.properties.queue_rules import Queues, asks
 

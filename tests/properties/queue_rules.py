@@ -9,7 +9,9 @@ all shares by weight.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aliquot.engine.model.objects import Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quota import Quota
 from tests.properties.level_rules import by_level
 
 ENDLESS = 2**62
@@ -82,7 +84,7 @@ class Queues:
         parts = by_level(left, wants, [sure[q.name] for q in fixed], [n or 1 for n in promised])
         wants = [self.wants(queue, resource) for queue in others]
         lows = [sure[queue.name] for queue in others]
-        weights = [queue.say for queue in others]
+        weights = [queue.default_weight for queue in others]
         parts += by_level(total - sum(parts), wants, lows, weights)
         for queue, part in zip([*fixed, *others], parts, strict=True):
             found[queue.name] = part

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet, WeightSet
-from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 from tests.properties.queue_rules import Queues
 
@@ -53,7 +56,7 @@ def queues(draw: st.DrawFn, name: str, parent: str | None, is_parent: bool) -> Q
         parent=parent,
         is_parent=is_parent,
         lend=False,
-        say=draw(st.integers(1, 4)),
+        default_weight=draw(st.integers(1, 4)),
         deserved=amounts(gpu=draw(maybe(st.integers(0, 6), 3))),
         reclaimable=draw(st.sampled_from((True,) * 6 + (False,))),
         closed=draw(st.sampled_from((False,) * 9 + (True,))),

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
+from tests.campaign import examples
 from tests.properties.clusters import GPU
 
 TEAMS = ("a", "b", "c")
@@ -68,7 +71,7 @@ def demands(draw: st.DrawFn) -> Demand:
     return Demand(nodes, quotas, tuple(map(tuple, pods)))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(demands(), st.sampled_from(("capacity", "fair")))
 def test_evictions_end_when_owners_put_their_pods_back(demand: Demand, policy: str) -> None:
     engine = Engine(policy)

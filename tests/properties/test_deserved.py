@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.campaign import examples
 from tests.properties.clusters import GPU
 from tests.properties.queue_world import Play, World, queues, worlds
 
@@ -28,7 +29,7 @@ def check(play: Play) -> None:
                 assert part >= low or sum(lows.values()) > whole
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(worlds(), st.data())
 def test_queues_deserve_what_the_rules_say(world: World, data: st.DataObject) -> None:
     play = Play(world)

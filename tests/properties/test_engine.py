@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Hold
+from aliquot.engine.model.decisions import Bind, Decision, Evict, Wait
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
@@ -27,8 +27,11 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.importance import importance
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
-from aliquot.engine.report.summary import over_quota_pods
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.report.quotas import over_quota_pods
+from tests.campaign import examples
 from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
 
 NODE_NAMES = ("n-1", "n-2", "n-10")
@@ -130,7 +133,7 @@ class EngineMachine(RuleBasedStateMachine):
                     pair = (decision.pod.uid, decision.claimant.uid)
                     assert pair not in evicted_for
                     evicted_for.add(pair)
-                acted = acted or not isinstance(decision, Hold)
+                acted = acted or not isinstance(decision, Wait)
             fail = self.carry_out(decisions, fail)
             deadline = self.engine.next_deadline()
             if not acted and deadline is not None:
@@ -163,7 +166,7 @@ class EngineMachine(RuleBasedStateMachine):
                 assert self.oracle.fits(pod, self.oracle.nodes[node])
                 del self.oracle.waiting[pod.uid]
                 self.oracle.running[pod.uid] = (pod, node)
-            case Hold(pod, refusal):
+            case Wait(pod, refusal):
                 assert pod.uid in self.oracle.waiting
                 self.holds[pod.uid] = refusal.reason
             case Evict(pod, claimant, reason, message):
@@ -203,10 +206,10 @@ class EngineMachine(RuleBasedStateMachine):
             assert why.reason == reason
             assert why.message
             assert uid in self.holds
-        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Hold)]
+        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
         for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
             self.engine.state.waiting.add(claim)
-        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Hold)]
+        assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
 
     @invariant()
     def books_agree_with_the_oracle(self) -> None:
@@ -228,7 +231,7 @@ class EngineMachine(RuleBasedStateMachine):
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert fresh.summarise() == self.engine.summarise()
-        assert fresh.state.circles.asked == self.engine.state.circles.asked
+        assert fresh.state.repeat_guard.present == self.engine.state.repeat_guard.present
         assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
 
     def facts(self) -> list[Event]:
@@ -241,7 +244,9 @@ class EngineMachine(RuleBasedStateMachine):
         ]
 
 
-EngineMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+EngineMachine.TestCase.settings = settings(
+    max_examples=examples(200), stateful_step_count=40, deadline=None
+)
 TestEngine = EngineMachine.TestCase
 
 
@@ -274,7 +279,7 @@ def clusters(draw: st.DrawFn) -> list[Event]:
     return events
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(clusters(), st.data())
 def test_the_order_of_events_does_not_matter(events: list[Event], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(events))
@@ -288,14 +293,14 @@ def decisions(events: list[Event]) -> list[Decision]:
     return sorted(engine.cycle(), key=lambda d: importance(d.pod))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(clusters())
 def test_among_pods_alike_the_more_important_start_first(events: list[Event]) -> None:
     started, waiting = set(), []
     for decision in decisions(events):
         if isinstance(decision, Bind):
             started.add(decision.pod.uid)
-        elif isinstance(decision, Hold) and not decision.pod.gated:
+        elif isinstance(decision, Wait) and not decision.pod.gated:
             waiting.append(decision.pod)
     everybody = [event.pod for event in events if isinstance(event, PodSet)]
     for pod in waiting:

@@ -16,8 +16,11 @@ from aliquot.engine.model.events import (
     PodSet,
     QuotaSet,
 )
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.knobs import SECOND
-from aliquot.engine.model.objects import Gang, Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
 from tests.properties.clusters import GPU
 
 ALL = pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
@@ -31,7 +34,7 @@ def node(name: str, gpus: int) -> NodeSet:
 def quota(name: str, low: int, deserved: int | None = None) -> QuotaSet:
     fixed = () if deserved is None else ((GPU, deserved),)
     spaces = frozenset({name})
-    return QuotaSet(Quota(name, ((GPU, low),), namespaces=spaces, say=1, deserved=fixed))
+    return QuotaSet(Quota(name, ((GPU, low),), namespaces=spaces, default_weight=1, deserved=fixed))
 
 
 def pod(name: str, gang: str | None = "a/g", gpus: int = 1, on: str | None = None) -> Pod:

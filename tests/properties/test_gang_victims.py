@@ -3,12 +3,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.campaign import examples
 from tests.properties.gang_rules import FairGangRules, GangCase, GangRules, gang_cases, play
 
 RULES = {"capacity": GangRules, "fair": FairGangRules}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(gang_cases(), st.sampled_from(sorted(RULES)))
 def test_the_victims_are_as_good_as_the_best_of_all_sets(case: GangCase, policy: str) -> None:
     rules = RULES[policy](case)

@@ -24,6 +24,7 @@ from aliquot.engine.model.events import (
     WeightSet,
 )
 from aliquot.engine.model.knobs import SECOND
+from tests.campaign import examples
 from tests.properties.books import check_books
 from tests.properties.gang_world import (
     GANGS,
@@ -185,7 +186,7 @@ class QueuesMachine(GangMachine):
 
 for machine in (GangMachine, FairMachine, HierarchyMachine, QueuesMachine):
     machine.TestCase.settings = settings(
-        max_examples=35,
+        max_examples=examples(35),
         stateful_step_count=40,
         deadline=None,
     )

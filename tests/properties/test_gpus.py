@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.gpus.devices import Taken, resolve
+from aliquot.engine.gpus.devices import resolve_ask
 from aliquot.engine.gpus.quotas import Usage
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import (
@@ -28,8 +28,19 @@ from aliquot.engine.model.events import (
     PodGone,
     PodSet,
 )
-from aliquot.engine.model.gpu import NOTHING, WHOLE, Bound, Device, GpuAmount, GpuAsk, GpuQuota
-from aliquot.engine.model.objects import Node, Pod, Shape
+from aliquot.engine.model.gpu import (
+    NO_GPU_AMOUNT,
+    WHOLE_GPU,
+    Device,
+    GpuAmount,
+    GpuAsk,
+    GpuBound,
+    GpuQuota,
+    Taken,
+)
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from tests.campaign import examples
 
 NODES = ("n-0", "n-1")
 CARDS = {f"{node}-g{i}": node for node in NODES for i in range(3)}
@@ -39,16 +50,16 @@ amounts = st.builds(GpuAmount, st.integers(0, 12), st.integers(0, 12))
 capacities = st.builds(GpuAmount, st.integers(5, 20), st.integers(5, 20))
 numbers = st.none() | st.integers(0, 5)
 parts = st.builds(
-    lambda tflops, vram: GpuAmount(tflops * WHOLE // 4, vram * WHOLE // 4),
+    lambda tflops, vram: GpuAmount(tflops * WHOLE_GPU // 4, vram * WHOLE_GPU // 4),
     st.integers(0, 4),
     st.integers(0, 2),
 )
 asks = st.one_of(
     st.builds(lambda each, count: GpuAsk(each, each, count=count), amounts, st.integers(1, 3)),
     st.builds(lambda part: GpuAsk(request_part=part, limit_part=part), parts),
-    st.just(GpuAsk(request_part=GpuAmount(WHOLE, WHOLE), whole=True)),
+    st.just(GpuAsk(request_part=GpuAmount(WHOLE_GPU, WHOLE_GPU), whole=True)),
 )
-bounds = st.builds(Bound, st.none() | st.integers(0, 40), st.none() | st.integers(0, 40))
+bounds = st.builds(GpuBound, st.none() | st.integers(0, 40), st.none() | st.integers(0, 40))
 
 
 class Gpus(RuleBasedStateMachine):
@@ -107,7 +118,9 @@ class Gpus(RuleBasedStateMachine):
         limits=bounds,
         workers=st.none() | st.integers(0, 5),
     )
-    def quota_comes(self, team: str, requests: Bound, limits: Bound, workers: int | None) -> None:
+    def quota_comes(
+        self, team: str, requests: GpuBound, limits: GpuBound, workers: int | None
+    ) -> None:
         self.quotas[team] = GpuQuota(team, "q", requests, limits, workers)
         self.apply(GpuQuotaSet(self.quotas[team]))
 
@@ -199,11 +212,11 @@ class Gpus(RuleBasedStateMachine):
             if taken is None or entry.stage < Stage.HELD:
                 continue
             for name, amount in zip(taken.devices, taken.amounts, strict=True):
-                used[name] = used.get(name, NOTHING).plus(amount)
+                used[name] = used.get(name, NO_GPU_AMOUNT).plus(amount)
             before = teams.get(entry.booking.namespace, Usage())
             teams[entry.booking.namespace] = before.plus(taken, +1)
         for name, device in self.devices.items():
-            expected = device.capacity.plus(used.get(name, NOTHING), -1)
+            expected = device.capacity.plus(used.get(name, NO_GPU_AMOUNT), -1)
             assert state.devices.free(name) == expected
         assert state.gpu_quotas.used == teams
 
@@ -217,8 +230,8 @@ class Gpus(RuleBasedStateMachine):
             assert isinstance(taken, Taken)
             assert taken.devices == pod.devices
             for device, amount in zip(taken.devices, taken.amounts, strict=True):
-                capacity = self.had.get(device, NOTHING)
-                wants = resolve(ask.request, ask.request_part, capacity)
+                capacity = self.had.get(device, NO_GPU_AMOUNT)
+                wants = resolve_ask(ask.request, ask.request_part, capacity)
                 assert amount == (capacity if ask.whole else wants)
 
     @invariant()
@@ -237,5 +250,5 @@ class Gpus(RuleBasedStateMachine):
         assert live == told
 
 
-Gpus.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Gpus.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestGpus = Gpus.TestCase

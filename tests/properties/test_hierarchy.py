@@ -14,7 +14,11 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
-from aliquot.engine.model.objects import Amounts, Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.quota import Quota
+from tests.campaign import examples
 from tests.properties.clusters import GPU
 from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
 
@@ -301,7 +305,7 @@ class Play:
         assert fresh.summarise() == self.engine.summarise()
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(worlds())
 def test_quota_trees_come_to_rest_by_the_rules(world: World) -> None:
     play = Play(world)

@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from aliquot.engine.books.ledger import Booking, Ledger, Stage
-from aliquot.engine.books.quota_tree import OUTSIDE, ROOT, Tree
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT, QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
-from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import LedgerError
+from tests.campaign import examples
 
 UIDS = st.sampled_from([f"pod-{i}" for i in range(5)])
 NODES = st.sampled_from(["n1", "n2", "n3"])
@@ -33,7 +34,7 @@ class LedgerMachine(RuleBasedStateMachine):
         resources = Resources()
         for name in ("cpu", "memory", "nvidia.com/gpu"):
             resources.row(name)
-        self.tree = Tree(resources)
+        self.tree = QuotaTree(resources)
         for name, parent in PARENTS.items():
             self.tree.set(Quota(name, parent=parent))
         self.nodes = Slots()
@@ -58,14 +59,14 @@ class LedgerMachine(RuleBasedStateMachine):
         booking = Booking(quota, charge, node, room)
         before = self.model.get(uid)
         try:
-            self.ledger.reserve(uid, booking)
-            self.ledger.reserve(uid, booking)
+            self.ledger.assume(uid, booking)
+            self.ledger.assume(uid, booking)
         except LedgerError:
             assert before is not None
-            assert before[1] >= Stage.RESERVED
+            assert before[1] >= Stage.ASSUMED
             assert before[0] != booking
         else:
-            stage = max(before[1], Stage.RESERVED) if before else Stage.RESERVED
+            stage = max(before[1], Stage.ASSUMED) if before else Stage.ASSUMED
             self.model[uid] = (booking, stage)
 
     @rule(uid=UIDS, node=NODES, quota=QUOTAS, room=VECTORS, charge=VECTORS)
@@ -93,7 +94,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def lift(self, uids: set[str]) -> None:
         held = [uid for uid in sorted(uids) if uid in self.ledger.holding]
         freed = self.ledger.freed_nodes.copy(), self.ledger.freed_quotas.copy()
-        with self.ledger.lifted(held):
+        with self.ledger.excluding(held):
             assert not set(held) & set(self.ledger.entries)
             self.check_columns()
         assert freed == (self.ledger.freed_nodes, self.ledger.freed_quotas)
@@ -103,7 +104,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """Forget everything, and book again what the cluster would tell."""
         self.ledger = self.build()
         for uid, (booking, stage) in sorted(self.model.items(), reverse=True):
-            if stage >= Stage.RESERVED:
+            if stage >= Stage.ASSUMED:
                 self.model[uid] = (booking, Stage.COMMITTED)
                 self.ledger.commit(uid, booking)
             else:
@@ -139,7 +140,7 @@ class LedgerMachine(RuleBasedStateMachine):
         for row in range(3):
             used = dict.fromkeys([*PARENTS, ROOT, OUTSIDE], 0)
             for booking, stage in self.model.values():
-                amount = dict(booking.charge).get(row, 0) if stage >= Stage.RESERVED else 0
+                amount = dict(booking.charge).get(row, 0) if stage >= Stage.ASSUMED else 0
                 for account in self.accounts(booking.quota):
                     used[account] += amount
             for account, amount in used.items():
@@ -154,5 +155,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return [quota, ROOT] if above is None else [quota, above, ROOT]
 
 
-LedgerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+LedgerMachine.TestCase.settings = settings(
+    max_examples=examples(150), stateful_step_count=30, deadline=None
+)
 TestLedger = LedgerMachine.TestCase

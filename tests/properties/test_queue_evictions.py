@@ -3,11 +3,14 @@
 from hypothesis import given, settings
 
 from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
+from tests.campaign import examples
 from tests.properties.queue_world import Play, World, amounts, worlds
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(worlds())
 def test_nobody_goes_for_a_claim_that_could_start_anyway(world: World) -> None:
     play = Play(world)
@@ -40,7 +43,7 @@ def test_what_is_idle_goes_to_nobody_who_would_have_to_give_it_back_at_once() ->
     shape = Shape(amounts(cpu=2, gpu=3, pods=1))
     pods = [Pod(name, "x", name, shape, created=9 - i, quota=name) for i, name in enumerate(names)]
     nodes = (Node("n", amounts(cpu=2, gpu=9, pods=9)),)
-    queues = tuple(Quota(name, say=1, lend=False) for name in names)
+    queues = tuple(Quota(name, default_weight=1, lend=False) for name in names)
     play = Play(World(nodes, queues, {}, (tuple(pods),)))
     for pod in pods:
         play.add(pod)

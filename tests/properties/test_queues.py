@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.model.decisions import Bind
-from aliquot.engine.model.objects import Node, Pod, Quota, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.quota import Quota
+from tests.campaign import examples
 from tests.properties.clusters import GPU
 from tests.properties.queue_givers import could_make_way
 from tests.properties.queue_rules import asks
@@ -33,7 +36,7 @@ def alike(draw: st.DrawFn) -> World:
                 amounts(gpu=high),
                 deserved=amounts(gpu=fixed),
                 lend=False,
-                say=weight,
+                default_weight=weight,
             )
         )
     pods = []
@@ -64,7 +67,7 @@ def share(play: Play, queue: str, namespace: str, less: Pod | None = None) -> Fr
     return max(parts)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(alike())
 def test_no_namespace_envies_another_by_more_than_one_pod(world: World) -> None:
     play = Play(world)
@@ -82,7 +85,7 @@ def test_no_namespace_envies_another_by_more_than_one_pod(world: World) -> None:
         assert not play.rules.may_start(waits)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(worlds())
 def test_it_comes_to_rest_with_nothing_idle_that_somebody_could_use(world: World) -> None:
     """Owners put evicted pods back at once; all the same evictions end, and stay ended."""
@@ -108,7 +111,7 @@ def rivals(draw: st.DrawFn) -> World:
         Quota(
             name,
             amounts(gpu=draw(st.sampled_from((None, None, 1, 2)))),
-            say=draw(st.integers(1, 3)),
+            default_weight=draw(st.integers(1, 3)),
             deserved=amounts(gpu=draw(st.sampled_from((None, None, None, 2, 4)))),
             lend=False,
         )
@@ -132,7 +135,7 @@ def rivals(draw: st.DrawFn) -> World:
     return World(nodes, tuple(queues), {"x": 2}, tuple(map(tuple, waves)))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.one_of(rivals(), rivals(), worlds()))
 def test_at_rest_nobody_waits_for_what_is_deserved_while_others_use_more(world: World) -> None:
     """Who starts and who makes way goes by the same figures. Evicted pods do not come back."""
@@ -145,7 +148,7 @@ def test_at_rest_nobody_waits_for_what_is_deserved_while_others_use_more(world: 
             assert could_make_way(play.rules, waits) is None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(worlds())
 def test_whoever_starts_may_by_the_rules(world: World) -> None:
     """Within what is deserved, or of what is idle and guaranteed to nobody; within capability."""
@@ -158,7 +161,7 @@ def test_whoever_starts_may_by_the_rules(world: World) -> None:
             play.started(decision.pod, decision.node)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(worlds(), st.data())
 def test_the_order_of_what_is_there_from_the_start_does_not_matter(
     world: World, data: st.DataObject

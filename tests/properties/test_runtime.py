@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from aliquot.engine.columns import Resources, Slots, Vector
 from aliquot.engine.sharing import runtime
 from aliquot.engine.sharing.runtime import RuntimeTree
+from tests.campaign import examples
 from tests.properties.runtime_rules import LIMIT, TOP, Amounts, Result, Team, by_the_rules
 
 RESOURCES = ("cpu", "memory", "gpu")
@@ -122,7 +123,7 @@ def _named(amount: int | None) -> Amounts:
 
 
 @BOTH_WAYS
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(teams=forests(), total=AMOUNTS)
 def test_figures_are_those_of_the_rules(few: int, teams: list[Team], total: int) -> None:
     made = quotas(teams, total, few)
@@ -130,7 +131,7 @@ def test_figures_are_those_of_the_rules(few: int, teams: list[Team], total: int)
 
 
 @BOTH_WAYS
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(teams=forests(SMALL), total=st.integers(0, 40))
 def test_small_figures_are_those_of_the_rules(few: int, teams: list[Team], total: int) -> None:
     made = quotas(teams, total, few)
@@ -152,7 +153,7 @@ def test_a_large_family_follows_the_rules_too(
     assert made.figures(0) == made.expected(0)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(teams=forests(), total=AMOUNTS)
 def test_siblings_get_all_there_is_and_no_more(teams: list[Team], total: int) -> None:
     made = quotas(teams, total)
@@ -172,7 +173,7 @@ def _no_say(team: Team) -> bool:
     return any(team.weight.values()) and team.weight.get(0) == 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(teams=forests(), total=AMOUNTS)
 def test_nobody_gets_less_than_a_promise_or_more_than_a_wish(teams: list[Team], total: int) -> None:
     for name, figures in quotas(teams, total).figures(0).items():
@@ -181,7 +182,7 @@ def test_nobody_gets_less_than_a_promise_or_more_than_a_wish(teams: list[Team], 
         assert figures.runtime <= max(figures.limited, 0 if team.lend else figures.scaled_min)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(teams=forests(), total=AMOUNTS, data=st.data())
 def test_the_order_of_arrival_leaves_no_trace(
     teams: list[Team], total: int, data: st.DataObject
@@ -197,7 +198,7 @@ def test_the_order_of_arrival_leaves_no_trace(
     assert late.figures(0) == quotas(teams, total).figures(0)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     weights=st.lists(st.integers(1, 50), min_size=2, max_size=6),
     total=st.integers(0, 200),
@@ -305,4 +306,4 @@ class Edits(RuleBasedStateMachine):
 
 
 TestEdits = Edits.TestCase
-TestEdits.settings = settings(max_examples=150, stateful_step_count=20)
+TestEdits.settings = settings(max_examples=examples(150), stateful_step_count=20)

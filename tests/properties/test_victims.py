@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
+from tests.campaign import examples
 from tests.properties.fair_rules import FairRules
 from tests.properties.victim_rules import TEAMS, Case, Rules, cases, play, shapes
 
@@ -19,7 +20,7 @@ RULES = {"capacity": Rules, "fair": FairRules}
 policies = st.sampled_from(sorted(RULES))
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=examples(600))
 @given(cases(), policies)
 def test_the_victims_are_as_good_as_the_best_of_all_sets(case: Case, policy: str) -> None:
     rules = RULES[policy](case)
@@ -29,7 +30,7 @@ def test_the_victims_are_as_good_as_the_best_of_all_sets(case: Case, policy: str
     assert rules.cost(gone) == (best if best is not None else rules.cost(()))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(cases(), policies)
 def test_no_victim_could_be_put_back(case: Case, policy: str) -> None:
     rules = RULES[policy](case)
@@ -41,7 +42,7 @@ def test_no_victim_could_be_put_back(case: Case, policy: str) -> None:
         assert not rules.starts(node, others) or rules.grows(others)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     cases(), policies, st.lists(st.tuples(st.sampled_from(TEAMS), shapes((1, 2, 3))), max_size=3)
 )

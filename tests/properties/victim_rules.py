@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import BudgetSet, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.objects import Budget, Node, Pod, Quota, Requirement, Shape
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Budget, Pod, Shape
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.selector import Requirement
 from tests.properties.clusters import GPU
 
 TEAMS = ("a", "b", "c")

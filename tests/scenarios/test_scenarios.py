@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from aliquot.cluster import scenario
-from aliquot.cluster.scenario import Scenario
+from aliquot.simulation import scenario
+from aliquot.simulation.scenario import Scenario
 
 HERE = Path(__file__).parent
 SCENARIOS = scenario.load([str(HERE)])

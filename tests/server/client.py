@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from aliquot.server.running import Server, Settings, running
+from aliquot.server.app import Server, Settings, running
 
 Answer = tuple[int, Any]
 PODS = "/api/v1/namespaces/default/pods"
@@ -60,7 +60,7 @@ class Client:
             async for line in answer.content:
                 yield json.loads(line)
 
-    async def until(self, path: str, ready: Any, seconds: float = 10.0) -> Any:
+    async def until(self, path: str, ready: Any, seconds: float = 60.0) -> Any:
         """Ask again and again until an object is as it should be."""
         last = None
         for _ in range(int(seconds / 0.05)):

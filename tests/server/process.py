@@ -2,27 +2,33 @@
 
 import subprocess
 import sys
-import time
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
-import pytest
 import yaml
 
+from tests.cluster.api.polling import eventually
 from tests.server.client import Client, speaking
 
 
-def started(folder: Path, *options: str) -> subprocess.Popen[bytes]:
-    """Start one that keeps its objects in a folder; it answers by then."""
+@contextmanager
+def started(folder: Path, *options: str) -> "Iterator[subprocess.Popen[bytes]]":
+    """One that keeps its objects in a folder, and answers; it is killed if the block leaves it."""
     (folder / "kubeconfig").unlink(missing_ok=True)
     command = [sys.executable, "-m", "aliquot", "up", "--data-dir", str(folder), *options]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(1200):
-        if (folder / "kubeconfig").exists():
-            return server
-        time.sleep(0.05)
-    server.kill()
-    pytest.fail("the server does not start")
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet) as server:
+        try:
+            eventually(lambda: _answers(server, folder / "kubeconfig"), seconds=120)
+            yield server
+        finally:
+            server.kill()
+
+
+def _answers(server: "subprocess.Popen[bytes]", kubeconfig: Path) -> bool:
+    assert server.poll() is None, "the server does not start"
+    return kubeconfig.exists()
 
 
 def reaching(folder: Path) -> AbstractAsyncContextManager[Client]:

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from aliquot.server.running import Settings
-from aliquot.server.simulated import nodes
+from aliquot.server.app import Settings
+from aliquot.server.controllers.simulated_nodes import nodes
 from tests.server.client import MAPS, PODS, Client, config, pod, served
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from aliquot.server.core_rules import check_create, check_update, fill_defaults
-from aliquot.server.core_schemas import schema
-from aliquot.server.schemas import check, unknown
-from aliquot.server.tables import table
+from aliquot.server.rendering.tables import table
+from aliquot.server.rules.core_rules import check_create, check_update, fill_defaults
+from aliquot.server.schema.check import check, unknown
+from aliquot.server.schema.core_schemas import schema
 
 Body = dict[str, Any]
 

@@ -7,12 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from aliquot.dialects import gpu_wire, wire
+from aliquot.dialects.core.documents import parse
 from aliquot.dialects.crds import DEFINITIONS, definitions
-from aliquot.dialects.documents import Body, parse
-from aliquot.server.core_rules import check_create, fill_defaults
-from aliquot.server.schemas import check, unknown
-from aliquot.server.schemas import fill_defaults as fill_by_schema
+from aliquot.dialects.kep9 import objects as quota_wire
+from aliquot.dialects.nos import objects as nos_wire
+from aliquot.dialects.tensor_fusion import objects as gpu_wire
+from aliquot.dialects.volcano import objects as volcano_wire
+from aliquot.json import Body
+from aliquot.server.rules.core_rules import check_create, fill_defaults
+from aliquot.server.schema.check import check, unknown
+from aliquot.server.schema.check import fill_defaults as fill_by_schema
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -70,12 +74,12 @@ def structural_problems(shape: Any, place: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("kind", "group", "part", "read_as"),
     [
-        ("ElasticQuota", "scheduling.x-k8s.io", "spec", wire.QuotaSpec),
-        ("ElasticQuota", "nos.nebuly.ai", "spec", wire.QuotaSpec),
-        ("CompositeElasticQuota", "nos.nebuly.com", "spec", wire.CompositeQuotaSpec),
-        ("Queue", "scheduling.volcano.sh", "spec", wire.QueueSpec),
-        ("Queue", "scheduling.volcano.sh", "status", wire.QueueStatus),
-        ("Job", "batch.volcano.sh", "spec", wire.GangJobSpec),
+        ("ElasticQuota", "scheduling.x-k8s.io", "spec", quota_wire.QuotaSpec),
+        ("ElasticQuota", "nos.nebuly.ai", "spec", quota_wire.QuotaSpec),
+        ("CompositeElasticQuota", "nos.nebuly.com", "spec", nos_wire.CompositeQuotaSpec),
+        ("Queue", "scheduling.volcano.sh", "spec", volcano_wire.QueueSpec),
+        ("Queue", "scheduling.volcano.sh", "status", volcano_wire.QueueStatus),
+        ("Job", "batch.volcano.sh", "spec", volcano_wire.GangJobSpec),
         ("GPUResourceQuota", "tensor-fusion.ai", "spec", gpu_wire.GpuQuotaSpec),
         ("GPU", "tensor-fusion.ai", "status", gpu_wire.GpuStatus),
     ],
@@ -88,7 +92,7 @@ def test_what_is_read_is_known(kind: str, group: str, part: str, read_as: Any) -
 def test_what_is_read_of_both_sorts_of_group_is_known_to_one() -> None:
     groups = ("scheduling.volcano.sh", "scheduling.x-k8s.io")
     known = [set(schema("PodGroup", group)["properties"]["spec"]["properties"]) for group in groups]
-    fields = msgspec.structs.fields(wire.PodGroupSpec)
+    fields = msgspec.structs.fields(volcano_wire.PodGroupSpec)
     assert {each.encode_name for each in fields} <= known[0] | known[1]
 
 

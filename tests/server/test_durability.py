@@ -6,10 +6,11 @@ from pathlib import Path
 
 import aiohttp
 
+from tests.campaign import length
 from tests.server.client import MAPS, Client, config
 from tests.server.process import reaching, started
 
-_ROUNDS = 3
+_ROUNDS = length(3, 100)
 _BARE = ("--no-scheduler", "--nodes", "0")
 
 
@@ -18,9 +19,9 @@ def test_acknowledged_writes_survive_being_killed(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_is_a_clean_end(tmp_path: Path) -> None:
-    server = started(tmp_path, *_BARE)
-    server.send_signal(signal.SIGINT)
-    assert server.wait(timeout=10) == 0
+    with started(tmp_path, *_BARE) as server:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=60) == 0
     assert (tmp_path / "kubeconfig").stat().st_mode & 0o777 == 0o600
 
 
@@ -29,8 +30,7 @@ async def _story(folder: Path) -> None:
     gone: set[str] = set()
     highest = 0
     for round_ in range(_ROUNDS):
-        server = started(folder, *_BARE)
-        try:
+        with started(folder, *_BARE) as server:
             async with reaching(folder) as client:
                 _, found = await client.get(MAPS)
                 there = {
@@ -47,9 +47,6 @@ async def _story(folder: Path) -> None:
                 await asyncio.sleep(0.7)
                 server.kill()
                 await asyncio.gather(*writers)
-        finally:
-            server.kill()
-            server.wait()
         highest = max(kept.values(), default=0)
         assert len(kept) > 10 * (round_ + 1)
 

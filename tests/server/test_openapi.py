@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from aliquot.dialects.crds import DEFINITIONS
-from aliquot.server.core_schemas import schema as core_schema
-from aliquot.server.kinds import OWN, word
-from aliquot.server.openapi import document, index
+from aliquot.server.kinds.kind import KUBERNETES_KINDS, unique_name
+from aliquot.server.schema.core_schemas import schema as core_schema
+from aliquot.server.schema.openapi import document, index
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Kind:
     schema: dict[str, Any] | None = None
 
     @property
-    def word(self) -> str:
-        return word(self.group, self.name)
+    def unique_name(self) -> str:
+        return unique_name(self.group, self.name)
 
 
 def custom() -> list[Kind]:
@@ -95,7 +95,7 @@ def test_a_kind_that_nothing_is_known_of_is_an_open_object() -> None:
     assert "metadata" in shape["properties"]
 
 
-@pytest.mark.parametrize("kind", custom(), ids=lambda kind: kind.word)
+@pytest.mark.parametrize("kind", custom(), ids=lambda kind: kind.unique_name)
 def test_custom_kinds_show_the_schema_of_their_definition(kind: Kind) -> None:
     made = document(f"{kind.group}/{kind.version}", [kind])
     (name,) = [key for key in made["components"]["schemas"] if key.endswith(f".{kind.name}")]
@@ -124,6 +124,6 @@ def test_a_document_is_whole_and_plain() -> None:
 
 
 def test_every_kind_with_a_shape_is_one_of_kubernetes() -> None:
-    own = {kind for kinds in OWN.values() for kind in kinds}
+    own = {kind for kinds in KUBERNETES_KINDS.values() for kind in kinds}
     shaped = {kind for kind in own if core_schema(kind) is not None}
     assert {"Pod", "Node", "Deployment", "Job", "Lease", "CustomResourceDefinition"} <= shaped

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects import schema
-from aliquot.dialects.schema import QUANTITY_PATTERN
-from aliquot.server.causes import together
-from aliquot.server.schemas import check, fill_defaults, prune, unknown
+from aliquot.dialects.core import schema
+from aliquot.dialects.core.schema import QUANTITY_PATTERN
+from aliquot.server.rules.causes import join_causes
+from aliquot.server.schema.check import check, fill_defaults, prune, unknown
 
 
 def found(shape: Any, value: Any) -> list[tuple[str, str, str]]:
@@ -242,8 +242,8 @@ def test_every_problem_is_told_at_once() -> None:
     shape = schema.record({"a": schema.whole(), "b": schema.text()}, "c")
     causes = check(shape, {"a": "x", "b": 1})
     assert [each.field for each in causes] == ["c", "a", "b"]
-    assert together(causes).startswith("[c: Required value, a: Invalid value")
-    assert together(causes[:1]) == "c: Required value"
+    assert join_causes(causes).startswith("[c: Required value, a: Invalid value")
+    assert join_causes(causes[:1]) == "c: Required value"
 
 
 def test_an_object_is_an_object() -> None:

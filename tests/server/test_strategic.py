@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aliquot.errors import PatchError, UnsupportedPatchError
-from aliquot.server.patching import strategic_merge_patch
+from aliquot.server.patch.merge import strategic_merge_patch
 
 Body = dict[str, Any]
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from aliquot.dialects.crds import DEFINITIONS
-from aliquot.server import json_paths
-from aliquot.server.cells import selector_text
-from aliquot.server.durations import human
-from aliquot.server.tables import table
+from aliquot.server.rendering import json_paths
+from aliquot.server.rendering.columns import selector_text
+from aliquot.server.rendering.durations import human
+from aliquot.server.rendering.tables import table
 
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 Body = dict[str, Any]

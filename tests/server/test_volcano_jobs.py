@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from aliquot.server.running import Settings
-from aliquot.server.simulated import nodes
+from aliquot.server.app import Settings
+from aliquot.server.controllers.simulated_nodes import nodes
 from tests.cli.volcano import GROUP, gang_job, pod_group
 from tests.server.client import PODS, Client, served
 from tests.server.volcano import GROUPS, JOBS, MIN_MEMBER, asking, message, phase, task

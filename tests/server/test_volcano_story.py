@@ -17,12 +17,10 @@ _SECONDS = 60.0
 def test_two_queues_share_a_cluster_by_weight_and_gangs_start_whole_or_not_at_all(
     tmp_path: Path,
 ) -> None:
-    server = started(tmp_path, "--nodes", "2x8")
-    try:
+    with started(tmp_path, "--nodes", "2x8") as server:
         asyncio.run(_story(tmp_path))
-    finally:
         server.terminate()
-        assert server.wait(20) == 0
+        assert server.wait(60) == 0
 
 
 async def _story(folder: Path) -> None:
@@ -49,6 +47,7 @@ async def _one_that_does_not_fit_starts_nobody(client: Client) -> None:
     assert not any(each["spec"].get("nodeName") for each in found["items"])
     await client.delete(f"{JOBS}/huge")
     await client.until(f"{GROUPS}/huge", lambda code, _: code == 404)
+    await client.until(PODS, lambda _, found: not found["items"])  # else some start without it
 
 
 async def _one_has_it_all(client: Client) -> None:

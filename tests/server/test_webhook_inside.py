@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from aliquot import certificates
+from aliquot.certificates import Pair
 from aliquot.errors import ApiError
-from aliquot.kube import access, certificates
-from aliquot.kube.certificates import Pair
-from aliquot.kube.client import Client
-from aliquot.kube.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from aliquot.kube.webhook.app import Settings, WebhookApp, webhook
+from aliquot.kube.webhook.cert_secret import CertSecret
 from aliquot.kube.webhook.identity import of_secret
-from aliquot.kube.webhook.keeping import Keeper
-from aliquot.kube.webhook.running import Running, Settings, webhook
-from aliquot.server.running import running
+from aliquot.server.app import running
 from tests.kube.webhook.writes import quota
 
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
-Story = Callable[[Client, Running], Awaitable[None]]
+Story = Callable[[Client, WebhookApp], Awaitable[None]]
 
 
 def inside(story: Story, settings: Settings | None = None, end: Story | None = None) -> None:
@@ -42,11 +43,11 @@ async def _refused(client: Client) -> str:
 
 
 def test_it_judges_and_leaves_nothing_behind() -> None:
-    async def story(client: Client, hook: Running) -> None:
+    async def story(client: Client, hook: WebhookApp) -> None:
         assert "min 4 is above max 2" in await _refused(client)
         await client.post(QUOTAS.path("default"), quota("q", "default", {"cpu": 1}))
 
-    async def end(client: Client, hook: Running) -> None:
+    async def end(client: Client, hook: WebhookApp) -> None:
         for resource in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
             assert (await client.get(resource.path()))["items"] == []
         await client.post(QUOTAS.path("default"), quota("r", "default", {"cpu": 4}, {"cpu": 2}))
@@ -55,23 +56,25 @@ def test_it_judges_and_leaves_nothing_behind() -> None:
 
 
 def test_a_certificate_is_kept_where_others_find_it() -> None:
-    async def story(client: Client, hook: Running) -> None:
+    async def story(client: Client, hook: WebhookApp) -> None:
         where = SECRETS.path("aliquot-system", "aliquot-webhook-certificate")
         kept = of_secret(await client.get(where))
         assert kept is not None
         assert hook.registration.bundle == kept.bundle
         names = ["aliquot-webhook.aliquot-system.svc", "127.0.0.1"]
-        assert certificates.is_reached_by(kept.certificate, names)
+        assert certificates.covers(kept.certificate, names)
 
     inside(story)
 
 
 def test_of_many_that_begin_at_once_one_makes_the_certificate() -> None:
-    async def story(client: Client, hook: Running) -> None:
-        keepers = [Keeper(client, "elsewhere", "shared", ["hook.elsewhere.svc"]) for _ in range(5)]
+    async def story(client: Client, hook: WebhookApp) -> None:
+        keepers = [
+            CertSecret(client, "elsewhere", "shared", ["hook.elsewhere.svc"]) for _ in range(5)
+        ]
         found = await asyncio.gather(*(each.identity() for each in keepers))
         assert len(set(found)) == 1
-        renamed = Keeper(client, "elsewhere", "shared", ["other.elsewhere.svc"])
+        renamed = CertSecret(client, "elsewhere", "shared", ["other.elsewhere.svc"])
         other = await renamed.identity()
         assert other.authorities == found[0].authorities
         assert other.certificate != found[0].certificate
@@ -82,11 +85,11 @@ def test_of_many_that_begin_at_once_one_makes_the_certificate() -> None:
 def test_files_that_are_given_are_used(tmp_path: Path) -> None:
     pair = _given(tmp_path)
 
-    async def story(client: Client, hook: Running) -> None:
+    async def story(client: Client, hook: WebhookApp) -> None:
         secret = SECRETS.path("aliquot-system", "aliquot-webhook-certificate")
         with pytest.raises(ApiError):
             await client.get(secret)
-        assert certificates.life(pair.certificate)[1].timestamp() == (
+        assert certificates.validity(pair.certificate)[1].timestamp() == (
             hook.metrics.registry.get_sample_value("aliquot_webhook_certificate_expiry_seconds")
         )
 
@@ -96,8 +99,8 @@ def test_files_that_are_given_are_used(tmp_path: Path) -> None:
 
 def _given(folder: Path) -> Pair:
     now, lasts = datetime.now(UTC), timedelta(days=1)
-    authority = certificates.authority("somebody", now, lasts)
-    pair = certificates.serving(authority, "hook", ["127.0.0.1"], now, lasts)
+    authority = certificates.make_authority("somebody", now, lasts)
+    pair = certificates.issue_serving(authority, "hook", ["127.0.0.1"], now, lasts)
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
     return pair

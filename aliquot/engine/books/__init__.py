@@ -1,1 +1,1 @@
-"""Who asks for what and who holds what: nodes, quotas, pods, kept up to date event by event."""
+"""The engine's records of nodes, quotas, pods and bookings, kept up to date event by event."""

@@ -1,8 +1,9 @@
-"""The bound pods, in columns: what the victim search looks through.
+"""The bound pods, in columns over all pods: what the search for victims reads.
 
-One look at fifty thousand pods is a handful of numpy calls: who may go, how much that would free on
-each node. Beside the columns stands each quota's list of pods in order of importance, kept up to
-date once somebody has asked for it; there the core of a gang stands in one piece.
+With columns, asking which of fifty thousand pods may be evicted, and what that would free on each
+node, is a handful of numpy calls. Beside them each quota has its list of pods in order of
+importance, made when first read and kept up to date from then on; in it the core of a gang is
+contiguous. Terminating pods are not here but in `leaving`.
 """
 
 from bisect import bisect_left
@@ -12,33 +13,35 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.gangs import Gangs, units
+from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.ledger import Entry
-from aliquot.engine.books.quota_tree import Tree
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
 
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE = range(6)
-_NOBODY = -1
-_WITHOUT_END = Fraction(LIMIT)
-"""What any amount is as a part of nothing."""
+_EMPTY = -1
+"""In columns of slots without a pod."""
+_INFINITE = Fraction(LIMIT)
+"""A request as a fraction of a min of 0: larger than any other fraction."""
 
 Column = NDArray[np.int64]
 
 
-class Running:
-    """Bound pods by slot: node, quota, priority, start; room taken and charge."""
+class BoundPods:
+    """Bound pods by slot: node, quota, priority, age, start; what each takes and is charged."""
 
-    def __init__(self, resources: Resources, tree: Tree, order: Order, gangs: Gangs) -> None:
+    def __init__(self, resources: Resources, tree: QuotaTree, order: Order, gangs: Gangs) -> None:
         facts = Resources()
         for name in ("node", "quota", "priority", "created", "started", "preemptible"):
             facts.row(name)
         self.slots = Slots()
         self.room = Columns(resources, self.slots)
         self.charge = Columns(resources, self.slots)
-        self._facts = Columns(facts, self.slots, default=_NOBODY)
+        self._facts = Columns(facts, self.slots, default=_EMPTY)
         self._tree = tree
         self._order = order
         self._gangs = gangs
@@ -47,13 +50,13 @@ class Running:
         self._in_quota: dict[int, dict[str, None]] = {}
         self._ranked: dict[int, list[str]] = {}
         self._starts: dict[int, Column] = {}
-        """Where the unit of each pod begins in that list, in quotas that have units of several."""
+        """Of quotas with gangs: for each place in `_ranked`, where its unit begins."""
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def set(self, pod: Pod, entry: Entry) -> None:
-        """A pod is bound, like this."""
+        """Add a bound pod with its entry in the ledger, or replace it."""
         self.remove(pod.uid)
         slot = self.slots.take(pod.uid)
         quota = entry.path[0]
@@ -62,54 +65,54 @@ class Running:
         known = (pod.priority, pod.created, pod.started, pod.preemptible)
         self._facts.data[:, slot] = (entry.node, quota, *known)
         self._pods[pod.uid] = pod
-        self._keys[pod.uid] = self.place(pod, entry)
+        self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
         ranked = self._ranked.get(quota)
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
-            self._rank_anew(quota)
+            self._drop_ranking(quota)
         elif ranked is not None:
             at = bisect_left(ranked, self._keys[pod.uid], key=self._keys.__getitem__)
             self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
 
     def remove(self, uid: str) -> None:
-        """A pod is no longer there, or on its way out."""
+        """Remove a pod that is gone or terminating; does nothing if it is not here."""
         if uid in self.slots:
             slot = self.slots[uid]
             quota = int(self.quota[slot])
             if quota in self._starts:
-                self._rank_anew(quota)
+                self._drop_ranking(quota)
             elif quota in self._ranked:
                 self._ranked[quota] = [each for each in self._ranked[quota] if each != uid]
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
-            self._facts.data[:, slot] = _NOBODY
+            self._facts.data[:, slot] = _EMPTY
             self.slots.drop(uid)
 
     def ranked(self, quota: int) -> list[str]:
-        """The pods of a quota (by slot), the most important first: a new list when one changes."""
+        """The uids of a quota's pods, the most important first; a new list when that changes."""
         found = self._ranked.get(quota)
         if found is None:
             pods = self._in_quota.get(quota, {})
             found = sorted(pods, key=self._keys.__getitem__)
             if any(self._gangs.of(self._pods[uid]) is not None for uid in found):
-                found = self._in_pieces(quota, found)
+                found = self._rank_by_unit(quota, found)
             self._ranked[quota] = found
         return found
 
     def unit_start(self, quota: int, at: int) -> int:
-        """Where the unit begins that the pod at this place of `ranked` is of."""
+        """Where in `ranked` the unit begins that contains this place."""
         starts = self._starts.get(quota)
         return at if starts is None or at >= len(starts) else int(starts[at])
 
     def regroup(self) -> None:
-        """A gang is not what it was."""
+        """A gang has changed: make all lists anew when they are next read."""
         for quota in list(self._ranked):
-            self._rank_anew(quota)
+            self._drop_ranking(quota)
 
-    def _rank_anew(self, quota: int) -> None:
+    def _drop_ranking(self, quota: int) -> None:
         self._ranked.pop(quota, None)
         self._starts.pop(quota, None)
 
-    def _in_pieces(self, quota: int, ranked: list[str]) -> list[str]:
+    def _rank_by_unit(self, quota: int, ranked: list[str]) -> list[str]:
         found: list[str] = []
         starts: list[int] = []
         for unit in units([self._pods[uid] for uid in ranked], self._gangs.of):
@@ -119,7 +122,7 @@ class Running:
         return found
 
     def least_important(self, mask: NDArray[np.bool_], most: int) -> list[int]:
-        """So many of these pods, by slot: of the lowest priorities, the youngest."""
+        """At most `most` of these pods, by slot: of the lowest priorities, the youngest."""
         found: list[int] = []
         slots = np.flatnonzero(mask)
         for level in np.unique(self.priority[slots]):
@@ -131,7 +134,7 @@ class Running:
         return found
 
     def _youngest(self, slots: NDArray[np.int64], most: int) -> list[int]:
-        """The youngest of these; where ages are equal, the last in the order of importance."""
+        """The youngest pods; where ages are equal, the last in the order of importance."""
         if len(slots) > most:
             created = self.created[slots]
             cut = np.partition(created, len(slots) - most)[len(slots) - most]
@@ -142,31 +145,31 @@ class Running:
         return [int(slot) for slot in slots]
 
     def key(self, uid: str) -> OrderKey:
-        """The pod's place in the order of importance."""
+        """The pod's place in the order of its quota."""
         return self._keys[uid]
 
     def name(self, uid: str) -> Natural:
-        """The pod's name, the way people order names: the last part of its place."""
+        """The pod's name as `importance.natural` orders it: the last part of its key."""
         name: Natural = self._keys[uid][-1]
         return name
 
-    def place(self, pod: Pod, entry: Entry) -> OrderKey:
-        """The place that a pod has, or would have, in the order of its quota."""
+    def key_for(self, pod: Pod, entry: Entry) -> OrderKey:
+        """The place that a pod with this entry has, or would have, in the order of its quota."""
         request = Fraction(0)
         if self._order.by_request:
             low, slot = self._tree.min, entry.path[0]
             for row, amount in entry.booking.charge:
                 least = low.get(row, slot)
                 if least or self._tree.guaranteed(row) is not None:
-                    request = max(request, Fraction(amount, least) if least else _WITHOUT_END)
+                    request = max(request, Fraction(amount, least) if least else _INFINITE)
         return self._order.key(pod, request)
 
     def reorder(self, quota: int, entries: Mapping[str, Entry]) -> None:
-        """A quota's min has changed, and with it perhaps the places of its pods."""
+        """A quota's min has changed: if its order depends on it, compute the keys anew."""
         if self._order.by_request:
             for uid in self._in_quota.get(quota, ()):
-                self._keys[uid] = self.place(self._pods[uid], entries[uid])
-            self._rank_anew(quota)
+                self._keys[uid] = self.key_for(self._pods[uid], entries[uid])
+            self._drop_ranking(quota)
 
     def quotas(self) -> list[int]:
         """The quotas (by slot) that have pods, in order."""
@@ -174,7 +177,7 @@ class Running:
 
     @property
     def node(self) -> Column:
-        """The node's slot; below zero where nobody is."""
+        """The node's slot; below zero in slots without a pod."""
         column: Column = self._facts.data[_NODE]
         return column
 
@@ -192,7 +195,7 @@ class Running:
 
     @property
     def preemptible(self) -> NDArray[np.bool_]:
-        """Does it let itself be asked to go?"""
+        """Whether the pod may be evicted for a claim."""
         mask: NDArray[np.bool_] = self._facts.data[_PREEMPTIBLE] > 0
         return mask
 
@@ -204,6 +207,6 @@ class Running:
 
     @property
     def started(self) -> Column:
-        """When it began to run."""
+        """When the pod began to run."""
         column: Column = self._facts.data[_STARTED]
         return column

@@ -1,11 +1,11 @@
-"""Disruption budgets: which of them an eviction would draw on, and what is left of each.
+"""Disruption budgets: which of them an eviction counts against, and what each still allows.
 
-What was evicted on a budget is remembered until the cluster states the budget anew, so that two
-decisions in a row do not both spend the same allowance.
+Evictions decided here are counted until the next event about the budget, so that two decisions in
+a row do not both spend the same allowance.
 """
 
-from aliquot.engine.model.objects import Budget, Pod
-from aliquot.engine.placement.constraints import holds
+from aliquot.engine.model.pod import Budget, Pod
+from aliquot.engine.model.selector import requirement_matches
 
 
 class Budgets:
@@ -16,12 +16,12 @@ class Budgets:
         self._spent: dict[str, int] = {}
 
     def set(self, budget: Budget) -> None:
-        """Add a budget, or state it anew."""
+        """Add or replace a budget; evictions counted so far are part of what it says now."""
         self._budgets.setdefault(budget.namespace, {})[budget.path] = budget
         self._spent.pop(budget.path, None)
 
     def remove(self, path: str) -> None:
-        """Forget a budget."""
+        """Remove a budget."""
         self._budgets.get(path.partition("/")[0], {}).pop(path, None)
         self._spent.pop(path, None)
 
@@ -34,7 +34,7 @@ class Budgets:
         ]
 
     def on(self, pod: Pod) -> tuple[str, ...]:
-        """The budgets that evicting this pod would draw on."""
+        """The budgets that evicting this pod counts against."""
         budgets = self._budgets.get(pod.namespace)
         if not budgets or not pod.labels:
             return ()
@@ -44,7 +44,7 @@ class Budgets:
             for path, budget in budgets.items()
             if pod.name not in budget.disrupted
             and budget.selector
-            and all(holds(line, labels) for line in budget.selector)
+            and all(requirement_matches(each, labels) for each in budget.selector)
         )
 
     def left(self, path: str) -> int:
@@ -53,6 +53,6 @@ class Budgets:
         return max(budget.allowed - self._spent.get(path, 0), 0)
 
     def spend(self, pod: Pod) -> None:
-        """The pod is evicted."""
+        """Count the eviction of a pod."""
         for path in self.on(pod):
             self._spent[path] = self._spent.get(path, 0) + 1

@@ -1,6 +1,7 @@
-"""Bound pods on their way out: what they hold is as good as free for whoever waits.
+"""Terminating pods that are still bound, and what they will free.
 
-Except those who should have left by now and have not: nobody counts on their going any more.
+A waiting claim may count on what they hold. A pod that has not ended in time is overdue: what it
+holds no longer counts as about to be free.
 """
 
 from aliquot.engine.books.ledger import Entry, Tally
@@ -9,7 +10,7 @@ from aliquot.engine.model.quantity import LIMIT
 
 
 class Leaving:
-    """Who leaves, and what that will free: `room` over nodes, `charge` over quotas."""
+    """Terminating pods, and what they will free: `room` over nodes, `charge` over quotas."""
 
     def __init__(self, resources: Resources, nodes: Slots, quotas: Slots) -> None:
         self._entries: dict[str, Entry] = {}
@@ -17,7 +18,7 @@ class Leaving:
         self.charge = Columns(resources, quotas)
         self.overdue: set[str] = set()
         self.tallies: list[Tally] = []
-        """Whoever wants to know what that will free in other accounts."""
+        """Further accounts of what will be freed: GPUs."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -26,18 +27,18 @@ class Leaving:
         return uid in self._entries
 
     def add(self, uid: str, entry: Entry) -> None:
-        """A bound pod is going."""
+        """Add a bound pod that is terminating."""
         self._entries[uid] = entry
         self._post(entry, +1)
 
     def remove(self, uid: str) -> None:
-        """It has gone, or stays after all; nothing happens if it was not going."""
+        """Remove a pod that has ended or is not evicted after all, if it is here."""
         entry = self._entries.pop(uid, None)
         if entry is not None:
             self._post(entry, -1)
 
-    def give_up_on(self, uid: str) -> None:
-        """It has not left in time."""
+    def mark_overdue(self, uid: str) -> None:
+        """The pod has not ended in time: no longer count on what it holds."""
         self.remove(uid)
         self.overdue.add(uid)
 
@@ -55,7 +56,7 @@ class Leaving:
 
 
 def _refold(columns: Columns, slot: int, touched: Vector, vectors: list[Vector]) -> None:
-    """A saturated cell cannot be subtracted from: add it up anew."""
+    """Add up cells anew: from a saturated one nothing can be subtracted."""
     for row, _ in touched:
         total = sum(amount for vector in vectors for r, amount in vector if r == row)
         columns.data[row, slot] = min(total, LIMIT)

@@ -1,60 +1,60 @@
 """Which quota a pod belongs to: the one it names, else its namespace's, else the fallback.
 
-A pod that names a quota is taken at its word: where that quota is not there, the pod belongs to the
-fallback, not to whichever quota its namespace has. Only where there is no fallback does its
-namespace decide. Should several quotas claim one namespace, the same one wins whatever order they
-came in: the namespace's own (`team/team`, then any `team/...`), then the first by name.
+Where the quota that a pod names does not exist, the pod belongs to the fallback; only without a
+fallback does it belong to the quota of its namespace. If several quotas list one namespace, the
+same one is chosen whatever order they came in: the namespace's own (`team/team`, then any
+`team/...`), then the first by name.
 """
 
-from aliquot.engine.model.objects import Quota
+from aliquot.engine.model.quota import Quota
 
 
-class Homes:
-    """The quotas by what leads pods to them."""
+class Membership:
+    """Quotas by name and by the namespaces that they list."""
 
     def __init__(self) -> None:
         self.fallback: str | None = None
-        """The quota that takes the pods that belong nowhere else."""
+        """The quota that takes the pods that belong to no other."""
         self._names: set[str] = set()
         self._fallbacks: set[str] = set()
-        self._claims: dict[str, set[str]] = {}
-        self._winners: dict[str, str] = {}
+        self._listed: dict[str, set[str]] = {}
+        self._by_namespace: dict[str, str] = {}
 
     def of(self, named: str | None, namespace: str) -> str | None:
-        """The quota of a pod, by the name it gives and the namespace it is in; None if none is."""
+        """The quota of a pod, by the quota it names and its namespace; None if it has none."""
         if named is not None:
             if named in self._names:
                 return named
             if self.fallback is not None:
                 return self.fallback
-        return self._winners.get(namespace, self.fallback)
+        return self._by_namespace.get(namespace, self.fallback)
 
     def add(self, quota: Quota) -> None:
-        """A quota is there."""
+        """Add a quota."""
         self._names.add(quota.name)
         for namespace in quota.namespaces:
-            self._claims.setdefault(namespace, set()).add(quota.name)
+            self._listed.setdefault(namespace, set()).add(quota.name)
             self._decide(namespace)
         if quota.fallback:
             self._fallbacks.add(quota.name)
             self.fallback = min(self._fallbacks)
 
     def remove(self, quota: Quota) -> None:
-        """A quota, like this when it was added, is no longer there."""
+        """Remove a quota; it must be as it was when it was added."""
         self._names.discard(quota.name)
         for namespace in quota.namespaces:
-            self._claims[namespace].discard(quota.name)
+            self._listed[namespace].discard(quota.name)
             self._decide(namespace)
         self._fallbacks.discard(quota.name)
         self.fallback = min(self._fallbacks, default=None)
 
     def _decide(self, namespace: str) -> None:
-        claims = self._claims[namespace]
-        if claims:
-            self._winners[namespace] = min(claims, key=lambda name: _rank(name, namespace))
+        listed = self._listed[namespace]
+        if listed:
+            self._by_namespace[namespace] = min(listed, key=lambda name: _rank(name, namespace))
         else:
-            del self._claims[namespace]
-            self._winners.pop(namespace, None)
+            del self._listed[namespace]
+            self._by_namespace.pop(namespace, None)
 
 
 def _rank(name: str, namespace: str) -> tuple[bool, bool, str]:

@@ -1,11 +1,11 @@
-"""The nodes, in columns: what each has, its class, and its place in the order of names."""
+"""The nodes, in columns: allocatable resources, class, and place in the order of names."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.importance import natural
-from aliquot.engine.model.objects import Node
+from aliquot.engine.model.node import Node
 from aliquot.engine.model.quantity import LIMIT
 
 
@@ -20,9 +20,9 @@ class Nodes:
         self.version = 0
         """Grows with every change of a node."""
         self._changed_at: dict[int, int] = {}
-        """For each slot the version with which its node came, changed or went."""
+        """For each slot, the version at which its node was last added, changed or removed."""
         self.total: dict[str, int] = {}
-        """What all nodes together have, by resource."""
+        """What is allocatable on all nodes together, by resource."""
         self._rank: NDArray[np.int64] | None = None
 
     def set(self, node: Node) -> int:
@@ -38,7 +38,7 @@ class Nodes:
         return slot
 
     def remove(self, name: str) -> None:
-        """Forget a node; its slot has room for nothing."""
+        """Remove a node; its slot stays, with nothing allocatable, while pods are booked on it."""
         node = self.known.pop(name, None)
         if node is not None:
             self._count(node, -1)
@@ -48,7 +48,7 @@ class Nodes:
             self._note(slot)
 
     def changed_since(self, version: int) -> list[int]:
-        """The slots whose nodes have changed since then."""
+        """The slots whose nodes have changed since that version."""
         return [slot for slot, at in self._changed_at.items() if at > version]
 
     def _note(self, slot: int) -> None:
@@ -68,7 +68,7 @@ class Nodes:
 
     @property
     def rank(self) -> NDArray[np.int64]:
-        """The place of each slot in the order of node names: ties end the same on every run."""
+        """The place of each slot in the order of node names, by which ties are broken."""
         if self._rank is None or len(self._rank) != len(self.slots):
             rank = np.zeros(len(self.slots), dtype=np.int64)
             for place, name in enumerate(sorted(self.slots, key=natural)):

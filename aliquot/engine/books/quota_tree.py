@@ -1,8 +1,8 @@
-"""The quota tree: which quota a pod belongs to, what each may use, and what all have together.
+"""The quota tree: which quota a pod belongs to, and the bounds of every quota in columns.
 
-Every quota has a slot in the columns; so have two accounts that stand for many: ROOT for all
-quotas together, OUTSIDE for the pods that no quota governs; and one for each lending group, whose
-min is the sum of its quotas'. A flat list of quotas is a tree of one level.
+Every quota has a slot in the columns. So have ROOT, the account of all quotas together, OUTSIDE,
+the account of pods that belong to no quota, and one account for each lending group, whose min is
+the sum of its quotas' mins. A flat list of quotas is a tree of one level.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,18 +10,20 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.membership import Homes
+from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.objects import Pod, Quota, plus
-from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quantity import LIMIT, add_amounts
+from aliquot.engine.model.quota import Quota
 from aliquot.errors import TreeError
 
 ROOT = ""
 OUTSIDE = "<outside>"
 NO_GROUP = -1
+"""In `leaf_groups`: a quota without a lending group."""
 
 
-class Tree:
+class QuotaTree:
     """All quotas, with min and max in columns."""
 
     def __init__(self, resources: Resources) -> None:
@@ -34,7 +36,7 @@ class Tree:
         self.slots = Slots()
         self.min = Columns(resources, self.slots)
         self.max = Columns(resources, self.slots, default=LIMIT)
-        self.homes = Homes()
+        self.membership = Membership()
         self._paths: dict[str, tuple[int, ...]] = {}
         self._lineages: dict[str, tuple[int, ...]] = {}
         self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
@@ -52,13 +54,13 @@ class Tree:
         slot = self.slots.take(quota.name)
         self.min.fill(slot, self._resources.vector(quota.min))
         self.max.fill(slot, self._resources.vector(quota.max))
-        self.homes.add(quota)
+        self.membership.add(quota)
         if quota.closed:
             self._closed.add(slot)
         self._account_for(quota.group)
 
     def remove(self, name: str) -> None:
-        """Forget a quota; its slot stays taken until nothing is booked in it any more."""
+        """Remove a quota; the caller frees its slot once its pods are booked elsewhere."""
         quota = self.quotas.pop(name, None)
         self.version += 1
         self._sum_of_min = self._leaves = None
@@ -67,27 +69,27 @@ class Tree:
         self._ceilings.clear()
         if quota is not None:
             self._closed.discard(self.slots[name])
-            self.homes.remove(quota)
+            self.membership.remove(quota)
             self._account_for(quota.group)
 
     def _account_for(self, group: str) -> None:
-        """Make the account of a lending group agree with its quotas."""
+        """Make the min of a lending group the sum of its quotas' mins."""
         if not group:
             return
         members = [quota for quota in self.quotas.values() if quota.group == group]
         if members:
             slot = self.groups[group] = self.slots.take(f"<group {group}>")
-            total = self._resources.vector(plus(*(quota.min for quota in members)))
+            total = self._resources.vector(add_amounts(*(quota.min for quota in members)))
             self.min.fill(slot, tuple((row, min(amount, LIMIT)) for row, amount in total))
         else:
             self.groups.pop(group, None)
 
-    def home(self, pod: Pod) -> str | None:
-        """The quota a pod belongs to: see `homes`."""
-        return self.homes.of(pod.quota, pod.namespace)
+    def quota_of(self, pod: Pod) -> str | None:
+        """The quota that a pod belongs to, if any: see `membership`."""
+        return self.membership.of(pod.quota, pod.namespace)
 
     def path(self, name: str | None) -> tuple[int, ...]:
-        """The slots that a booking of this quota counts in: itself, its ancestors, ROOT."""
+        """The slots that a booking in this quota counts in: it, its ancestors, its group, ROOT."""
         if name is None:
             return self._outside
         found = self._paths.get(name)
@@ -99,7 +101,7 @@ class Tree:
         return found
 
     def lineage(self, name: str) -> tuple[int, ...]:
-        """The slots of a quota and of those above it: its path without the accounts."""
+        """The slots of a quota and its ancestors: its path without group and ROOT."""
         found = self._lineages.get(name)
         if found is None:
             slots = tuple(self.slots[quota.name] for quota in self.ancestry(name))
@@ -107,7 +109,7 @@ class Tree:
         return found
 
     def ceilings(self, name: str) -> list[tuple[int, dict[int, int]]]:
-        """The accounts on a quota's path that have a max, with what it is, by row."""
+        """The slots of a quota and its ancestors that have a max, with that max by row."""
         found = self._ceilings.get(name)
         if found is None:
             found = self._ceilings[name] = []
@@ -119,7 +121,7 @@ class Tree:
         return found
 
     def closed(self, name: str) -> list[int]:
-        """The quotas on the way up, from itself on, that let nobody start."""
+        """The slots of a quota and its ancestors that are closed: no pod may start in them."""
         if not self._closed:
             return []
         return [slot for slot in self.lineage(name) if slot in self._closed]
@@ -132,7 +134,7 @@ class Tree:
             quota = self.quotas[quota.parent] if quota.parent is not None else None
 
     def below(self, name: str) -> list[str]:
-        """All quotas under this one, at whatever distance."""
+        """All quotas below this one, at any depth."""
         found, level = [], {name}
         while level:
             level = {each.name for each in self.quotas.values() if each.parent in level}
@@ -152,7 +154,7 @@ class Tree:
 
     @property
     def leaf_groups(self) -> NDArray[np.int64]:
-        """The accounts of their lending groups, or NO_GROUP, in the same order."""
+        """The slots of their lending groups, or NO_GROUP, in the order of `leaf_slots`."""
         groups: NDArray[np.int64] = self._leaf_columns()[1]
         return groups
 
@@ -189,13 +191,13 @@ class Tree:
             ancestor = self.quotas[ancestor].parent
 
 
-def place(quota: Quota) -> tuple[object, ...]:
-    """What decides which pods belong to it, and in which accounts they count."""
+def assignment(quota: Quota) -> tuple[object, ...]:
+    """The fields of a quota that decide which pods belong to it and where they are charged."""
     return quota.namespaces, quota.parent, quota.group, quota.fallback
 
 
-def is_lower(quota: Quota, before: Quota) -> bool:
-    """Does any bound promise or allow less than before?"""
+def lowers_a_bound(quota: Quota, before: Quota) -> bool:
+    """Is any min or max lower than before?"""
     low, high = dict(quota.min), dict(quota.max)
     return any(low.get(name, 0) < amount for name, amount in before.min) or any(
         name not in dict(before.max) or amount < dict(before.max)[name]

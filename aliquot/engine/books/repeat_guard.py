@@ -1,53 +1,55 @@
-"""No going round in circles: until something changes from outside, no eviction is made again.
+"""The repeat guard: until the cluster changes, no eviction is made a second time.
 
-Rules that look sound one by one can chase each other: a small pod takes back its min from a large
-one, a larger pod of its own quota takes its place, and the first owner takes back in turn. Owners
-that put their pods back at once would keep that going for ever. So what is asked for and what runs
-is remembered, as one number each, whenever somebody is evicted. Pods that differ only in name and
-age count alike. A pod that ends, a changed quota or node: then it is a new situation.
+Preemption rules that are sound one by one can form a cycle: a small pod reclaims its min from a
+large one, a larger pod of the same quota takes its place, and the first owner reclaims in turn.
+With controllers that recreate evicted pods at once, that would never end. So every eviction is
+remembered as a move: a fingerprint of all pods, of those that ran before and of those that run
+after. Pods that differ only in name and age have the same fingerprint. When a pod ends, or a quota
+or node changes, all moves are forgotten.
 
-Of the moves that make a circle, those for a claim within what it is guaranteed are the last to be
-given up: they may be made a few times, the others once.
+A move for a claim that is owed (within its guarantee) may be made a few times, any other once: in a
+cycle, the moves that are not owed are given up first.
 """
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 
 _MASK = 2**64 - 1
 _MOST_WHEN_OWED = 3
+"""More than once, so that a cycle ends with the owed claim running; few, as each evicts pods."""
 
 Move = tuple[int, int, int]
-"""What is asked for, what runs before, what runs after."""
+"""The fingerprints of all pods, of those that run before, of those that run after."""
 
 
-def mark(*pods: Pod) -> int:
-    """A number for these pods; numbers of several can be added and taken away."""
+def fingerprint(*pods: Pod) -> int:
+    """A number for these pods, the sum of theirs: it can be updated by adding and subtracting."""
     return sum(
         hash((p.namespace, p.quota, p.shape, p.priority, p.preempts, p.preemptible)) for p in pods
     )
 
 
-class Circles:
-    """The moves made since something last changed from outside."""
+class RepeatGuard:
+    """The moves made since the cluster last changed."""
 
     def __init__(self) -> None:
-        self.asked = 0
-        """The mark of all pods there are, those on their way out aside."""
+        self.present = 0
+        """The fingerprint of all pods, except those terminating or being evicted."""
         self._made: dict[Move, int] = {}
 
     def move(self, waiting: int, claim: tuple[Pod, ...], victims: tuple[Pod, ...]) -> Move:
-        """What it would be to evict these for that claim."""
-        runs = self.asked - waiting
-        after = runs + mark(*claim) - mark(*victims)
-        return self.asked & _MASK, runs & _MASK, after & _MASK
+        """Evicting these victims for that claim; `waiting` is the fingerprint of waiting pods."""
+        runs = self.present - waiting
+        after = runs + fingerprint(*claim) - fingerprint(*victims)
+        return self.present & _MASK, runs & _MASK, after & _MASK
 
-    def note(self, move: Move) -> None:
-        """It is made."""
+    def record(self, move: Move) -> None:
+        """Count a move that is made."""
         self._made[move] = self._made.get(move, 0) + 1
 
-    def was_made(self, move: Move, owed: bool) -> bool:
-        """Has it been made as often as it may be?"""
+    def repeats(self, move: Move, owed: bool) -> bool:
+        """Has the move been made as often as it may be?"""
         return self._made.get(move, 0) >= (_MOST_WHEN_OWED if owed else 1)
 
     def forget(self) -> None:
-        """Something has changed from outside."""
+        """The cluster has changed: every move may be made again."""
         self._made.clear()

@@ -1,33 +1,32 @@
-"""The quota store for GPUs: what the pods of a namespace use, and whether one more may start.
+"""GPU quotas by namespace: what its pods use, and whether more may start.
 
-Usage is a fold over the ledger: what it books is counted here, what it takes back is taken back, so
-that nothing is counted twice or lost. Checks come in a fixed order, bounds on a single pod before
-those on all, and the first that fails is the answer.
+Usage is a tally of the ledger, counted with every booking, so that nothing is counted twice or
+lost. Bounds are checked in a fixed order, those on a single pod before those on all pods, and the
+first that is exceeded is reported.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from aliquot.engine.gpus.devices import Taken
-from aliquot.engine.model.gpu import NOTHING, GpuAmount, GpuQuota
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount, GpuQuota, Taken
 from aliquot.engine.model.quantity import text
 
 
 class Usage(NamedTuple):
-    """What pods have of GPUs together."""
+    """What pods use of GPUs together."""
 
-    requests: GpuAmount = NOTHING
-    limits: GpuAmount = NOTHING
+    requests: GpuAmount = NO_GPU_AMOUNT
+    limits: GpuAmount = NO_GPU_AMOUNT
     workers: int = 0
 
     def plus(self, taken: Taken, sign: int) -> "Usage":
-        """With one pod more, or less."""
+        """The usage with one pod more, or less with sign -1."""
         requests = self.requests.plus(taken.request, sign)
         return Usage(requests, self.limits.plus(taken.limit, sign), self.workers + sign)
 
 
-class Wish(NamedTuple):
-    """What a pod asks for: of each device, of all, and of how many."""
+class DeviceRequest(NamedTuple):
+    """Request and limit of a pod on each device, and the number of devices."""
 
     request: GpuAmount
     limit: GpuAmount
@@ -35,20 +34,20 @@ class Wish(NamedTuple):
 
 
 class Exceeded(NamedTuple):
-    """A bound that does not let a pod start."""
+    """A bound that a pod would exceed."""
 
     namespace: str
     bound: str
-    """By the id that the design gives it."""
+    """Its name in messages: `total.max.tflops.request`; see docs/concepts/gpus.md."""
     requested: int
     limit: int
     used: int
     unit: str
-    """The resource in whose units the numbers are."""
+    """The resource by whose unit the numbers are shown."""
 
     @property
-    def could_be_helped(self) -> bool:
-        """Could it start once others of its namespace have ended?"""
+    def is_total(self) -> bool:
+        """Is it a bound on all pods: may the pod start once others of its namespace have ended?"""
         return self.bound.startswith("total.")
 
     def __str__(self) -> str:
@@ -57,55 +56,57 @@ class Exceeded(NamedTuple):
             f"quota exceeded in namespace {self.namespace} for {self.bound}: "
             f"requested {wants}, limit {most}"
         )
-        if not self.could_be_helped:
+        if not self.is_total:
             return f"{words}; it can only start with a smaller request"
         return f"{words}; used {used}, so it waits for pods of the namespace to end"
 
 
 class GpuQuotas:
-    """The quotas by namespace, and what is used."""
+    """The GPU quotas by namespace, and what is used."""
 
     def __init__(self) -> None:
         self.known: dict[str, GpuQuota] = {}
         self.used: dict[str, Usage] = {}
         self.version = 0
-        """Grows with every change of a quota."""
+        """Grows with every change of a GPU quota."""
 
     def set(self, quota: GpuQuota) -> None:
-        """A namespace has this quota."""
+        """Add or replace the GPU quota of a namespace."""
         self.version += 1
         self.known[quota.namespace] = quota
 
     def remove(self, namespace: str) -> None:
-        """A namespace has none."""
+        """Remove the GPU quota of a namespace."""
         self.version += 1
         self.known.pop(namespace, None)
 
     def post(self, namespace: str, taken: Taken, sign: int) -> None:
-        """Count what a pod has, or no longer."""
+        """Count what a pod takes (sign +1), or stop counting it (-1)."""
         after = self.used[namespace] = self.used.get(namespace, Usage()).plus(taken, sign)
         if not any((*after.requests, *after.limits, after.workers)):
             del self.used[namespace]
 
     def check(
-        self, namespace: str, wishes: Iterable[Wish], pods: int | None = None
+        self, namespace: str, requests: Iterable[DeviceRequest], pods: int | None = None
     ) -> Exceeded | None:
-        """May pods that wish for this start, all together? The first bound that says no.
+        """The first bound that pods with these requests, started together, would exceed.
 
-        There is a wish for each pod, unless it is said how many pods there are.
+        There is one request for each pod, unless `pods` says how many pods there are.
         """
         quota = self.known.get(namespace)
         if quota is None:
             return None
-        several = list(wishes)
-        found = (each for wish in several for each in _single(quota, wish))
+        several = list(requests)
+        found = (each for pod_request in several for each in _single(quota, pod_request))
         number = len(several) if pods is None else pods
         return next(found, None) or next(self._total(quota, several, number), None)
 
-    def _total(self, quota: GpuQuota, wishes: list[Wish], pods: int) -> Iterator[Exceeded]:
+    def _total(
+        self, quota: GpuQuota, requests: list[DeviceRequest], pods: int
+    ) -> Iterator[Exceeded]:
         used = self.used.get(quota.namespace, Usage())
-        request = [sum(w.request[i] * w.devices for w in wishes) for i in (0, 1)]
-        limit = [sum(w.limit[i] * w.devices for w in wishes) for i in (0, 1)]
+        request = [sum(w.request[i] * w.devices for w in requests) for i in (0, 1)]
+        limit = [sum(w.limit[i] * w.devices for w in requests) for i in (0, 1)]
         workers = (quota.workers, used.workers, pods)
         for bound, unit, (most, has, wants) in (
             ("tflops.request", "tflops", (quota.requests.tflops, used.requests.tflops, request[0])),
@@ -118,14 +119,14 @@ class GpuQuotas:
                 yield Exceeded(quota.namespace, f"total.max.{bound}", wants, most, has, unit)
 
 
-def _single(quota: GpuQuota, wish: Wish) -> Iterator[Exceeded]:
+def _single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:
     requests, limits = quota.single_requests, quota.single_limits
     for bound, unit, most, wants in (
-        ("tflops.request", "tflops", requests.tflops, wish.request.tflops),
-        ("vram.request", "vram", requests.vram, wish.request.vram),
-        ("tflops.limit", "tflops", limits.tflops, wish.limit.tflops),
-        ("vram.limit", "vram", limits.vram, wish.limit.vram),
-        ("gpuCount.limit", "gpus", quota.single_count, wish.devices),
+        ("tflops.request", "tflops", requests.tflops, pod_request.request.tflops),
+        ("vram.request", "vram", requests.vram, pod_request.request.vram),
+        ("tflops.limit", "tflops", limits.tflops, pod_request.limit.tflops),
+        ("vram.limit", "vram", limits.vram, pod_request.limit.vram),
+        ("gpuCount.limit", "gpus", quota.single_count, pod_request.devices),
     ):
         if most is not None and wants > most:
             yield Exceeded(quota.namespace, f"single.max.{bound}", wants, most, 0, unit)

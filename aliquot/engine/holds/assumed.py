@@ -1,7 +1,7 @@
-"""What was decided and never came true: a Bind that nobody confirms is taken back after a while.
+"""Assumed pods: a Bind that the cluster never confirms is taken back after a while.
 
-A decision is booked at once, so that the next one sees it. Should its carrier die between deciding
-and telling, nobody would ever say that it failed; so it is not believed for ever.
+A Bind is booked when it is decided, so that the next decision sees it. If the process stops between
+deciding and binding, no BindFailed event ever comes; so an assumption must not last for ever.
 """
 
 from aliquot.engine.books.ledger import Stage
@@ -9,36 +9,38 @@ from aliquot.engine.model.events import BindFailed
 from aliquot.engine.model.knobs import SECOND
 from aliquot.engine.state import State
 
-_LONGEST = 30 * 60 * SECOND
+_CONFIRM_WITHIN = 30 * 60 * SECOND
+"""Far longer than a bind and its watch event take on a slow API server: ending an assumption too
+early would book the room twice, ending it late only leaves the room idle."""
 
 
-class Assumptions:
-    """The pods that were told to start, and when."""
+class AssumedPods:
+    """The pods whose Bind was decided and is not confirmed, and since when."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._since: dict[str, int] = {}
-        """When they were told so, the first one first."""
+        """When the Bind of each was decided, the earliest first."""
 
     def expire(self, now: int) -> None:
-        """Take back what was not confirmed in time."""
+        """Take back the Binds that were not confirmed in time."""
         while (due := self.deadline()) is not None and due <= now:
             uid = next(iter(self._since))
             del self._since[uid]
             self._state.apply(BindFailed(uid))
 
     def note(self, uid: str, now: int) -> None:
-        """A pod was told to start."""
+        """The Bind of a pod was decided."""
         self._since.pop(uid, None)
         self._since[uid] = now
 
     def deadline(self) -> int | None:
-        """When the first of them is no longer believed; those that came true are forgotten."""
+        """When the next assumption ends; pods that are bound by now are dropped."""
         entries = self._state.ledger.entries
         while self._since:
             uid, since = next(iter(self._since.items()))
             entry = entries.get(uid)
-            if entry is not None and entry.stage is Stage.RESERVED:
-                return since + _LONGEST
+            if entry is not None and entry.stage is Stage.ASSUMED:
+                return since + _CONFIRM_WITHIN
             del self._since[uid]
         return None

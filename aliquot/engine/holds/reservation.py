@@ -1,23 +1,24 @@
-"""So that big gangs are not starved by small claims: room and right are held for one, for a while.
+"""Reservations: room and right are held for a gang, so that smaller claims do not starve it.
 
-A gang that finds no room for all of its pods lets others pass who fit. Once somebody of no higher
-priority has passed it, and it has waited for `holdFor`, what comes free is held for it, wherever
-its pods would find room soonest. That lasts for `holdFor` at most; then others may pass again, for
-as long. For one gang at a time, so that little is ever idle for its sake.
+A gang that finds no room for all of its pods is passed by claims that fit. Once a claim of no
+higher priority has passed it and it has waited for `holdFor`, its pods get nodes where they would
+fit soonest, and what comes free there is held for them. That lasts for `holdFor` at most; then
+other claims may pass again, for as long. Only one gang has a reservation at a time, so that little
+capacity is idle because of reservations.
 """
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from aliquot.engine.holds.nominations import Holds
+from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.model.decisions import Nominate
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
-_PASSED_BY = (
+_CAN_BE_PASSED = (
     Reason.NO_NODE_FITS,
     Reason.QUOTA_MAX_EXCEEDED,
     Reason.BORROWING_EXHAUSTED,
@@ -28,31 +29,33 @@ _PASSED_BY = (
 
 
 class Reservations:
-    """Which gangs wait for room, since when, and whether others have passed them."""
+    """Which gangs wait for room, since when, and which of them were passed."""
 
-    def __init__(self, state: State, policy: Policy, holds: Holds, hold_for: int) -> None:
+    def __init__(
+        self, state: State, policy: Policy, nominations: Nominations, hold_for: int
+    ) -> None:
         self._state = state
         self._policy = policy
-        self._holds = holds
+        self._nominations = nominations
         self._hold_for = hold_for
         self._since: dict[str, int] = {}
-        """Since when a gang has been refused, by its name."""
+        """When a gang was first refused, by its name."""
         self._unpassed: dict[int, dict[str, None]] = {}
-        """Those whom nobody has passed so far, by priority."""
+        """The gangs that no claim has passed so far, by priority."""
         self._passed: set[str] = set()
         self._reserved: tuple[str, ...] = ()
         self._due: int | None = None
-        """When the first of those who were passed will have waited long enough, or earlier."""
+        """No later than when the first passed gang will have waited long enough."""
 
-    def refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
-        """A claim was refused."""
-        if claim.size > 1 and claim.gang is not None and refusal.reason in _PASSED_BY:
+    def note_refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
+        """Note a refused claim, if it is a gang that other claims can pass."""
+        if claim.size > 1 and claim.gang is not None and refusal.reason in _CAN_BE_PASSED:
             self._since.setdefault(claim.gang, now)
             if claim.gang not in self._passed:
                 self._unpassed.setdefault(claim.priority, {})[claim.gang] = None
 
-    def started(self, claim: Claim) -> None:
-        """A claim has started: the gangs that wait, and are no less important, were passed."""
+    def note_started(self, claim: Claim) -> None:
+        """A claim has started: the waiting gangs of the same or higher priority were passed."""
         self._since.pop(claim.gang or "", None)
         for priority in [each for each in self._unpassed if each >= claim.priority]:
             passed = self._unpassed.pop(priority).keys() & self._since.keys()
@@ -61,23 +64,23 @@ class Reservations:
             self._passed |= passed
 
     def deadline(self) -> int | None:
-        """When a gang will have waited for long enough."""
+        """When a passed gang will have waited long enough for a reservation."""
         return None if self._due is None or self._active() else self._due
 
     def reserve(self, now: int) -> list[Nominate]:
-        """Hold room for the most important gang that was passed and has waited long enough."""
+        """Reserve for the most important gang that was passed and has waited long enough."""
         if self._due is None or self._due > now or self._active():
             return []
         claims = {gang: claim for gang in self._since if (claim := self._claim(gang)) is not None}
         self._since = {gang: since for gang, since in self._since.items() if gang in claims}
         self._passed &= claims.keys()
-        ripe = [gang for gang in self._passed if self._since[gang] + self._hold_for <= now]
+        due = [gang for gang in self._passed if self._since[gang] + self._hold_for <= now]
         nominated: list[Nominate] = []
-        for gang in sorted(ripe, key=lambda gang: claims[gang].key):
+        for gang in sorted(due, key=lambda gang: claims[gang].key):
             if not nominated:
                 self._passed.discard(gang)
                 self._since[gang] = now + self._hold_for
-                nominated = self._hold(claims[gang], now)
+                nominated = self._reserve(claims[gang], now)
         self._due = self._first_due(self._passed)
         return nominated
 
@@ -85,11 +88,11 @@ class Reservations:
         return min((self._since[gang] + self._hold_for for gang in gangs), default=None)
 
     def _active(self) -> bool:
-        """Is anything held for a gang already?"""
+        """Does a gang have a reservation?"""
         return any(uid in self._state.ledger.holding for uid in self._reserved)
 
     def _claim(self, gang: str) -> Claim | None:
-        """What a gang waits for, if its core still does."""
+        """The waiting claim of a gang's core, if there is one."""
         for uid in self._state.gangs.members.get(gang, ()):
             if uid in self._state.waiting:
                 claim = self._state.waiting.claim(uid)
@@ -97,22 +100,23 @@ class Reservations:
                 return None if lone else claim
         return None
 
-    def _hold(self, claim: Claim, now: int) -> list[Nominate]:
+    def _reserve(self, claim: Claim, now: int) -> list[Nominate]:
+        """Hold room and right for a gang, if its quotas could let it start and nodes could fit."""
         state = self._state
         nodes = self._nodes(claim) if self._policy.could_start(state, claim) else None
         if nodes is None:
             return []
         for pod, node in zip(claim.pods, nodes, strict=True):
-            state.ledger.hold(pod.uid, state.terms.booking(pod, claim.quota, node))
-        self._holds.begin(claim, (), now)
+            state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node))
+        self._nominations.nominate(claim, (), now)
         self._reserved = claim.uids()
-        state.waiting.add(state.terms.claim(claim.pods, claim.others))
+        state.waiting.add(state.claims.of(claim.pods, claim.others))
         return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
 
     def _nodes(self, claim: Claim) -> list[str] | None:
-        """Where its pods could run once others have ended, the least short nodes first.
+        """A node for each pod once other pods have ended, the nodes that lack least first.
 
-        Not where something is held for others: they were first.
+        Nodes nominated for other claims are left out.
         """
         state, count = self._state, len(self._state.nodes.slots)
         rows = sorted({row for ask in claim.asks for row, _ in ask.room})

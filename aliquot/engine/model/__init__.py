@@ -1,1 +1,1 @@
-"""Values: what a cluster is made of, what happens to it, what is decided, and why."""
+"""Values: the objects of a cluster, events about them, decisions with their reasons, knobs."""

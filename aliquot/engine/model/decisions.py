@@ -1,18 +1,19 @@
-"""What the engine decides: its only output.
+"""Decisions: the engine's only output.
 
-A decision is a wish until the cluster confirms it by an event. `Bind` is booked at once, so that
-the next decision sees it; `BindFailed` takes it back.
+A decision is carried out by the caller, and the cluster confirms it by an event. A `Bind` is
+assumed: booked at once, so that the next decision counts it, until the pod is seen on its node or
+`BindFailed` takes it back.
 """
 
 from dataclasses import dataclass
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason, Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Start this pod on this node, on these devices if it asks for any."""
+    """Bind this pod to this node, and to these devices if it asks for any."""
 
     pod: Pod
     node: str
@@ -20,8 +21,8 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
-    """Let this pod wait, and say why. Decided again only when the reason changes."""
+class Wait:
+    """Leave this pod pending, with the reason. Issued again only when the reason changes."""
 
     pod: Pod
     refusal: Refusal
@@ -29,7 +30,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """End this pod; `claimant` is the first pod of the claim it makes way for, if any."""
+    """Evict this pod; `claimant` is the first pod of the claim it is preempted for, if any."""
 
     pod: Pod
     claimant: Pod | None
@@ -39,10 +40,10 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """Keep room on this node, and right, for a pod until its victims are gone."""
+    """Nominate this node for a pod: its capacity and quota are held until its victims are gone."""
 
     pod: Pod
     node: str
 
 
-Decision = Bind | Hold | Evict | Nominate
+Decision = Bind | Wait | Evict | Nominate

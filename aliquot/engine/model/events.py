@@ -1,46 +1,49 @@
-"""What happens to a cluster: the engine's only input, besides the time of a cycle.
+"""Events: the engine's only input, besides the time of a cycle.
 
-Each event states how a thing is now, not how it changed, so that replaying one is harmless and a
-missed one is made good by the next.
+An event states how an object is now, not how it changed, so that applying one twice is harmless and
+a missed one is made good by the next.
 """
 
 from dataclasses import dataclass
 
+from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
-from aliquot.engine.model.objects import Budget, Gang, Node, Pod, Quota
+from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Budget, Pod
+from aliquot.engine.model.quota import Quota
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSet:
-    """A node is there, like this."""
+    """A node exists, with this content."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class NodeGone:
-    """A node is no longer there; its pods are lost."""
+    """A node no longer exists; pods bound to it are lost and will be evicted."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaSet:
-    """A quota is there, like this."""
+    """A quota exists, with this content."""
 
     quota: Quota
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaGone:
-    """A quota is no longer there; its pods run on without it."""
+    """A quota no longer exists; its pods keep running, uncharged by it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """A pod is there, like this: waiting, or bound to its node."""
+    """A pod exists, with this content: pending, or bound to its node."""
 
     pod: Pod
 
@@ -54,21 +57,21 @@ class PodGone:
 
 @dataclass(frozen=True, slots=True)
 class GangSet:
-    """A gang is there, like this; its pods name it."""
+    """A gang exists, with this content; its pods name it."""
 
     gang: Gang
 
 
 @dataclass(frozen=True, slots=True)
 class GangGone:
-    """A gang (`namespace/name`) is no longer there; its pods are on their own."""
+    """A gang (`namespace/name`) no longer exists; each of its pods is a claim of its own."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class WeightSet:
-    """A namespace has this weight among those of its queue; without a word, it is 1."""
+    """The weight of a namespace among the namespaces of its queue; 1 unless set."""
 
     namespace: str
     weight: int
@@ -76,56 +79,56 @@ class WeightSet:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSet:
-    """A GPU is there, like this."""
+    """A GPU exists, with this content."""
 
     device: Device
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceGone:
-    """A GPU is no longer there."""
+    """A GPU no longer exists."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class GpuQuotaSet:
-    """What a namespace may use of GPUs is this."""
+    """A namespace has this quota of GPUs."""
 
     quota: GpuQuota
 
 
 @dataclass(frozen=True, slots=True)
 class GpuQuotaGone:
-    """A namespace may use what it likes of GPUs."""
+    """A namespace no longer has a quota of GPUs."""
 
     namespace: str
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetSet:
-    """A disruption budget is there, like this."""
+    """A disruption budget exists, with this content."""
 
     budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetGone:
-    """A disruption budget (`namespace/name`) is no longer there."""
+    """A disruption budget (`namespace/name`) no longer exists."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class BindFailed:
-    """A Bind could not be carried out; the pod waits again."""
+    """A Bind could not be carried out; the pod is pending again."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class EvictFailed:
-    """An Evict could not be carried out; whoever waited for it looks for somebody else."""
+    """An Evict could not be carried out; the claim it was for needs another victim."""
 
     uid: str
 

@@ -1,14 +1,14 @@
-"""What the engine knows of GPUs: devices, what pods ask of them, and what namespaces may use.
+"""GPUs: devices, what pods request of them, and the GPU quotas of namespaces.
 
-Values, like those of `objects`: whatever manner a pod asked in, whole cards, parts or slices, what
-it asks for is per device, times a number of devices.
+Whether a pod requests whole cards, fractions or slices, its request is written here as one amount
+per device, times a number of devices.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-WHOLE = 1_000_000
-"""Parts of a device are counted in millionths."""
+WHOLE_GPU = 1_000_000
+"""Fractions of a device are whole numbers of millionths: exact for percentages."""
 
 
 class GpuAmount(NamedTuple):
@@ -18,27 +18,27 @@ class GpuAmount(NamedTuple):
     vram: int = 0
 
     def plus(self, other: "GpuAmount", sign: int = 1) -> "GpuAmount":
-        """With so much more, or less."""
+        """The sum with another amount; the difference with sign -1."""
         return GpuAmount(self.tflops + sign * other.tflops, self.vram + sign * other.vram)
 
 
-NOTHING = GpuAmount()
+NO_GPU_AMOUNT = GpuAmount()
 
 
 @dataclass(frozen=True, slots=True)
 class GpuAsk:
-    """What a pod asks for of each of `count` devices on one node.
+    """What a pod requests of each of `count` devices on one node.
 
-    Amounts, and beside them parts of what the device has (in millionths), for whoever asks for
-    whole cards or for a percentage. Who is `whole` needs idle devices, and takes all of each.
-    Slices (`sliced`) are handed out by the node: they count against quotas, but no device is
-    chosen.
+    `request` and `limit` are amounts; `request_part` and `limit_part` are added to them, as
+    millionths of the device's capacity, for pods that request whole cards or a percentage. A
+    `whole` request needs idle devices and takes all of each. Slices (`sliced`) are assigned by the
+    node: they count against quotas, but the engine chooses no device.
     """
 
-    request: GpuAmount = NOTHING
-    limit: GpuAmount = NOTHING
-    request_part: GpuAmount = NOTHING
-    limit_part: GpuAmount = NOTHING
+    request: GpuAmount = NO_GPU_AMOUNT
+    limit: GpuAmount = NO_GPU_AMOUNT
+    request_part: GpuAmount = NO_GPU_AMOUNT
+    limit_part: GpuAmount = NO_GPU_AMOUNT
     count: int = 1
     whole: bool = False
     sliced: bool = False
@@ -50,15 +50,16 @@ class GpuAsk:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU. What is used on it `outside` of the pods that are known here is not there for them.
+    """One GPU.
 
-    One that is not `ready` takes nobody new.
+    `used_elsewhere` is used by pods that the engine does not know, and is not free. A device that
+    is not `ready` takes no new pods.
     """
 
     name: str
     node: str
     capacity: GpuAmount
-    outside: GpuAmount = NOTHING
+    used_elsewhere: GpuAmount = NO_GPU_AMOUNT
     model: str = ""
     vendor: str = ""
     pool: str = ""
@@ -66,32 +67,41 @@ class Device:
     ready: bool = True
 
 
-class Bound(NamedTuple):
-    """A bound of a quota on compute and memory; None is no bound."""
+class GpuBound(NamedTuple):
+    """A bound of a GPU quota on compute and memory; None is no bound."""
 
     tflops: int | None = None
     vram: int | None = None
 
 
-UNBOUND = Bound()
+UNBOUND = GpuBound()
 
 
 @dataclass(frozen=True, slots=True)
 class GpuQuota:
-    """What the pods of a namespace may use of GPUs together, and each of them.
+    """What the pods of a namespace may use of GPUs: bounds on all together, and on each pod.
 
-    A total of 0 means none at all; in `single` bounds a 0 was read as None already: no bound.
-    `problem` says what is wrong with the object as it is written now: what is here is then the last
-    good one, or, if there was none, a quota that allows nothing.
+    A total of 0 allows nothing. The dialect reads a 0 in a `single` bound as None: no bound.
+    `problem` says what is wrong with the object as it is written now; the bounds are then those of
+    its last valid version, or, if there was none, allow nothing.
     """
 
     namespace: str
     name: str
-    requests: Bound = UNBOUND
-    limits: Bound = UNBOUND
+    requests: GpuBound = UNBOUND
+    limits: GpuBound = UNBOUND
     workers: int | None = None
     threshold: int = 95
-    single_requests: Bound = UNBOUND
-    single_limits: Bound = UNBOUND
+    single_requests: GpuBound = UNBOUND
+    single_limits: GpuBound = UNBOUND
     single_count: int | None = None
     problem: str = ""
+
+
+class Taken(NamedTuple):
+    """What a pod takes of devices: of each device, and in total as its GPU quota counts it."""
+
+    devices: tuple[str, ...]
+    amounts: tuple[GpuAmount, ...]
+    request: GpuAmount
+    limit: GpuAmount

@@ -1,38 +1,39 @@
-"""Who is more important: priority, then older, then name.
+"""The importance order of pods: priority, then the older, then name.
 
-That decides who starts first. Which pods of a quota count as in-quota, and, read backwards, which
-of them give back first, goes by the same order, or by the one that a policy's knob spells out.
+Claims are tried in this order. Inside a quota it decides which pods are in-quota and, read
+backwards, which over-quota pods are evicted first; there a policy may replace it by an `Order`
+that its knob spells out.
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from aliquot.engine.model.objects import Amounts, Pod
+from aliquot.engine.model.pod import Pod
 
 Natural = tuple[str, str]
-Key = tuple[int, int, Natural]
-"""Sorts the more important first. Ends in the whole name, so that no two pods are equal."""
+ImportanceKey = tuple[int, int, Natural]
+"""Sorts the more important pod first. Ends in the full name, so that no two pods are equal."""
 
 OrderKey = tuple[Any, ...]
-"""A place in a quota's own order of importance; of one `Order`, to be compared with its like."""
+"""A pod's place in the order of its quota; comparable only with keys of the same `Order`."""
 
 _DIGITS = re.compile(r"[0-9]+")
 _LONGEST_NUMBER = 20
+"""Digits that numbers in names are padded to: those of 2**64, so that timestamps and hashes fit."""
 
 
-def importance(pod: Pod) -> Key:
+def importance(pod: Pod) -> ImportanceKey:
     """The pod's place in the order; smaller is more important."""
     return (-pod.priority, pod.created, natural(pod.path))
 
 
 class Order:
-    """An order of the pods of a quota, spelled in words; `-` before one reverses it.
+    """An order of the pods of a quota, given as words; `-` before a word reverses it.
 
-    `priority`: the higher first. `creation`: the older. `request`: the smaller, as the largest part
-    of the quota's min that the pod takes in any resource. `name`: by namespace and name, which in
-    any case comes last.
+    `priority`: the higher first. `creation`: the older first. `request`: the smaller first, as the
+    largest fraction of the quota's min that the pod takes in any resource. `name`: by namespace and
+    name, which always comes last to break ties.
     """
 
     def __init__(self, *words: str) -> None:
@@ -58,7 +59,7 @@ class Order:
 
 
 class Reversed:
-    """A name that comes before those which it would come after."""
+    """A name that sorts in reverse."""
 
     __slots__ = ("name",)
 
@@ -76,26 +77,9 @@ class Reversed:
 
 
 IMPORTANCE = Order("priority", "creation", "name")
+"""The order of `importance`, as an `Order` of words."""
 
 
 def natural(name: str) -> Natural:
     """Order names as people do: `pod-9` before `pod-10`."""
     return _DIGITS.sub(lambda digits: digits[0].zfill(_LONGEST_NUMBER), name), name
-
-
-def over_quota(units: Iterable[Sequence[tuple[Pod, Amounts]]], floor: dict[str, int]) -> set[str]:
-    """The uids that are over-quota: from the unit with which the sum first passes the floor, on.
-
-    Units (single pods, and the cores of gangs) come in importance order, each pod with what it is
-    charged; `floor` holds min for every resource that counts.
-    """
-    total = dict.fromkeys(floor, 0)
-    over: set[str] = set()
-    for unit in units:
-        for _, charge in unit:
-            for resource, amount in charge:
-                if resource in total:
-                    total[resource] += amount
-        if over or any(total[resource] > floor[resource] for resource in floor):
-            over.update(pod.uid for pod, _ in unit)
-    return over

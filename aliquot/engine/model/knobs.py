@@ -1,12 +1,12 @@
-"""The knobs that the engine obeys; what each means is in docs/reference/configuration.md."""
+"""Knobs: the configuration of the engine, with defaults; see docs/reference/configuration.md."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-from aliquot.engine.gpus.devices import DevicePlacement
-from aliquot.engine.placement.best_node import ScoreMode
-
 Borrow = Literal["unusedMin", "freeCapacity"]
+"""What quotas above min may use: idle min of others, or also what no quota is guaranteed."""
+DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
+ScoreMode = Literal["pack", "spread"]
 
 SECOND = 1_000_000_000
 """Times are whole nanoseconds."""
@@ -25,7 +25,7 @@ class FairKnobs:
 
     borrow: Borrow = "unusedMin"
     over_quota_order: tuple[str, ...] = ("creation", "request", "name")
-    """What makes a pod more important, the first that differs; `-` before a word reverses it."""
+    """The order in which pods count as in-quota: words of `importance.Order`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,19 @@ class QueuesKnobs:
     """Of the `queues` policy."""
 
     priority_bands: bool = False
-    """Does priority come before fairness?"""
+    """Whether claims of higher priority come before the turns of queues and namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuKnobs:
-    """Of the choice of devices."""
+    """Of the choice of GPU devices."""
 
     placement: DevicePlacement = "NodeCompactGPULowLoad"
 
 
 @dataclass(frozen=True, slots=True)
 class EvictionKnobs:
-    """Of whatever takes back."""
+    """Of evictions and nominations."""
 
     min_runtime: int = 0
     quotaless: Literal["protected", "lowest"] = "protected"

@@ -17,7 +17,10 @@ from typing import Literal
 from aliquot.errors import QuantityError
 
 LIMIT = 2**62
-"""Where columns saturate: larger than any real amount, and two of them still fit an int64 sum."""
+"""Where columns saturate: 4 EiB, larger than any real amount, and the sum of two fits an int64."""
+
+Amounts = tuple[tuple[str, int], ...]
+"""Resource and amount sorted by resource. In requests, zeros are left out."""
 
 Form = Literal["decimal", "binary", "exponent"]
 
@@ -29,7 +32,10 @@ _PATTERN = re.compile(
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MOST_DIGITS = 400
+"""The longest text, and the largest exponent, that is read: a float64 has 309 digits at most, so no
+client writes more; without a bound one quantity could take all memory."""
 _BYTES = ("memory", "storage", "ephemeral-storage", "hugepages-", "vram")
+"""How the names of resources begin that are counted in bytes, and so may be shown as `2Gi`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,15 @@ def text(resource: str, amount: int) -> str:
     if resource.rpartition("/")[2].startswith(_BYTES):
         return min(str(Quantity(amount * _NANO, "binary")), decimal, key=len)
     return decimal
+
+
+def add_amounts(*amounts: Amounts) -> Amounts:
+    """Add up, resource by resource."""
+    total: dict[str, int] = {}
+    for part in amounts:
+        for resource, value in part:
+            total[resource] = total.get(resource, 0) + value
+    return tuple(sorted(total.items()))
 
 
 def _decimal_text(nanos: int, exponent: bool) -> str:

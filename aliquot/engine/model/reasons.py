@@ -1,7 +1,7 @@
-"""Why a pod waits and why one is evicted: every word users see, in one place.
+"""Reasons: why a pod is pending and why one is evicted, in the words that users see.
 
 A refusal carries the numbers in its message, and what it waits for (`watch`), so that the claim is
-tried again when some of that has changed and not before.
+tried again when that has changed and not before.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from aliquot.engine.model.quantity import text
 
 
 class Reason(StrEnum):
-    """One word for one cause; documented in docs/reference/reasons.md."""
+    """One word for one cause; see docs/reference/reasons.md."""
 
     QUOTA_MAX_EXCEEDED = "QuotaMaxExceeded"
     BORROWING_EXHAUSTED = "BorrowingExhausted"
@@ -42,23 +42,23 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What must change before a refused claim could start: a quota's use, or the nodes' room."""
+    """What must change before a refused claim could start: a quota's usage, or free capacity."""
 
     quota: str | None = None
     nodes: bool = False
     borrowers: bool = False
     gpus: str | None = None
-    """What a namespace uses of GPUs."""
+    """The namespace whose GPU usage must change."""
 
 
 ROOM = Watch(nodes=True)
 BORROWERS = Watch(borrowers=True)
-"""Somebody has started to borrow, from whom a claim within its min could take back."""
+"""A pod has started to borrow: a claim within its min could reclaim from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A claim may not start now: which rule, which quota and resource, the numbers."""
+    """Why a claim may not start now: the rule, the quota and resource, the numbers."""
 
     reason: Reason
     message: str
@@ -67,12 +67,12 @@ class Refusal:
     watch: tuple[Watch, ...] = ()
 
 
-def asked(pods: int, resource: str, amount: int) -> str:
-    """`pod asks 2`, `8 pods ask 16`: what a claim wants, as messages put it."""
+def ask_text(pods: int, resource: str, amount: int) -> str:
+    """`pod asks 2`, `8 pods ask 16`: what a claim requests, as messages put it."""
     wants = text(resource, amount)
     return f"pod asks {wants}" if pods == 1 else f"{pods} pods ask {wants}"
 
 
-def kept(resource: str, held: int) -> str:
-    """What is held for others, if anything is."""
+def held_text(resource: str, held: int) -> str:
+    """`, held for others 2`: what is held for other claims, or nothing."""
     return f", held for others {text(resource, held)}" if held else ""

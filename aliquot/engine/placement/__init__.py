@@ -1,1 +1,1 @@
-"""Which node: constraints, preferences, free capacity, and the best node for a pod."""
+"""The choice of a node for a pod: constraints, preferences, free capacity, scores, bookings."""

@@ -1,15 +1,14 @@
-"""Room: which node holds a pod best.
+"""The best node for a pod: filter and score in one column of int64.
 
-Pods of one shape get the same answer, so each shape keeps its own column of scores over the nodes,
-and brings up to date only the nodes whose room has changed since it last looked. A score is one
-int64, its parts by weight: how the node stands to the pod's wishes, whether no extended resource
-is left unused beside it, how full (pack) or empty (spread) the node would be, and the node's place
-in the order of names; below zero the node cannot hold the pod. So the best node is one argmax, and
-ties end the same on every run.
+Pods of one shape have the same scores, so each shape keeps a column of scores over the nodes and
+updates only the nodes whose free capacity has changed since it was last read. From the highest bits
+down, a score holds: the pod's preference for the node; whether the node has no extended resource
+that the pod would leave unused; how full (pack) or empty (spread) the node would be; and the node's
+place in the order of names. Below zero, the pod does not fit. So the best node is one argmax, and
+ties are broken the same way on every run.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,67 +18,77 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Columns, Resources, Vector
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.objects import GPU_MEMORY, Shape
+from aliquot.engine.model.knobs import ScoreMode
+from aliquot.engine.model.pod import GPU_MEMORY, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, Reason, Refusal
-from aliquot.engine.placement.constraints import Barred
-from aliquot.engine.placement.free_capacity import WHOLE, Room
-from aliquot.engine.placement.preferences import Standings
-
-ScoreMode = Literal["pack", "spread"]
+from aliquot.engine.placement.constraints import NodeRefusal
+from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
+from aliquot.engine.placement.preferences import NodePreferences
 
 _RANK_BITS = 20
+"""Room for the order of a million nodes."""
 _MOST_SCORED = 31
+"""How many requested resources count in the fill of a node: the most whose sum fits _FILL_BITS."""
 _FILL_BITS = 24
+"""Bits of the fill: 2 * 31 * 2**18 is less than 2**24. With 20 for the rank, 1 for the
+extended resources and 17 for preferences, a score has 62 bits and stays positive in an int64."""
 _LEAN_BITS = 1
 _UNASKED = -(2**63)
-_OUT_OF_THE_QUESTION = -(2**62)
+"""The need of a resource that is not requested: every node has that."""
+_INFEASIBLE = -(2**62)
+"""The base score of a node that constraints rule out: no fill makes up for it."""
 _PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-", GPU_MEMORY)
-"""Resources that no node is kept free for."""
+"""Resources that all nodes have: a pod that does not request them leaves nothing special unused."""
 _MOST_WARM = 1024
-_BARRED = {
-    Barred.SELECTOR: "not matched by its node selector or affinity",
-    Barred.TAINT: "with a taint it does not tolerate",
+"""How many shapes keep their scores: at 5,000 nodes 80 KB each, 80 MB in all."""
+_RULED_OUT = {
+    NodeRefusal.SELECTOR: "not matched by its node selector or affinity",
+    NodeRefusal.TAINT: "with a taint it does not tolerate",
 }
 
 
 class Ask:
-    """A shape, made ready for the columns, with its scores over the nodes."""
+    """The request of a shape, by rows of the columns, with its scores over the nodes."""
 
     def __init__(self, shape: Shape, resources: Resources, mode: ScoreMode) -> None:
         self.shape = shape
         self.gpu = None if shape.gpu is None or shape.gpu.sliced else shape.gpu
-        """What it asks for of devices that are to be chosen for it."""
+        """Its request of GPU devices, unless the node assigns them (slices)."""
         self.room = resources.vector(shape.requests)
         charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
         self._charge = charges.pop("", self.room)
         self._charges = charges
         self.read = 0
+        """How far its scores have read the log of changed nodes."""
         self.refused: tuple[tuple[int, int], Refusal] | None = None
-        self.fewer: tuple[tuple[int, int], int, Refusal] | None = None
-        self.could: tuple[int, bool] | None = None
-        self.cool()
+        """Why no node has room, and until when that holds (see `Placement._moment`)."""
+        self.capacity: tuple[tuple[int, int], int, Refusal] | None = None
+        """How many such pods the nodes have room for, and why no more, and until when."""
+        self.feasible: tuple[int, bool] | None = None
+        """Whether an empty node would hold such a pod, for this version of nodes and devices."""
+        self.drop_scores()
         self.lay_out(resources, mode)
 
-    def cool(self) -> None:
-        """Forget the scores; they are worked out anew when asked for."""
+    def drop_scores(self) -> None:
+        """Drop the scores; they are computed anew when next read."""
         self.scores: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.version = -1
 
     def charge(self, node_class: str | None) -> Vector:
-        """What a quota is charged for such a pod, on a node of this class."""
+        """What a quota is charged for such a pod on nodes of a class; None while it is pending."""
         if node_class is None:
             return self._charge
         return self._charges.get(node_class, self._charge)
 
     @property
     def by_class(self) -> bool:
-        """Does the charge depend on the node?"""
+        """Does the charge depend on the node's class?"""
         return bool(self._charges)
 
     def lay_out(self, resources: Resources, mode: ScoreMode) -> None:
-        """Spread the request over all rows; rows it does not ask for never stand in its way."""
+        """Write the request as arrays over all rows."""
         rows = len(resources)
         self.request = np.zeros((rows, 1), dtype=np.int64)
         self.need = np.full((rows, 1), _UNASKED, dtype=np.int64)
@@ -97,7 +106,7 @@ class Ask:
 
 
 class Placement:
-    """Finds room on the nodes, given what the ledger says is taken."""
+    """Finds the best node for a pod, given what the ledger says is taken."""
 
     def __init__(
         self,
@@ -114,8 +123,8 @@ class Placement:
         self._mode = mode
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
-        self._standings = Standings(nodes)
-        self._room = Room(resources, nodes, ledger)
+        self._preferences = NodePreferences(nodes)
+        self._capacity = FreeCapacity(resources, nodes, ledger)
 
     def ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape."""
@@ -125,7 +134,7 @@ class Placement:
         return found
 
     def pick(self, ask: Ask, classes: list[str] | None = None) -> str | None:
-        """The best node for such a pod, of these classes if they are given; None without room."""
+        """The best node for such a pod, of these classes if given; None if no node has room."""
         scores = self._refreshed(ask)
         if classes is not None:
             scores = np.where(self._nodes.of_classes(classes), scores, -1)
@@ -134,8 +143,8 @@ class Placement:
             return None
         return self._nodes.slots.names[best]
 
-    def others(self, ask: Ask, but: str) -> Iterator[str]:
-        """The nodes that would hold such a pod beside this one, the best first."""
+    def alternatives(self, ask: Ask, but: str) -> Iterator[str]:
+        """The other nodes that have room for such a pod, the best first."""
         scores = self._refreshed(ask)
         for slot in np.argsort(-scores, kind="stable"):
             if scores.item(slot) < 0:
@@ -145,9 +154,10 @@ class Placement:
                 yield name
 
     def find(self, ask: Ask, classes: list[str] | None, before: int = 0) -> str | Refusal:
-        """The best node, or why there is none; a refusal stands until room is given back.
+        """The best node, or why there is none; the refusal is kept until capacity is released.
 
-        `before` are reserved in the same trial: what they took may be given back at once.
+        With `before` pods of the same trial assumed, it is not kept: a trial that fails releases
+        what they took.
         """
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
@@ -161,74 +171,74 @@ class Placement:
             ask.refused = (self._moment, refusal)
         return refusal
 
-    def too_many(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
-        """How many such pods found room, and why no more, if that is known to be fewer."""
-        if ask.fewer is None or ask.fewer[0] != self._moment or ask.fewer[1] >= number:
+    def known_capacity(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
+        """How many such pods the nodes have room for, and why no more, if known to be fewer."""
+        if ask.capacity is None or ask.capacity[0] != self._moment or ask.capacity[1] >= number:
             return None
-        return ask.fewer[1:]
+        return ask.capacity[1:]
 
-    def note_how_many(self, ask: Ask, number: int, refusal: Refusal) -> None:
-        """No more such pods than these find room, until some is given back."""
-        ask.fewer = (self._moment, number, refusal)
+    def note_capacity(self, ask: Ask, number: int, refusal: Refusal) -> None:
+        """Remember for how many such pods there is room, until capacity is released."""
+        ask.capacity = (self._moment, number, refusal)
 
     @property
     def _moment(self) -> tuple[int, int]:
-        """What is refused stays refused as long as this stays the same."""
-        return self._ledger.gains, self.version()
+        """A refusal holds as long as this stays the same: no capacity released, no node changed."""
+        return self._ledger.releases, self.version()
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
-        """Would any of these nodes hold such a pod now?"""
+        """Has any of these nodes room for such a pod now?"""
         scores = self._refreshed(ask)
         return any(scores.item(slot) >= 0 for slot in slots)
 
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
-        """The nodes that such a pod may run on, room aside."""
-        return self._standings.of(ask.shape.where) >= 0
+        """The nodes that such a pod may run on, whatever they have free."""
+        return self._preferences.of(ask.shape.constraints) >= 0
 
     def free_soon(self, row: int, leaving: Columns) -> NDArray[np.int64]:
-        """What every node has free of a resource once those who are leaving have left."""
-        self._room.catch_up()
-        soon: NDArray[np.int64] = self._room.free.data[row] + leaving.data[row]
+        """What every node has free of a resource once terminating pods have ended."""
+        self._capacity.refresh()
+        soon: NDArray[np.int64] = self._capacity.free.data[row] + leaving.data[row]
         return soon
 
     def classes(self, ask: Ask) -> list[str]:
-        """The classes of the nodes that such a pod may run on, by name."""
-        standing = self._standings.of(ask.shape.where)
+        """The classes of the nodes that such a pod may run on, sorted."""
+        preferences = self._preferences.of(ask.shape.constraints)
         return sorted(
             {
                 node.node_class
                 for name, node in self._nodes.known.items()
-                if standing.item(self._nodes.slots[name]) >= 0
+                if preferences.item(self._nodes.slots[name]) >= 0
             }
         )
 
     def refusal(self, ask: Ask) -> Refusal:
-        """Say why no node holds such a pod: how many fail, by what, with the numbers."""
-        self._room.catch_up()
-        standing = self._standings.of(ask.shape.where)
-        open_to = standing >= 0
+        """Why no node has room for such a pod: how many nodes fail each filter, with numbers."""
+        self._capacity.refresh()
+        preferences = self._preferences.of(ask.shape.constraints)
+        open_to = preferences >= 0
         exact = dict(ask.shape.requests)
         causes: list[tuple[int, str, str | None]] = []
         for row, amount in ask.room:
-            here = self._room.free.data[row, : len(standing)][open_to]
+            here = self._capacity.free.data[row, : len(preferences)][open_to]
             lacking = int((here < amount).sum())
             if lacking:
                 name = self._resources.names[row]
                 most = text(name, max(int(here.max()), 0))
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
-        for code, words in _BARRED.items():
-            kept_off = int((standing == code).sum())
-            if kept_off:
-                causes.append((kept_off, words, None))
+        for code, words in _RULED_OUT.items():
+            ruled_out = int((preferences == code).sum())
+            if ruled_out:
+                causes.append((ruled_out, words, None))
         if ask.gpu is not None:
             causes += self._device_causes(ask.gpu, open_to)
         causes.sort(key=lambda cause: -cause[0])
         short = next((resource for _, _, resource in causes if resource), None)
-        told = ", ".join(f"{number} {words}" for number, words, _ in causes)
+        listed = ", ".join(f"{number} {words}" for number, words, _ in causes)
         count = len(self._nodes.known)
         kept = "; some room is held for nominated pods" if self._ledger.holding else ""
-        message = f"0 of {count} nodes can hold it: {told}{kept}"
+        message = f"0 of {count} nodes can hold it: {listed}{kept}"
         if not count:
             message = "there are no nodes"
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
@@ -236,49 +246,52 @@ class Placement:
     def _device_causes(
         self, gpu: GpuAsk, open_to: NDArray[np.bool_]
     ) -> list[tuple[int, str, str | None]]:
-        """How many nodes have no devices for it, and what each filter leaves of all devices."""
+        """How many nodes have no fitting devices, and how many devices pass each filter."""
         points = self._devices.points(gpu, np.arange(len(open_to)))
         lacking = int(((points < 0) & open_to).sum())
         steps = ", ".join(f"{left.filter} {left.devices}" for left in self._devices.explain(gpu))
         return [(lacking, f"without devices for it ({steps})", "devices")] if lacking else []
 
     def hardness(self, ask: Ask) -> tuple[int, float]:
-        """How hard it is to place such a pod: fewer nodes are open to it, it asks for more."""
+        """How hard such a pod is to place: by how few nodes it may run on, then by its size."""
         open_to = self.open_nodes(ask)
         has = self._nodes.allocatable.data[:, : len(open_to)].max(axis=1, initial=1)
         size = max((n / max(has[row], 1) for row, n in ask.room), default=0.0)
         if ask.gpu is not None:
-            request, _ = self._devices.least(ask.gpu)
+            request, _ = self._devices.least_need(ask.gpu)
             size = 2.0 if ask.gpu.whole else 1 + request.vram / 2**42 + request.tflops / 2**42
         return -int(open_to.sum()), size
 
     def could_hold(self, ask: Ask) -> bool:
-        """Would any node hold such a pod if it were empty?"""
+        """Would any node have room for such a pod if it were empty?"""
         moment = self.version() + self._devices.version
-        if ask.could is None or ask.could[0] != moment:
-            open_to = self._standings.of(ask.shape.where) >= 0
+        if ask.feasible is None or ask.feasible[0] != moment:
+            open_to = self._preferences.of(ask.shape.constraints) >= 0
             has = self._nodes.allocatable.data[:, : len(open_to)]
             if len(ask.need) != len(has):
                 ask.lay_out(self._resources, self._mode)
             fits = (has[: len(ask.need)] >= ask.need).all(axis=0)
             serves = ask.gpu is None or self._devices.could_serve(ask.gpu)
-            ask.could = (moment, serves and bool((fits & open_to).any()))
-        return ask.could[1]
+            ask.feasible = (moment, serves and bool((fits & open_to).any()))
+        return ask.feasible[1]
 
     def version(self) -> int:
-        """Grows whenever scores must be worked out anew for all nodes: each part only grows."""
+        """Grows whenever the scores of all nodes must be computed anew: each term only grows."""
         nodes = self._nodes
         return (
-            nodes.version + len(nodes.slots.names) + len(self._resources.names) + self._room.epoch
+            nodes.version
+            + len(nodes.slots.names)
+            + len(self._resources.names)
+            + self._capacity.epoch
         )
 
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date."""
-        self._room.catch_up()
-        log = self._room.touched
+        self._capacity.refresh()
+        log = self._capacity.changed_nodes
         version = self.version()
         if ask.version != version:
-            self._warm_up(ask)
+            self._keep_warm(ask)
             self._rebase(ask)
             ask.scores = self._score(ask, np.arange(len(self._nodes.slots)))
             ask.version = version
@@ -288,33 +301,33 @@ class Placement:
         ask.read = len(log)
         return ask.scores
 
-    def _warm_up(self, ask: Ask) -> None:
-        """Bound the memory: of very many shapes, those longest without a rebase go cold."""
+    def _keep_warm(self, ask: Ask) -> None:
+        """Bound the memory: beyond _MOST_WARM shapes, drop the scores computed longest ago."""
         self._warm.pop(ask, None)
         self._warm[ask] = None
         if len(self._warm) > _MOST_WARM:
-            coldest = next(iter(self._warm))
-            coldest.cool()
-            del self._warm[coldest]
+            oldest = next(iter(self._warm))
+            oldest.drop_scores()
+            del self._warm[oldest]
 
     def _rebase(self, ask: Ask) -> None:
-        """The part of the scores that changes only with the nodes."""
+        """Compute the part of the scores that changes only with the nodes."""
         if len(ask.slope) != len(self._resources):
             ask.lay_out(self._resources, self._mode)
-        standing = self._standings.of(ask.shape.where)
-        has = self._nodes.allocatable.data[:, : len(standing)]
+        preferences = self._preferences.of(ask.shape.constraints)
+        has = self._nodes.allocatable.data[:, : len(preferences)]
         lean = (has[ask.spared] == 0).all(axis=0)
         takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE
         fill = _MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
-        points = (standing << _LEAN_BITS | lean) << _FILL_BITS
+        points = (preferences << _LEAN_BITS | lean) << _FILL_BITS
         points = (points + fill) << _RANK_BITS
         points += 2**_RANK_BITS - 1 - self._nodes.rank
-        ask.base = np.where(standing < 0, _OUT_OF_THE_QUESTION, points)
+        ask.base = np.where(preferences < 0, _INFEASIBLE, points)
 
     def _score(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The scores of some nodes. What it costs is the number of numpy calls: it makes few."""
-        unfit = np.logical_or.reduce(self._room.free.data.take(slots, 1) < ask.need)
-        scores = ask.slope @ self._room.part.data.take(slots, 1)
+        """The scores of some nodes. Its cost is the number of numpy calls, so it makes few."""
+        unfit = np.logical_or.reduce(self._capacity.free.data.take(slots, 1) < ask.need)
+        scores = ask.slope @ self._capacity.part.data.take(slots, 1)
         if ask.gpu is not None:
             scores += (points := self._devices.points(ask.gpu, slots))
             unfit |= points < 0

@@ -1,48 +1,51 @@
-"""May this pod run on this node at all, leaving aside how much it asks for?
+"""Node constraints: may a pod run on a node at all, whatever it requests?
 
 Node selectors, node affinity, taints and tolerations, with the meaning Kubernetes gives them. Pure
-functions over one node; `placement` keeps their answers.
+functions of one pod and one node; `preferences` keeps their results.
 """
 
 from collections.abc import Mapping
 from enum import IntEnum
 
-from aliquot.engine.model.objects import Node, Requirement, Taint, Term, Toleration, Where
+from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.selector import Term, requirement_matches
 
 
-class Barred(IntEnum):
-    """Why a node is out of the question; negative, so that it can stand in a column of scores."""
+class NodeRefusal(IntEnum):
+    """Why a pod may not run on a node; negative, so that it can be stored in a column of scores."""
 
     GONE = -1
     SELECTOR = -2
     TAINT = -3
 
 
-def barred(where: Where, node: Node) -> Barred | None:
-    """What keeps the pod off this node, if anything."""
+def node_refusal(constraints: NodeConstraints, node: Node) -> NodeRefusal | None:
+    """Why the pod may not run on this node; None if it may."""
     labels = dict(node.labels)
-    if any(labels.get(key) != value for key, value in where.selector):
-        return Barred.SELECTOR
-    if where.required is not None and not any(
-        _matches(term, node.name, labels) for term in where.required
+    if any(labels.get(key) != value for key, value in constraints.selector):
+        return NodeRefusal.SELECTOR
+    if constraints.required is not None and not any(
+        _matches(term, node.name, labels) for term in constraints.required
     ):
-        return Barred.SELECTOR
+        return NodeRefusal.SELECTOR
     for taint in node.taints:
-        if taint.effect != "PreferNoSchedule" and not _tolerated(taint, where.tolerations):
-            return Barred.TAINT
+        if taint.effect != "PreferNoSchedule" and not _tolerated(taint, constraints.tolerations):
+            return NodeRefusal.TAINT
     return None
 
 
-def preference(where: Where, node: Node) -> int:
+def preference(constraints: NodeConstraints, node: Node) -> int:
     """The sum of the weights of the preferred terms that this node matches."""
     labels = dict(node.labels)
-    return sum(weight for weight, term in where.preferred if _matches(term, node.name, labels))
+    return sum(
+        weight for weight, term in constraints.preferred if _matches(term, node.name, labels)
+    )
 
 
-def disliked(where: Where, node: Node) -> int:
+def soft_taints(constraints: NodeConstraints, node: Node) -> int:
     """How many PreferNoSchedule taints of the node the pod does not tolerate."""
     return sum(
-        taint.effect == "PreferNoSchedule" and not _tolerated(taint, where.tolerations)
+        taint.effect == "PreferNoSchedule" and not _tolerated(taint, constraints.tolerations)
         for taint in node.taints
     )
 
@@ -50,35 +53,9 @@ def disliked(where: Where, node: Node) -> int:
 def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(holds(line, labels) for line in term.labels) and all(
-        holds(line, {"metadata.name": name}) for line in term.fields
+    return all(requirement_matches(each, labels) for each in term.labels) and all(
+        requirement_matches(each, {"metadata.name": name}) for each in term.fields
     )
-
-
-def holds(line: Requirement, labels: Mapping[str, str]) -> bool:
-    """Does one line of a selector hold for these labels?"""
-    value = labels.get(line.key)
-    match line.operator:
-        case "In":
-            return value in line.values
-        case "NotIn":
-            return value not in line.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(line, value)
-        case _:
-            return False
-
-
-def _compares(line: Requirement, value: str | None) -> bool:
-    try:
-        have, bound = int(value or ""), int(line.values[0])
-    except (ValueError, IndexError):
-        return False
-    return have > bound if line.operator == "Gt" else have < bound
 
 
 def _tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:

@@ -1,47 +1,47 @@
-"""How the nodes stand to a pod's wishes, in a column: barred, or by how much it is preferred.
+"""What each node is worth by a pod's node constraints: refused, or how much preferred.
 
-Many shapes share one `Where`, most of them the empty one, so the answers are kept per `Where` and
-only changed nodes are asked again.
+Many shapes share one `NodeConstraints`, most of them the empty one, so a column over the nodes is
+kept for each `NodeConstraints`, and computed again only for nodes that have changed.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.model.objects import Where
-from aliquot.engine.placement.constraints import Barred, barred, disliked, preference
+from aliquot.engine.model.node import NodeConstraints
+from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, soft_taints
 
-MOST_DISLIKED = 15
+MOST_SOFT_TAINTS = 15
 MOST_PREFERRED = 2**13 - 1
-"""So that a standing that is not barred fits in 17 bits: see `placement`."""
+"""Both saturate, so that points fit the 17 bits that a score has for them (see `best_node`)."""
 
 
-class Standings:
-    """For each `Where`, a column over the nodes: below zero why it is barred, else its points."""
+class NodePreferences:
+    """A column over the nodes for each `NodeConstraints`: below zero the refusal, else points."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._kept: dict[Where, tuple[int, NDArray[np.int64]]] = {}
+        self._kept: dict[NodeConstraints, tuple[int, NDArray[np.int64]]] = {}
 
-    def of(self, where: Where) -> NDArray[np.int64]:
+    def of(self, constraints: NodeConstraints) -> NDArray[np.int64]:
         """The column, up to date."""
-        read, column = self._kept.get(where, (0, np.empty(0, dtype=np.int64)))
+        read, column = self._kept.get(constraints, (0, np.empty(0, dtype=np.int64)))
         if len(column) < len(self._nodes.slots):
             more = len(self._nodes.slots) - len(column)
-            column = np.append(column, np.full(more, Barred.GONE, dtype=np.int64))
+            column = np.append(column, np.full(more, NodeRefusal.GONE, dtype=np.int64))
         if read != self._nodes.version:
             for slot in self._nodes.changed_since(read):
-                column[slot] = self._points(where, slot)
-        self._kept[where] = (self._nodes.version, column)
+                column[slot] = self._points(constraints, slot)
+        self._kept[constraints] = (self._nodes.version, column)
         return column
 
-    def _points(self, where: Where, slot: int) -> int:
+    def _points(self, constraints: NodeConstraints, slot: int) -> int:
         node = self._nodes.at(slot)
         if node is None:
-            return Barred.GONE
-        why = barred(where, node)
-        if why is not None:
-            return why
-        preferred = min(max(preference(where, node), 0), MOST_PREFERRED)
-        liked = MOST_DISLIKED - min(disliked(where, node), MOST_DISLIKED)
-        return preferred * (MOST_DISLIKED + 1) + liked
+            return NodeRefusal.GONE
+        refusal = node_refusal(constraints, node)
+        if refusal is not None:
+            return refusal
+        preferred = min(max(preference(constraints, node), 0), MOST_PREFERRED)
+        tolerated = MOST_SOFT_TAINTS - min(soft_taints(constraints, node), MOST_SOFT_TAINTS)
+        return preferred * (MOST_SOFT_TAINTS + 1) + tolerated

@@ -1,4 +1,4 @@
-"""Policies: how gates, order and reclaim are decided. One file each, all registered here."""
+"""Policies: how gates, order and reclaim are decided. One package each, all registered here."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,8 @@
-"""An offer: who may give back for a claim, how much, on which nodes, and by which rule.
+"""Eligible victims: which pods may be evicted for a claim, how much of what, and by which rule.
 
-A policy makes offers, best first; the victim search picks from them. A `Right` is what is short in
-the quotas: an amount of a resource in an account of the tree.
+A policy yields groups of eligible victims in ranks, the best rank first; the victim search picks
+from the first rank that suffices. A `Right` is what the claim lacks in the quotas: an amount of a
+resource in an account of the tree.
 """
 
 from collections.abc import Callable
@@ -11,15 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.state import State
 
 CRITICAL = 2_000_000_000
-"""Pods of this priority and above may always preempt and are never victims."""
+"""Pods of this priority and above may always preempt and are never victims: Kubernetes' own
+`system-cluster-critical`."""
 
 Mask = NDArray[np.bool_]
-"""Over the bound pods (see `running`), or over the nodes."""
+"""Over the bound pods (see `books.bound_pods`), or over the nodes."""
 
 
 class Right(NamedTuple):
@@ -31,50 +33,54 @@ class Right(NamedTuple):
 
 Rights = dict[Right, int]
 Account = object
-"""A slot of the tree; or what is narrower than a quota: see `namespace_account`, `gang_account`; or
-a quota's guarantee, which nothing passes: see `kept_account`."""
+"""What a limit is on: a quota (its slot in the tree); a namespace in a quota (`namespace_account`);
+a gang (`gang_account`); or a quota's guarantee, which is never soft (`kept_account`)."""
 
 Limits = dict[tuple[Account, int], int]
-"""What an account can give at most, by account and row."""
+"""What may be taken from an account at most, by account and row."""
 
 
 def namespace_account(quota: str | None, namespace: str) -> Account:
-    """What a namespace has in a quota."""
+    """The account of a namespace in a quota."""
     return "namespace", quota, namespace
 
 
 def gang_account(gang: str | None) -> Account:
-    """What a gang has."""
+    """The account of a gang."""
     return "gang", gang
 
 
 def kept_account(slot: int) -> Account:
-    """What a quota has, when it comes to what it must keep."""
+    """The account of a quota for the amount that it keeps in any case."""
     return "kept", slot
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """The pods that may go, as a mask over the bound pods; limits by quota and resource."""
+class Eligible:
+    """A group of pods that may be evicted for a claim by one rule, with what limits that."""
 
-    may_go: Mask
+    evictable: Mask
+    """Over the bound pods."""
     reason: Reason
     explain: Callable[[Pod], str]
+    """The message of a victim's eviction."""
     nodes: Mask | None = None
+    """The nodes on which the claim may start by this rule; None for all."""
     limits: Limits = field(default_factory=dict)
+    """How much may be taken from each account; accounts without one are not limited."""
     soft: frozenset[tuple[Account, int]] = frozenset()
-    """Limits that the last one to go may pass: each goes as long as something is left to give."""
+    """Limits that the last victim may exceed: a pod is evictable while anything is left of them."""
     rights: Rights = field(default_factory=dict)
-    """What must come free beside what every claim needs, for this offer to be taken."""
+    """What must come free by this rule, besides the claim's own rights."""
     waived: frozenset[Right] = frozenset()
-    """What need not come free, for this offer."""
+    """Rights of the claim that need not come free by this rule."""
 
 
-def evictable(state: State, now: int) -> Mask:
-    """Who could be asked to go: bound, neither critical nor spared, and run for long enough."""
+def evictable_pods(state: State, now: int) -> Mask:
+    """Bound, preemptible pods, neither critical nor protected, that have run for `minRuntime`."""
     running = state.running
     mask: Mask = (running.node >= 0) & (running.priority < CRITICAL) & running.preemptible
-    for namespace in state.untouchable:
+    for namespace in state.protected_namespaces:
         uids = state.in_namespace(namespace)
         mask[[running.slots[uid] for uid in uids if uid in running.slots]] = False
     if state.knobs.eviction.min_runtime:

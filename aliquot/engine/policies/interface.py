@@ -1,4 +1,4 @@
-"""What a policy decides, and what it need not decide: the defaults here do nothing."""
+"""The interface of a policy. The defaults are those of a policy without the feature in question."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.reasons import Refusal
-from aliquot.engine.policies.eligible import Offer, Rights
+from aliquot.engine.model.summaries import QueueSummary, QuotaSummary
+from aliquot.engine.policies.eligible import Eligible, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
-from aliquot.engine.report.summary import QueueSummary, QuotaSummary
 from aliquot.engine.state import State
 
 
@@ -17,17 +17,18 @@ class Policy(ABC):
     """How gates, order and reclaim are decided."""
 
     order: Order = IMPORTANCE
-    """In which a quota's pods are counted as in-quota, and asked to give back."""
-    untouchable: frozenset[str] = frozenset()
-    """Namespaces whose pods are never asked to go."""
-    equals_give = False
-    """Do pods of the same quota and priority give, where they have more?"""
+    """The order of importance in which a quota's pods count as in-quota or over-quota."""
+    protected_namespaces: frozenset[str] = frozenset()
+    """Namespaces whose pods are never evicted."""
+    preempts_equals = False
+    """May a claim preempt pods of its own quota and priority, where their share is larger?"""
 
     @abstractmethod
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
-        """May the claim start, as far as quotas are concerned, on nodes of this class?
+        """Why the quotas do not let the claim start on nodes of this class; None if they do.
 
-        `max` has been checked before. None as class: what holds before any node is considered.
+        The gates of `policies.gates` have passed. Without a class, the claim's default charge
+        counts.
         """
 
     @abstractmethod
@@ -35,21 +36,27 @@ class Policy(ABC):
         """What must come free in the quotas before the gates let the claim pass."""
 
     @abstractmethod
-    def offers(
+    def eligible_victims(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Offer]]:
-        """Who may give back for the claim: ranks of offers, the best first."""
+    ) -> Iterator[list[Eligible]]:
+        """The pods that may be evicted for the claim: ranks of groups, the best rank first."""
 
     @abstractmethod
     def is_owed(self, state: State, claim: Claim) -> bool:
-        """Is the claim within what is guaranteed to it, so that no hold stands in its way?"""
+        """Is the claim within its quota's min, runtime or deserved, as the policy has it?
+
+        An owed claim displaces nominations of less important claims of its quota.
+        """
 
     @abstractmethod
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
-        """Add to the quotas' figures what this policy says of them."""
+        """Fill in the figures that the policy decides: runtime, guaranteed, scaled min."""
 
     def could_start(self, state: State, claim: Claim) -> bool:
-        """Would the quotas let it start, if those who use what it needs ended by themselves?"""
+        """Could the quotas let the claim start once other pods have ended?
+
+        A claim for which they could not gets no reservation.
+        """
         if claim.quota is None:
             return True
         return all(
@@ -58,36 +65,36 @@ class Policy(ABC):
             for row, amount in claim.charge(None)
         )
 
-    def promised(self, state: State, claim: Claim) -> None:
-        """Others go for the claim, or leave anyway: what it was promised is to be kept."""
+    def nominated(self, state: State, claim: Claim) -> None:
+        """The claim was nominated: keep what its gate must grant it when its victims are gone."""
         return
 
-    def queues(self, state: State) -> list[QueueSummary]:
-        """How queues stand, where this is a policy of queues."""
+    def queues(self, state: State, quotas: Iterable[QuotaSummary]) -> list[QueueSummary]:
+        """The figures of queues and their namespaces, under a policy of queues."""
         return []
 
     def excess(self, state: State, quota: str) -> Rights:
-        """What a quota uses, max aside, that it may not use any more: its bounds were lowered."""
+        """What a quota uses above its lowered bounds, other than max (see `lowered_bounds`)."""
         return {}
 
-    def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
-        """What else there is to say to a claim that found nobody to make way."""
+    def explain_no_victims(self, state: State, claim: Claim, refusal: Refusal) -> str:
+        """What to add to the refusal's message when the claim found no victims."""
         return ""
 
     def begin(self, state: State, now: int) -> Iterable[str]:
-        """A cycle begins: bring figures up to date. The quotas whose gates may have opened."""
+        """Refresh the policy's figures for a new cycle; the quotas whose gates may have opened."""
         return ()
 
     def deadline(self, state: State) -> int | None:
-        """When a cycle is due for this policy's sake, even if nothing happens before."""
+        """When the policy needs a cycle even without an event."""
         return None
 
     def path(self, state: State, claim: Claim) -> tuple[Group, ...]:
-        """The groups that take turns in which a claim is, the widest first; none by default."""
+        """The groups of a claim that take turns with their siblings, the widest first."""
         return ()
 
     def turn(self, state: State, group: Group, claim: Claim) -> object:
-        """When it is the turn of a group with this claim as its first one: less is sooner."""
+        """The sort key of a group whose first claim is this one: the smallest is tried first."""
         return None
 
     def started(self, state: State, claim: Claim) -> None:
@@ -95,17 +102,17 @@ class Policy(ABC):
         return
 
     def recycle(self, state: State, now: int) -> list[Evict]:
-        """Who goes without being asked by a claim."""
+        """Evictions that are not for a claim."""
         return []
 
-    def beyond(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
-        """May a claim that the gates refuse use what would otherwise be idle?"""
+    def idle_gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+        """The gate for a claim above its share when no claim within its share can start."""
         return self.gate(state, claim, node_class)
 
-    def would_keep(self, state: State, claim: Claim) -> bool:
-        """Would a claim that uses what is idle not have to give it back at once?"""
+    def could_keep_idle(self, state: State, claim: Claim) -> bool:
+        """Could a claim that starts on idle capacity keep it, rather than be a victim at once?"""
         return True
 
-    def lent(self, claim: Claim) -> None:
-        """The claim has started on what would otherwise be idle."""
-        raise NotImplementedError("only a policy whose `beyond` lets claims start is told so")
+    def started_on_idle(self, claim: Claim) -> None:
+        """The claim has started on idle capacity."""
+        raise NotImplementedError("only for a policy whose `idle_gate` lets claims start")

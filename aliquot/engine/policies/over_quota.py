@@ -1,60 +1,63 @@
-"""The walk over a quota's pods, the most important first, until their sum passes min.
+"""Which pods of a quota are over its min, and what its in-quota pods hold (its floor).
 
-Those before that point are in-quota, and what they hold is the quota's floor; that pod and all
-after it are over-quota. The core of a gang is one or the other as a whole. Walks are kept until a
-pod of the quota comes or goes, or its min changes.
+The quota's pods are added up in order of importance. Those before the sum first passes min are
+in-quota; that pod and all after it are over-quota. The core of a gang is one or the other as a
+whole. A split is kept until a pod of the quota comes or goes, or its min changes.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.state import State
 
 Rows = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """Where a quota's pods stand, counted in some of the resources."""
+class MinSplit:
+    """A quota's pods, parted where their sum passes min, counted in some of the resources."""
 
     ranked: list[str]
     low: tuple[int, ...]
-    staying: tuple[int, ...]
-    """What those hold who were asked to go and do not: the walk begins with that."""
+    overdue: tuple[int, ...]
+    """What overdue victims hold: the sum begins with that."""
     floor: dict[int, int]
-    """What the pods before that point hold: the in-quota ones."""
+    """What the in-quota pods hold."""
     over: NDArray[np.int64]
-    """The pods from there on, by their slot among the bound ones."""
+    """The over-quota pods, by their slot among the bound ones."""
     total: dict[int, int]
-    """What all of them hold. Pods that are not confirmed yet cannot be asked, and do not count."""
+    """What all of them hold; assumed pods cannot be evicted yet, and do not count."""
 
 
 def managed_rows(state: State) -> Rows:
-    """The resources that somebody guarantees."""
+    """The resources that some quota's min names."""
     rows = range(len(state.resources))
     return tuple(row for row in rows if state.tree.guaranteed(row) is not None)
 
 
-def walk(state: State, slot: int, rows: Rows) -> Walk:
-    """The walk over the pods of a quota, in these resources."""
+def split_at_min(state: State, slot: int, rows: Rows) -> MinSplit:
+    """The split of a quota's pods, counted in these resources."""
     low = tuple(state.tree.min.get(row, slot) for row in rows)
-    held = _staying(state, slot)
-    staying = tuple(held.get(row, 0) for row in rows)
+    held_overdue = _overdue(state, slot)
+    overdue = tuple(held_overdue.get(row, 0) for row in rows)
     ranked = state.running.ranked(slot)
-    kept = state.walks.get((slot, rows))
-    begun = (low, staying)
-    if isinstance(kept, Walk) and kept.ranked is ranked and (kept.low, kept.staying) == begun:
+    kept = state.min_splits.get((slot, rows))
+    begun = (low, overdue)
+    if isinstance(kept, MinSplit) and kept.ranked is ranked and (kept.low, kept.overdue) == begun:
         return kept
-    state.walks[slot, rows] = fresh = _walk(state, slot, ranked, rows, low, staying)
+    state.min_splits[slot, rows] = fresh = _split(state, slot, ranked, rows, low, overdue)
     return fresh
 
 
-def _staying(state: State, slot: int) -> dict[int, int]:
-    """What pods of a quota hold that were asked to go and do not: it has that of its min already.
+def _overdue(state: State, slot: int) -> dict[int, int]:
+    """What the quota's overdue victims hold, by row.
 
-    They are not among those who can be asked, and must not keep the others from it.
+    They cannot be evicted again, so they use up min before the other pods do.
     """
     held: dict[int, int] = {}
     for uid in state.leaving.overdue:
@@ -65,26 +68,44 @@ def _staying(state: State, slot: int) -> dict[int, int]:
     return held
 
 
-def _walk(
+def _split(
     state: State,
     slot: int,
     ranked: list[str],
     rows: Rows,
     low: tuple[int, ...],
-    staying: tuple[int, ...],
-) -> Walk:
-    """Add up in Python's own integers: no sum of amounts is too large for them."""
+    overdue: tuple[int, ...],
+) -> MinSplit:
+    """Work the split out anew, in Python's own integers: no sum is too large for them."""
     slots = np.array([state.running.slots[uid] for uid in ranked], dtype=np.int64)
     sums = [
         np.cumsum(state.running.charge.data[row][slots].astype(object)) + begin
-        for row, begin in zip(rows, staying, strict=True)
+        for row, begin in zip(rows, overdue, strict=True)
     ]
     passed = [total > bound for total, bound in zip(sums, low, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.running.unit_start(slot, first)
-    begun = zip(rows, sums, staying, strict=True)
+    begun = zip(rows, sums, overdue, strict=True)
     floor, total = {}, {}
     for row, sum_so_far, begin in begun:
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
-    return Walk(ranked, low, staying, floor, slots[first:], total)
+    return MinSplit(ranked, low, overdue, floor, slots[first:], total)
+
+
+def over_quota(units: Iterable[Sequence[tuple[Pod, Amounts]]], floor: dict[str, int]) -> set[str]:
+    """The uids that are over-quota: from the unit with which the sum first passes the floor, on.
+
+    Units (single pods, and the cores of gangs) come in importance order, each pod with what it is
+    charged; `floor` holds min for every resource that counts.
+    """
+    total = dict.fromkeys(floor, 0)
+    over: set[str] = set()
+    for unit in units:
+        for _, charge in unit:
+            for resource, amount in charge:
+                if resource in total:
+                    total[resource] += amount
+        if over or any(total[resource] > floor[resource] for resource in floor):
+            over.update(pod.uid for pod, _ in unit)
+    return over

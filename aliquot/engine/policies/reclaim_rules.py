@@ -1,9 +1,10 @@
-"""Who gives back under min and max: the rules that policies of borrowing quotas put together.
+"""The rules of reclaim and preemption that policies are put together from.
 
-A claim within its quota's min takes from quotas above theirs, wherever their pods run, whatever
-their priority, down to their floor, judged in the resources that are short. Inside its own quota a
-claim takes from pods of lower priority. Pods without a quota are left alone by quota pods, and the
-other way round, unless the knob `quotaless` says that they go first.
+*Reclaim for min*: a claim within its quota's min takes from quotas above theirs, on any node and
+whatever the priority of their pods, down to their floor, in the resources that are short.
+*Preemption in the quota*: a claim takes from lower-priority pods of its own quota. Pods without a
+quota are neither victims of pods with one nor the other way round, unless the knob `quotaless:
+lowest` makes them the first victims.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,26 +14,34 @@ import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, asked
-from aliquot.engine.policies.capacity.borrowing import soon, within_min
-from aliquot.engine.policies.eligible import CRITICAL, Limits, Mask, Offer, Right, Rights, evictable
-from aliquot.engine.policies.over_quota import Rows, Walk, managed_rows, walk
+from aliquot.engine.model.reasons import Reason, ask_text
+from aliquot.engine.policies.capacity.borrowing import after_leaving, within_min
+from aliquot.engine.policies.eligible import (
+    CRITICAL,
+    Eligible,
+    Limits,
+    Mask,
+    Right,
+    Rights,
+    evictable_pods,
+)
+from aliquot.engine.policies.over_quota import MinSplit, Rows, managed_rows, split_at_min
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 Spare = Callable[[State, str, int], int]
-"""What a quota can use of a resource without having to give it back at once."""
+"""What a quota can use of a resource without being reclaimed from at once."""
 
 Rank = tuple[bool, bool]
-"""Do only over-quota pods give, or any? Down to the floor, or only to min?"""
+"""Are only over-quota pods eligible, or any? Down to the quota's floor, or only to its min?"""
 
 _GOES_FIRST = "makes way for a pod with a quota: pods without one go first"
 
 
-class Asking:
-    """A claim that asks others to make way, and what the rules look at."""
+class Claimant:
+    """A claim that may preempt, and the facts that the rules need."""
 
     def __init__(
         self,
@@ -51,22 +60,22 @@ class Asking:
             for row, amount in claim.charge(node_class)
             if state.tree.guaranteed(row) is not None
         )
-        """What it is charged, in the resources that somebody guarantees."""
-        self.may_go = evictable(state, now)
+        """What it is charged, in the resources that some quota's min names."""
+        self.evictable = evictable_pods(state, now)
         own = state.gangs.members.get(claim.gang or "", ())
         slots = state.running.slots
-        self.may_go[[slots[uid] for uid in own if uid in slots]] = False
+        self.evictable[[slots[uid] for uid in own if uid in slots]] = False
         self._spare = spare
 
     @property
     def quota(self) -> str:
-        """The claim's quota: only claims with one ask others for their right."""
+        """The claim's quota; only for claims that have one."""
         assert self.claim.quota is not None
         return self.claim.quota
 
     @property
     def slot(self) -> int:
-        """The quota's slot."""
+        """The slot of the claim's quota."""
         return self.state.tree.slots[self.quota]
 
     @cached_property
@@ -76,136 +85,144 @@ class Asking:
 
     @property
     def borrows(self) -> bool:
-        """Would its quota be above min in any of them?"""
+        """Would its quota be above min in any resource that it is charged?"""
         return len(self.within_min) < len(self.charge)
 
     @cached_property
-    def first(self) -> Mask:
-        """Who goes before anybody else: with `quotaless: lowest`, pods without a quota."""
-        outside: Mask = self.may_go & (self.state.running.quota == self.state.tree.slots[OUTSIDE])
+    def quotaless(self) -> Mask:
+        """With `quotaless: lowest`, the pods without a quota: the first victims."""
+        outside: Mask = self.evictable & (
+            self.state.running.quota == self.state.tree.slots[OUTSIDE]
+        )
         if self.state.knobs.eviction.quotaless != "lowest":
             outside[:] = False
         return outside
 
     @property
-    def lower(self) -> Mask:
-        """Who is of lower priority."""
-        lower: Mask = self.may_go & (self.state.running.priority < self.claim.priority)
+    def lower_priority(self) -> Mask:
+        """The evictable pods of lower priority than the claim."""
+        lower: Mask = self.evictable & (self.state.running.priority < self.claim.priority)
         return lower
 
     def explain(self, victim: Pod) -> str:
-        """Who makes way for whom, and the two priorities."""
-        if self.claim.quota is not None and self.state.tree.home(victim) is None:
+        """The message of a preemption by priority."""
+        if self.claim.quota is not None and self.state.tree.quota_of(victim) is None:
             return _GOES_FIRST
         claimant = self.claim.pods[0]
         return (
             f"makes way for {claimant.path}: priority {victim.priority} against {claimant.priority}"
         )
 
-    def words(self, row: int) -> str:
-        """What it asks for of a resource."""
+    def ask_text(self, row: int) -> str:
+        """What the claim asks for of a resource, for messages."""
         name = self.state.resources.names[row]
-        return asked(self.claim.size, name, dict(self.charge).get(row, 0))
+        return ask_text(self.claim.size, name, dict(self.charge).get(row, 0))
 
-    def may_keep(self) -> bool:
-        """Nobody goes for a claim that would have to give back at once.
+    def could_keep(self) -> bool:
+        """Could the claim keep what it takes beyond its quota's min?
 
-        What it asks for beyond its min must be there once all others have what they are owed.
+        It must still be there once all other quotas have what they request of their min; else the
+        claim would be reclaimed from at once, and nothing is evicted for it.
         """
         return all(
             row in self.within_min
-            or soon(self.state, row, self.slot) + amount <= self._spare(self.state, self.quota, row)
+            or after_leaving(self.state, row, self.slot) + amount
+            <= self._spare(self.state, self.quota, row)
             for row, amount in self.charge
         )
 
-    def in_exchange(self) -> Rights:
-        """For the same reason, inside a quota a pod replaces others; it does not grow by that.
+    def exchange_rights(self) -> Rights:
+        """What must come free in the claim's own quota, so that it does not grow by a preemption.
 
-        Unless it can keep what it grows by.
+        Unless the quota could keep what it grows by (see `could_keep`).
         """
         rights: Rights = {}
         for row, amount in self.charge:
             if row not in self.within_min:
-                before = soon(self.state, row, self.slot)
-                keeps = max(before, self._spare(self.state, self.quota, row))
-                if before + amount > keeps:
-                    rights[Right(self.slot, row)] = before + amount - keeps
+                before = after_leaving(self.state, row, self.slot)
+                kept = max(before, self._spare(self.state, self.quota, row))
+                if before + amount > kept:
+                    rights[Right(self.slot, row)] = before + amount - kept
         return rights
 
 
-def ranks(asking: Asking, by_policy: Iterator[list[Offer]]) -> Iterator[list[Offer]]:
-    """What holds under every policy, and then what the policy offers to a claim with a quota."""
-    settled = _outside_quotas(asking)
+def ranks(claimant: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
+    """The ranks that hold under every policy, then the policy's for a claim with a quota."""
+    settled = _critical_or_quotaless(claimant)
     if settled is not None:
         yield settled
         return
-    yield from _from_those_who_go_first(asking)
+    yield from _quotaless_first(claimant)
     yield from by_policy
 
 
-def _outside_quotas(asking: Asking) -> list[Offer] | None:
-    """System-critical claims take from anybody, claims without a quota from their like."""
-    state, claim = asking.state, asking.claim
+def _critical_or_quotaless(claimant: Claimant) -> list[Eligible] | None:
+    """For a system-critical claim, any pod of lower priority; for one without a quota, its like."""
+    state, claim = claimant.state, claimant.claim
     if claim.priority >= CRITICAL:
-        return [Offer(asking.lower, Reason.PREEMPTED, asking.explain)]
+        return [Eligible(claimant.lower_priority, Reason.PREEMPTED, claimant.explain)]
     if claim.quota is None:
         outside = state.running.quota == state.tree.slots[OUTSIDE]
-        return [Offer(asking.lower & outside, Reason.PREEMPTED, asking.explain)]
+        return [Eligible(claimant.lower_priority & outside, Reason.PREEMPTED, claimant.explain)]
     return None
 
 
-def _from_those_who_go_first(asking: Asking) -> Iterator[list[Offer]]:
-    """From pods without a quota, if the knob says so."""
-    if asking.first.any():
-        yield [Offer(asking.first, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
+def _quotaless_first(claimant: Claimant) -> Iterator[list[Eligible]]:
+    """The rank of pods without a quota, with `quotaless: lowest`."""
+    if claimant.quotaless.any():
+        yield [Eligible(claimant.quotaless, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
 
 
-def from_own(asking: Asking) -> Iterator[list[Offer]]:
-    """From lower-priority pods of its own quota."""
-    own = asking.lower & (asking.state.running.quota == asking.slot)
-    if own.any() or asking.first.any():
-        reason, rights = Reason.PREEMPTED_IN_QUOTA, asking.in_exchange()
-        yield [Offer(own | asking.first, reason, asking.explain, rights=rights)]
+def preempt_in_quota(claimant: Claimant) -> Iterator[list[Eligible]]:
+    """Lower-priority pods of the claim's own quota."""
+    own = claimant.lower_priority & (claimant.state.running.quota == claimant.slot)
+    if own.any() or claimant.quotaless.any():
+        reason, rights = Reason.PREEMPTED_IN_QUOTA, claimant.exchange_rights()
+        yield [Eligible(own | claimant.quotaless, reason, claimant.explain, rights=rights)]
 
 
-def from_others(
-    asking: Asking, ranks: tuple[Rank, ...], by_label: bool = False
-) -> Iterator[list[Offer]]:
-    """Reclaim for min: from quotas above theirs, in what is short.
+def reclaim_for_min(
+    claimant: Claimant, ranks: tuple[Rank, ...], by_label: bool = False
+) -> Iterator[list[Eligible]]:
+    """Pods of quotas above their min in what is short, for a claim within its quota's min.
 
-    A pod is over-quota in what is short, or `by_label`, in anything that is guaranteed.
+    A pod counts as over-quota in the resources that are short; with `by_label`, in all resources
+    that some quota's min names, as its label does.
     """
-    if not asking.may_keep():
+    if not claimant.could_keep():
         return
-    groups = short_rows(asking)
-    groups = {rows: nodes for rows, nodes in groups.items() if asking.within_min.issuperset(rows)}
-    givers = {rows: _Givers(asking, rows, by_label) for rows in groups}
-    if not asking.first.any() and not any(each.slots for each in givers.values()):
+    nodes_by_rows = short_rows(claimant)
+    nodes_by_rows = {
+        rows: nodes for rows, nodes in nodes_by_rows.items() if claimant.within_min.issuperset(rows)
+    }
+    borrowers = {rows: _Borrowers(claimant, rows, by_label) for rows in nodes_by_rows}
+    if not claimant.quotaless.any() and not any(each.slots for each in borrowers.values()):
         return
     for only_over, down_to_floor in ranks:
         yield [
-            givers[rows].offer(nodes, only_over, down_to_floor) for rows, nodes in groups.items()
+            borrowers[rows].eligible(nodes, only_over, down_to_floor)
+            for rows, nodes in nodes_by_rows.items()
         ]
 
 
-def short_rows(asking: Asking) -> dict[Rows, Mask]:
+def short_rows(claimant: Claimant) -> dict[Rows, Mask]:
     """The nodes, by the resources that the claim is short of there or in the sum of min.
 
-    Where only resources are short that nobody guarantees, by all that it asks for. None if it is
-    short of its own max: no other quota can give that.
+    Where only resources are short that no min names, by all that the claim is charged. Empty if it
+    is above its quota's own max: evicting pods of other quotas does not help.
     """
-    root = asking.state.tree.slots[ROOT]
-    if any(right.slot != root for right in asking.rights):
+    root = claimant.state.tree.slots[ROOT]
+    if any(right.slot != root for right in claimant.rights):
         return {}
-    in_sum = {right.row for right in asking.rights}
-    return by_shortage(asking.state, asking.claim, asking.charge, in_sum)
+    in_sum = {right.row for right in claimant.rights}
+    return by_shortage(claimant.state, claimant.claim, claimant.charge, in_sum)
 
 
 def by_shortage(state: State, claim: Claim, charge: Vector, lacking: set[int]) -> dict[Rows, Mask]:
-    """The nodes, by the resources that the claim is short of there, or lacks the right to.
+    """The nodes, by the resources that the claim is short of there, or is `lacking` the right to.
 
-    Where it is short of nothing that it is charged for, by all of that. A claim of several pods may
-    need several nodes, so what it is short of holds for all of them.
+    Where it is short of nothing that it is charged, by all of that. A claim of several pods may
+    need several nodes, so what it is short of is worked out once over all nodes.
     """
     if claim.size > 1:
         everywhere = np.ones(len(state.nodes.slots), dtype=bool)
@@ -217,18 +234,18 @@ def by_shortage(state: State, claim: Claim, charge: Vector, lacking: set[int]) -
     for bit, (row, _) in enumerate(charge):
         free = state.placement.free_soon(row, state.leaving.room)[:count]
         codes |= (free < room.get(row, 0)).astype(np.int64) << bit
-    groups: dict[Rows, Mask] = {}
+    nodes_by_rows: dict[Rows, Mask] = {}
     for code in np.unique(codes):
         short = {row for bit, (row, _) in enumerate(charge) if int(code) >> bit & 1} | lacking
         rows = tuple(sorted(short or {row for row, _ in charge}))
         if rows:
             mask = codes == code
-            groups[rows] = groups[rows] | mask if rows in groups else mask
-    return groups
+            nodes_by_rows[rows] = nodes_by_rows[rows] | mask if rows in nodes_by_rows else mask
+    return nodes_by_rows
 
 
 def _short_of_all(state: State, claim: Claim, charge: Vector) -> set[int]:
-    """Of what all nodes together have too little for the pods of a claim."""
+    """The resources of which all open nodes together have too little for the claim's pods."""
     short: set[int] = set()
     for row, _ in charge:
         wants = [amount for ask in claim.asks for each, amount in ask.room if each == row]
@@ -239,55 +256,57 @@ def _short_of_all(state: State, claim: Claim, charge: Vector) -> set[int]:
     return short
 
 
-def lent_by_groups(asking: Asking, rows: Rows) -> Limits:
-    """Other lending groups give only what they borrow from outside: the rest is their own."""
-    state, tree = asking.state, asking.state.tree
+def lending_group_limits(claimant: Claimant, rows: Rows) -> Limits:
+    """Limits on other lending groups: only what a group borrows from outside it is reclaimed."""
+    state, tree = claimant.state, claimant.state.tree
     return {
-        (slot, row): max(soon(state, row, slot) - tree.min.get(row, slot), 0)
+        (slot, row): max(after_leaving(state, row, slot) - tree.min.get(row, slot), 0)
         for slot in tree.groups.values()
         for row in rows
-        if slot not in tree.path(asking.quota)
+        if slot not in tree.path(claimant.quota)
     }
 
 
-class _Givers:
-    """The quotas that use more than their min of what is short, and what each can give."""
+class _Borrowers:
+    """The quotas that use more than their min of what is short, and what each can lose."""
 
-    def __init__(self, asking: Asking, rows: Rows, by_label: bool) -> None:
-        self.asking = asking
-        self.state = asking.state
+    def __init__(self, claimant: Claimant, rows: Rows, by_label: bool) -> None:
+        self.claimant = claimant
+        self.state = claimant.state
         self.rows = rows
         tree = self.state.tree
         self._counted = managed_rows(self.state) if by_label else rows
-        self._walks: dict[int, Walk] = {}
+        self._splits: dict[int, MinSplit] = {}
         self.slots = [
             slot
             for slot in self.state.running.quotas()
-            if slot not in (asking.slot, tree.slots[OUTSIDE])
+            if slot not in (claimant.slot, tree.slots[OUTSIDE])
             and any(self._above(slot, row) for row in rows)
         ]
 
-    def offer(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Offer:
-        """What they give. Beside them those who go first in any case."""
-        asking, running = self.asking, self.state.running
-        giving = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
-        giving[self.slots] = True
-        mask: Mask = asking.may_go & giving[running.quota]
-        limits = lent_by_groups(asking, self.rows)
+    def eligible(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:
+        """Their eligible pods, and with `quotaless: lowest` the pods without a quota."""
+        claimant, running = self.claimant, self.state.running
+        affected = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
+        affected[self.slots] = True
+        mask: Mask = claimant.evictable & affected[running.quota]
+        limits = lending_group_limits(claimant, self.rows)
         over = np.zeros_like(mask)
         for slot in self.slots:
-            walked = self._walk(slot)
+            split = self._split(slot)
             counted = (
-                walked if self._counted == self.rows else walk(self.state, slot, self._counted)
+                split
+                if self._counted == self.rows
+                else split_at_min(self.state, slot, self._counted)
             )
             over[counted.over] = True
             for row in self.rows:
-                keeps = self.state.tree.min.get(row, slot)
+                kept = self.state.tree.min.get(row, slot)
                 if down_to_floor or not self._above(slot, row):
-                    keeps = walked.floor[row]
-                limits[slot, row] = walked.total[row] - keeps
-        return Offer(
-            (mask & over if only_over else mask) | asking.first,
+                    kept = split.floor[row]
+                limits[slot, row] = split.total[row] - kept
+        return Eligible(
+            (mask & over if only_over else mask) | claimant.quotaless,
             Reason.RECLAIMED_FOR_MIN,
             self._explain,
             nodes,
@@ -295,32 +314,32 @@ class _Givers:
         )
 
     def _above(self, slot: int, row: int) -> bool:
-        return self._walk(slot).total[row] > self.state.tree.min.get(row, slot)
+        return self._split(slot).total[row] > self.state.tree.min.get(row, slot)
 
-    def _walk(self, slot: int) -> Walk:
-        found = self._walks.get(slot)
+    def _split(self, slot: int) -> MinSplit:
+        found = self._splits.get(slot)
         if found is None:
-            found = self._walks[slot] = walk(self.state, slot, self.rows)
+            found = self._splits[slot] = split_at_min(self.state, slot, self.rows)
         return found
 
     def _explain(self, victim: Pod) -> str:
-        """Who takes back what from whom, with the numbers; and the shortfall where there is one."""
-        state, asking = self.state, self.asking
-        giver = state.tree.home(victim)
-        if giver is None:
+        """The message of a reclaim: both quotas' numbers, and the shortfall where there is one."""
+        state, claimant = self.state, self.claimant
+        victim_quota = state.tree.quota_of(victim)
+        if victim_quota is None:
             return _GOES_FIRST
-        slot = state.tree.slots[giver]
+        slot = state.tree.slots[victim_quota]
         names = {state.resources.names[row]: row for row in self.rows}
         name = next((n for n in sorted(names) if self._above(slot, names[n])), min(names))
         row = names[name]
         charge = dict(state.ledger.entries[victim.uid].booking.charge)
-        used = self._walk(slot).total[row]
+        used = self._split(slot).total[row]
         left, low = used - charge.get(row, 0), state.tree.min.get(row, slot)
         short = f", which leaves it below its min by {text(name, low - left)}" if left < low else ""
-        own = soon(state, row, asking.slot)
+        own = after_leaving(state, row, claimant.slot)
         return (
-            f"quota {asking.quota} takes back its min for {asking.claim.pods[0].path}: "
-            f"min {text(name, state.tree.min.get(row, asking.slot))} {name}, "
-            f"used {text(name, own)}, {asking.words(row)}; "
-            f"quota {giver} uses {text(name, used)}, min {text(name, low)}{short}"
+            f"quota {claimant.quota} takes back its min for {claimant.claim.pods[0].path}: "
+            f"min {text(name, state.tree.min.get(row, claimant.slot))} {name}, "
+            f"used {text(name, own)}, {claimant.ask_text(row)}; "
+            f"quota {victim_quota} uses {text(name, used)}, min {text(name, low)}{short}"
         )

@@ -1,1 +1,1 @@
-"""The claims that wait, in the order in which they are tried."""
+"""The claims that wait, in the order in which a cycle tries them."""

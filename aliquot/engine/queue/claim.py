@@ -1,12 +1,16 @@
-"""A claim: what asks to start, as a whole. One pod, or as many of a gang as start together.
+"""A claim: what is started as a whole. One pod, or the pods of a gang that start together.
 
-It goes by the uid of its first pod, and stands in that pod's place in the order of importance.
+Its uid is that of its first pod, whose place it has in the order of importance.
 """
 
+from collections.abc import Iterator
+
+from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Vector
-from aliquot.engine.model.importance import Key, importance
-from aliquot.engine.model.objects import Pod
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.model.importance import ImportanceKey, importance
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.placement.best_node import Ask, Placement
 
 Pods = tuple[Pod, ...]
 Asks = tuple[Ask, ...]
@@ -15,10 +19,11 @@ Asks = tuple[Ask, ...]
 class Claim:
     """Pods that start together or not at all, and the quota they belong to.
 
-    Of a gang whose core does not run yet, `others` wait with it: they are not needed, but could
-    stand in for one that is. `missing` says how many it lacks. Once the core runs, what is beyond
-    it claims one by one, as `surplus`. Where its pods belong to several quotas, the claim has
-    `parts`, one for each.
+    The claim of a gang's core has the gang's further pending pods as `others`: one of them can
+    replace a pod of the core that no node has room for. `missing` is how many pods the core lacks.
+    Once the core runs, each further pod is a claim of its own, as `surplus`. `held` says that
+    capacity is held for it. If its pods belong to several quotas, the claim has `parts`, one for
+    each quota.
     """
 
     __slots__ = (
@@ -55,7 +60,7 @@ class Claim:
         self.parts: tuple[Claim, ...] = ()
         self.uid = pods[0].uid
         self.priority = max(pod.priority for pod in pods)
-        self.key: Key = importance(pods[0])
+        self.key: ImportanceKey = importance(pods[0])
 
     def uids(self) -> tuple[str, ...]:
         """The uids of its pods."""
@@ -63,12 +68,12 @@ class Claim:
 
     @property
     def members(self) -> Pods:
-        """Its pods, and those who wait with it."""
+        """Its pods and `others`."""
         return self.pods + self.others if self.others else self.pods
 
     @property
     def gang(self) -> str | None:
-        """The gang that it is of, if it is of one."""
+        """The gang of its pods, if any."""
         return self.pods[0].gang
 
     @property
@@ -78,37 +83,38 @@ class Claim:
 
     @property
     def preempts(self) -> bool:
-        """May others go for its sake?"""
+        """May pods be evicted for it?"""
         return all(pod.preempts for pod in self.pods)
 
     @property
     def preemptible(self) -> bool:
-        """May each of its pods be asked to go again?"""
+        """May each of its pods be evicted later?"""
         return all(pod.preemptible for pod in self.pods)
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Claims of one kind differ only in age and name: what holds for one holds for all.
+        """Claims of one kind differ only in age and name: a refusal of one holds for all.
 
-        A claim for which room is held stands alone; so does one that could start in several ways.
+        A claim for which capacity is held is a kind of its own; so is one with `others`, which can
+        start in several ways, and one with pods missing.
         """
         first = self.pods[0]
-        manners = self.preempts, self.preemptible
-        astray = first.quota if first.quota != self.quota else None
-        stuck = first.gated, first.terminating, first.nominated, astray
-        whose = first.namespace if first.shape.gpu is not None else None  # its quota on GPUs
+        preemption = self.preempts, self.preemptible
+        missing_quota = first.quota if first.quota != self.quota else None
+        state = first.gated, first.terminating, first.nominated, missing_quota
+        gpu_quota = first.namespace if first.shape.gpu is not None else None
         alone = self.uid if self.held or self.others or self.missing else None
-        return (self.quota, self.priority, self.asks, manners, stuck, whose, alone)
+        return (self.quota, self.priority, self.asks, preemption, state, gpu_quota, alone)
 
     def is_like(self, other: "Claim") -> bool:
-        """Do both ask for the same, on behalf of the same pods?"""
-        return self._words() == other._words()
+        """Are both claims of the same pods, in the same state?"""
+        return self._fields() == other._fields()
 
-    def _words(self) -> tuple[object, ...]:
+    def _fields(self) -> tuple[object, ...]:
         return self.pods, self.others, self.quota, self.held, self.missing, self.surplus
 
     def charge(self, node_class: str | None) -> Vector:
-        """What its quota is charged for all of its pods, on nodes of this class."""
+        """What its quota is charged for all its pods on nodes of this class; None while pending."""
         if len(self.asks) == 1:
             return self.asks[0].charge(node_class)
         total: dict[int, int] = {}
@@ -116,3 +122,27 @@ class Claim:
             for row, amount in ask.charge(node_class):
                 total[row] = total.get(row, 0) + amount
         return tuple(total.items())
+
+
+class Claims:
+    """Makes claims of pods: with their asks and their quota, and whether room is held for them."""
+
+    def __init__(self, tree: QuotaTree, ledger: Ledger, placement: Placement) -> None:
+        self._tree = tree
+        self._ledger = ledger
+        self._placement = placement
+
+    def of(self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False) -> Claim:
+        """The claim of these pods."""
+        asks = tuple(self._placement.ask(pod.shape) for pod in pods)
+        held = any(pod.uid in self._ledger.holding for pod in pods)
+        claim = Claim(pods, asks, self._tree.quota_of(pods[0]), held, others, missing, surplus)
+        if len(pods) > 1 and any(self._tree.quota_of(pod) != claim.quota for pod in pods):
+            claim.parts = tuple(self._parts(pods))
+        return claim
+
+    def _parts(self, pods: Pods) -> Iterator[Claim]:
+        """One claim for each quota that the pods belong to."""
+        quotas = dict.fromkeys(self._tree.quota_of(pod) for pod in pods)
+        for quota in quotas:
+            yield self.of(tuple(pod for pod in pods if self._tree.quota_of(pod) == quota))

@@ -1,8 +1,9 @@
-"""The lanes that are to be tried in this cycle, in order.
+"""The claim queue: the lanes to be tried in this cycle, in order.
 
-By the importance of their heads; or, where a policy has groups take turns, first by group: each has
-a line of its own, and the group whose turn it is comes first. A turn changes with every start, so
-where a group stands is looked up when it gets to the front, and put right if others are before it.
+`ClaimQueue` orders lanes by the importance of their heads. In `TurnQueue`, for policies in which
+groups (queues, namespaces) take turns, each group has a queue of its own, and the group with the
+least turn is first. A turn changes with every start, so a group that was first is ranked again
+before the next claim is taken.
 """
 
 import heapq
@@ -14,72 +15,72 @@ from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.lane import Lane
 
 Place = tuple[int, int, Natural, int, Lane, Claim]
-"""The claim's key, laid flat because flat tuples compare faster; then as they came."""
+"""The claim's key, flat because flat tuples compare faster; then the order of pushes."""
 
 Group = Hashable
-"""Who takes turns: a quota, a namespace in it, and so on."""
+"""What takes turns: a quota, a namespace in it, and so on."""
 
 Path = Callable[[Claim], tuple[Group, ...]]
-"""The groups that a claim is in, the widest first."""
+"""The groups that a claim is in, the outermost first."""
 
 Turn = Callable[[Group, Claim], Any]
-"""When it is a group's turn, with this claim as its first; the less, the sooner."""
+"""The turn of a group whose first claim this is; the least turn comes first."""
 
 
-class Line:
-    """Lanes by the importance of their heads."""
+class ClaimQueue:
+    """Lanes, ordered by the importance of their heads."""
 
     def __init__(self) -> None:
         self._heap: list[Place] = []
         self._pushed = 0
 
     def push(self, lane: Lane, claim: Claim) -> None:
-        """Put a lane in line with this head."""
+        """Add a lane with this head."""
         heapq.heappush(self._heap, self._place(lane, claim))
 
     def first(self) -> tuple[Lane, Claim] | None:
-        """Who is at the front, if anybody is."""
+        """The first lane and its head; None if the queue is empty."""
         if not self._heap:
             return None
         *_, lane, claim = self._heap[0]
         return lane, claim
 
     def drop(self) -> None:
-        """Send the front away."""
+        """Remove the first lane."""
         heapq.heappop(self._heap)
 
     def replace(self, lane: Lane, claim: Claim) -> None:
-        """Send the front away, and put a lane in line."""
+        """Remove the first lane, and add this one."""
         heapq.heapreplace(self._heap, self._place(lane, claim))
 
-    def line_up(self) -> None:
-        """Turns have changed; here nobody takes any."""
+    def reorder(self) -> None:
+        """Turns have changed; without turns, nothing to do."""
 
-    def another(self) -> "Line":
-        """An empty line of the same order."""
-        return Line()
+    def empty_copy(self) -> "ClaimQueue":
+        """An empty queue of the same order."""
+        return ClaimQueue()
 
     def _place(self, lane: Lane, claim: Claim) -> Place:
         self._pushed += 1
         return (*claim.key, self._pushed, lane, claim)
 
 
-class Turns(Line):
-    """Groups take turns, and inside a group the groups of which it consists."""
+class TurnQueue(ClaimQueue):
+    """Groups take turns, and inside a group the groups that it consists of."""
 
     def __init__(self, path: Path, turn: Turn) -> None:
         super().__init__()
         self._path = path
         self._turn = turn
-        self._all = _Branch(turn)
+        self._all = _GroupQueue(turn)
         self._front: list[Place] = []
 
     def push(self, lane: Lane, claim: Claim) -> None:
-        """Put a lane in the line of its group; if it comes first there, so may its group."""
+        """Add a lane to its group; if it is first there, the group may come first."""
         self._all.push(self._path(claim), self._place(lane, claim))
 
     def first(self) -> tuple[Lane, Claim] | None:
-        """The first of the group whose turn it is."""
+        """The first lane, and its head, of the group whose turn it is."""
         place = self._all.first()
         if place is None:
             return None
@@ -87,118 +88,118 @@ class Turns(Line):
         return place[-2:]
 
     def drop(self) -> None:
-        """Send the front away; where its group stands now is seen when it gets to the front."""
+        """Remove the first lane; its group is ranked again when `first` is next called."""
         heapq.heappop(self._front)
 
     def replace(self, lane: Lane, claim: Claim) -> None:
-        """The same, with a lane of the same group in its place."""
+        """Remove the first lane, and add this one of the same group."""
         heapq.heapreplace(self._front, self._place(lane, claim))
 
-    def line_up(self) -> None:
-        """Turns have changed: let all groups line up anew."""
-        self._all.line_up()
+    def reorder(self) -> None:
+        """Turns have changed: rank all groups again."""
+        self._all.reorder()
 
-    def another(self) -> Line:
-        """An empty line of the same order."""
-        return Turns(self._path, self._turn)
+    def empty_copy(self) -> ClaimQueue:
+        """An empty queue of the same order."""
+        return TurnQueue(self._path, self._turn)
 
 
-class _Branch:
-    """A group: either of groups that take turns, or of lanes in order of importance, never both.
+class _GroupQueue:
+    """The queue of one group: either of groups that take turns, or of lanes, never both.
 
-    Where a group stood when it lined up is remembered. Only whoever was in front, and did
-    something, can have fallen back since: it lines up anew before the next one is asked for.
+    A group keeps the rank that it had when it was pushed. Only the group that was first, and
+    started a claim, can have got a later turn since: it is ranked again before the next `first`.
     """
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self._groups: dict[Group, _Branch] = {}
-        self._order: list[_Standing] = []
-        self._stands: dict[Group, _Standing] = {}
-        """Where each group stands; whatever else is in the order is out of date."""
-        self._lined_up = 0
+        self._groups: dict[Group, _GroupQueue] = {}
+        self._order: list[_Rank] = []
+        self._ranks: dict[Group, _Rank] = {}
+        """The current rank of each group; any other in `_order` is out of date."""
+        self._ranked = 0
         self._lanes: list[Place] = []
         self._first: Place | None = None
         self._used = False
-        self._acted: Group = None
-        """Who was in front when it was asked for, and may have done something."""
+        self._last_used: Group = None
+        """The group that was first when last used: it may have started a claim."""
 
     def push(self, path: tuple[Group, ...], place: Place) -> bool:
-        """Put a lane in line; is somebody else first now?"""
+        """Add a lane; is another lane first now?"""
         before = self._first
         if path:
-            branch = self._groups.get(path[0])
-            if branch is None:
-                branch = self._groups[path[0]] = _Branch(self._turn)
-            if not branch.push(path[1:], place):
+            queue = self._groups.get(path[0])
+            if queue is None:
+                queue = self._groups[path[0]] = _GroupQueue(self._turn)
+            if not queue.push(path[1:], place):
                 return False
-            first = branch.first()
+            first = queue.first()
             assert first is not None
-            heapq.heappush(self._order, self._standing(path[0], first))
+            heapq.heappush(self._order, self._rank(path[0], first))
         else:
             heapq.heappush(self._lanes, place)
-        self._find()
+        self._update_first()
         return self._first is not before
 
     def first(self) -> Place | None:
-        """Who is at the front, if anybody is."""
+        """The place of the first lane; None if there is none."""
         if self._used:
             self._used = False
-            if self._acted in self._groups:
-                self._put_right(self._acted)
+            if self._last_used in self._groups:
+                self._rank_again(self._last_used)
             else:
-                self._find()
+                self._update_first()
         return self._first
 
     def use(self) -> list[Place]:
-        """The lanes among which the first one is: it may do something."""
+        """The heap of lanes that the first one is in; the caller may start its head."""
         self._used = True
         if not self._groups:
             return self._lanes
-        self._acted = self._order[0][-1]
-        return self._groups[self._acted].use()
+        self._last_used = self._order[0][-1]
+        return self._groups[self._last_used].use()
 
-    def line_up(self) -> None:
-        """Let the groups line up anew."""
-        self._order, self._stands, groups = [], {}, self._groups
+    def reorder(self) -> None:
+        """Rank all groups again."""
+        self._order, self._ranks, groups = [], {}, self._groups
         self._groups = {}
-        for group, branch in groups.items():
-            branch.line_up()
-            place = branch.first()
+        for group, queue in groups.items():
+            queue.reorder()
+            place = queue.first()
             if place is not None:
-                self._groups[group] = branch
-                self._order.append(self._standing(group, place))
+                self._groups[group] = queue
+                self._order.append(self._rank(group, place))
         heapq.heapify(self._order)
         self._used = False
-        self._find()
+        self._update_first()
 
-    def _put_right(self, group: Group) -> None:
-        """A group may have fallen back, or be empty."""
+    def _rank_again(self, group: Group) -> None:
+        """Rank a group again, or remove it if it is empty."""
         place = self._groups[group].first()
         if place is None:
-            del self._stands[group], self._groups[group]
-        elif self._order[0] is self._stands[group]:
-            heapq.heapreplace(self._order, self._standing(group, place))
+            del self._ranks[group], self._groups[group]
+        elif self._order[0] is self._ranks[group]:
+            heapq.heapreplace(self._order, self._rank(group, place))
         else:
-            heapq.heappush(self._order, self._standing(group, place))
-        self._find()
+            heapq.heappush(self._order, self._rank(group, place))
+        self._update_first()
 
-    def _find(self) -> None:
-        """Who is first, leaving aside what is out of date."""
-        while self._order and self._stands.get(self._order[0][-1]) is not self._order[0]:
+    def _update_first(self) -> None:
+        """Find the first lane, dropping ranks that are out of date."""
+        while self._order and self._ranks.get(self._order[0][-1]) is not self._order[0]:
             heapq.heappop(self._order)
         if self._order:
             self._first = self._groups[self._order[0][-1]].first()
         else:
             self._first = self._lanes[0] if self._lanes else None
 
-    def _standing(self, group: Group, place: Place) -> "_Standing":
-        """Its turn, then the importance of its first claim, then as they came."""
-        self._lined_up += 1
+    def _rank(self, group: Group, place: Place) -> "_Rank":
+        """By its turn, then the importance of its first claim, then the order of pushes."""
+        self._ranked += 1
         *key, _, _, claim = place
-        standing = (self._turn(group, claim), *key), self._lined_up, group
-        self._stands[group] = standing
-        return standing
+        rank = (self._turn(group, claim), *key), self._ranked, group
+        self._ranks[group] = rank
+        return rank
 
 
-_Standing = tuple[tuple[Any, ...], int, Group]
+_Rank = tuple[tuple[Any, ...], int, Group]

@@ -1,7 +1,7 @@
 """A lane: claims of one kind, the most important first.
 
-They differ only in age and name (see `Claim.kind`), so if the head is refused, so is everybody
-behind it.
+They differ only in age and name (see `Claim.kind`), so if the head is refused, so are all behind
+it.
 """
 
 from bisect import insort
@@ -11,35 +11,35 @@ from aliquot.engine.queue.claim import Claim
 
 
 class Lane:
-    """Claims of one kind, in order of importance, and why they wait if they do."""
+    """Claims of one kind, in order of importance, and why they are parked if they are."""
 
     def __init__(self, kind: tuple[object, ...]) -> None:
         self.kind = kind
         self.claims: dict[str, Claim] = {}
         self.refusal: Refusal | None = None
         self.due: Claim | None = None
-        """The head with which the lane stands in the queue of this cycle, if it does."""
-        self._told: tuple[object, ...] = ()
-        self._untold: list[Claim] = []
+        """The head with which the lane is in the queue of this cycle, if it is."""
+        self._reported: tuple[object, ...] = ()
+        self._unreported: list[Claim] = []
         self._queue: list[Claim] = []
         self._gone = 0
 
     def add(self, claim: Claim) -> None:
-        """Join the lane."""
+        """Add a claim."""
         self.claims[claim.uid] = claim
-        self._untold.append(claim)
+        self._unreported.append(claim)
         queue = self._queue
         if not queue or queue[-1].key < claim.key:
             queue.append(claim)
         else:
             insort(queue, claim, lo=self._gone, key=lambda each: each.key)
 
-    def tell(self, refusal: Refusal) -> list[Claim]:
-        """The claims that do not know this reason yet: newcomers, or all if it is a new one."""
-        news = (refusal.reason, refusal.quota, refusal.resource)
-        told = self._untold if news == self._told else list(self.claims.values())
-        self._told, self._untold = news, []
-        return [claim for claim in told if self.claims.get(claim.uid) is claim]
+    def unreported(self, refusal: Refusal) -> list[Claim]:
+        """The claims to issue a Wait for: those new to the lane, or all if the reason is new."""
+        key = (refusal.reason, refusal.quota, refusal.resource)
+        found = self._unreported if key == self._reported else list(self.claims.values())
+        self._reported, self._unreported = key, []
+        return [claim for claim in found if self.claims.get(claim.uid) is claim]
 
     @property
     def head(self) -> Claim | None:

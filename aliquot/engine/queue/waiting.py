@@ -1,17 +1,17 @@
-"""The claims that wait: in which order they are tried, and when one is tried again.
+"""The waiting claims: in which order they are tried, and when they are tried again.
 
-Claims of one kind (see `Claim.kind`) stand in one lane, the most important first. If its head is
-refused, so is everybody behind it, and the lane as a whole is parked on what the refusal watches:
-room in a quota, or on the nodes. It comes back when that has changed, and meanwhile blocks nobody.
-So a full cluster with very many waiting pods costs a few lanes, not a pass over all pods.
+Claims of one kind (see `Claim.kind`) are in one lane, the most important first. If its head is
+refused, so are all behind it, and the lane as a whole is parked on what the refusal watches: usage
+of a quota, or free capacity. It is woken when that has changed, and meanwhile blocks no other lane.
+So a full cluster with very many pending pods costs a few lanes, not a pass over all pods.
 """
 
 from collections.abc import Container, Iterable, Iterator
 
-from aliquot.engine.books.repeat_guard import mark
+from aliquot.engine.books.repeat_guard import fingerprint
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.queue.claim_queue import Line, Path, Turn, Turns
+from aliquot.engine.queue.claim_queue import ClaimQueue, Path, Turn, TurnQueue
 from aliquot.engine.queue.lane import Lane
 
 
@@ -21,14 +21,14 @@ class Waiting:
     def __init__(self) -> None:
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self._of: dict[str, tuple[Lane, Claim]] = {}
-        """By the uid of each pod that waits, its lane and claim."""
-        self._line = Line()
+        """By the uid of each pending pod, its lane and claim."""
+        self._queue = ClaimQueue()
         self._path: Path | None = None
         self._parked: dict[Watch, dict[Lane, None]] = {}
         self.changes = 0
-        """How often claims have come, or gone without being started."""
-        self.mark = 0
-        """The mark of all pods that wait; see `circles`."""
+        """How often claims were added, or removed without being started."""
+        self.fingerprint = 0
+        """The fingerprint of all pending pods; see `repeat_guard`."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._of
@@ -41,28 +41,28 @@ class Waiting:
         return len(self._of)
 
     def kinds(self) -> Iterator[tuple[Claim, int]]:
-        """One claim of each kind, and how many there are of it."""
+        """The most important claim of each kind, and how many there are of that kind."""
         for lane in self._lanes.values():
             head = lane.head
             if head is not None:
                 yield head, len(lane.claims)
 
-    def refused(self, reasons: Container[Reason]) -> Line:
-        """The lanes that wait for one of these reasons, in a line of their own."""
-        line = self._line.another()
+    def refused(self, reasons: Container[Reason]) -> ClaimQueue:
+        """The lanes that are refused for one of these reasons, in a queue of their own."""
+        queue = self._queue.empty_copy()
         for lane in self._lanes.values():
             if lane.refusal is not None and lane.refusal.reason in reasons:
                 head = lane.head
                 if head is not None:
-                    line.push(lane, head)
-        return line
+                    queue.push(lane, head)
+        return queue
 
     def claims(self) -> Iterator[Claim]:
         """All waiting claims."""
         return (claim for uid, (_, claim) in self._of.items() if uid == claim.uid)
 
     def add(self, claim: Claim) -> None:
-        """Let a claim wait; its lane is tried in the next cycle."""
+        """Add a claim, in place of any other of its pods; its lane is tried in the next cycle."""
         self.changes += 1
         for pod in claim.members:
             self.remove(pod.uid)
@@ -73,13 +73,13 @@ class Waiting:
         if lane is None:
             lane = self._lanes[kind] = Lane(kind)
         lane.add(claim)
-        self.mark += mark(*claim.members)
+        self.fingerprint += fingerprint(*claim.members)
         for pod in claim.members:
             self._of[pod.uid] = (lane, claim)
         self.wake([lane])
 
     def remove(self, uid: str) -> None:
-        """Take a pod's claim out: it is no longer there, or was started by somebody else."""
+        """Remove the claim of a pod, if it has one: the pod is gone, or bound."""
         if uid in self._of:
             self.changes += 1
             lane, claim = self._of[uid]
@@ -88,58 +88,58 @@ class Waiting:
                 self._close(lane)
 
     def take_turns(self, path: Path, turn: Turn) -> None:
-        """Let groups take turns; nobody waits yet."""
+        """Let groups take turns; to be called before any claim is added."""
         self._path = path
-        self._line = Turns(path, turn)
+        self._queue = TurnQueue(path, turn)
 
-    def line_up(self) -> None:
-        """Put those who are due in line anew: turns have changed."""
-        self._line.line_up()
+    def reorder(self) -> None:
+        """Turns have changed: order the lanes of this cycle again."""
+        self._queue.reorder()
 
     def next(self) -> tuple[Lane, Claim] | None:
         """The claim to be tried next, and its lane."""
-        while (first := self._line.first()) is not None:
+        while (first := self._queue.first()) is not None:
             lane, claim = first
             if lane.due is claim:
                 if lane.head is claim:
                     return first
                 lane.due = None
                 self.wake([lane])
-            self._line.drop()
+            self._queue.drop()
         return None
 
     def start(self, lane: Lane, claim: Claim) -> None:
-        """The claim that was next has started; the one behind it is due in its turn."""
+        """The claim that was next has started; the one behind it in its lane is due."""
         self._forget(lane, claim)
         lane.due = lane.head
         if lane.due is None:
             self._close(lane)
         else:
-            self._line.replace(lane, lane.due)
+            self._queue.replace(lane, lane.due)
 
     def park(self, lane: Lane, refusal: Refusal) -> None:
-        """Let a lane wait for what the refusal watches."""
+        """Park a lane until what the refusal watches has changed."""
         lane.due = None
         lane.refusal = refusal
         for watch in refusal.watch:
             self._parked.setdefault(watch, {})[lane] = None
 
     def parked(self, watch: Watch) -> list[Lane]:
-        """The lanes that wait for this."""
+        """The lanes that are parked on this."""
         return list(self._parked.get(watch, ()))
 
     def wake(self, lanes: Iterable[Lane]) -> None:
-        """Try these lanes in this cycle, each in the turn of its head."""
+        """Put these lanes into the queue of this cycle, each with its head."""
         for lane in lanes:
             head = lane.head
             if head is not None and head is not lane.due:
                 self._unpark(lane)
                 lane.due = head
-                self._line.push(lane, head)
+                self._queue.push(lane, head)
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]
-        self.mark -= mark(*claim.members)
+        self.fingerprint -= fingerprint(*claim.members)
         for pod in claim.members:
             del self._of[pod.uid]
 

@@ -1,1 +1,1 @@
-"""Who is evicted: the victim search, and what it is made of."""
+"""Reclaim: the victim search and its parts, and evictions after lowered bounds."""

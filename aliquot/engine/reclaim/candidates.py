@@ -1,8 +1,8 @@
-"""Whom to consider as victims, and where the claim could start: ever more, ever wider.
+"""The candidates of a victim search: which pods to consider, and on which nodes, ever more of both.
 
-One look at all bound pods is a handful of numpy calls; a closer look at a node is not. So nodes are
-sifted first: those that would hold the pod if everybody went who may, the least short first, and
-those where the least important run.
+Looking over all bound pods takes a handful of numpy calls; searching victims on a node does not. So
+nodes are sifted first: those that would hold the pod if all eligible pods were evicted, the ones
+that lack least first, and those where the least important eligible pods run.
 """
 
 from collections.abc import Iterator
@@ -12,106 +12,116 @@ from numpy.typing import NDArray
 
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.placement.best_node import Ask
-from aliquot.engine.policies.eligible import Mask, Offer, Right, Rights
+from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.reclaim.device_fit import DeviceRoom
 from aliquot.engine.state import State
 
 _ALL_NODES = 24
+"""Up to so many possible nodes are all searched, so that small clusters get the best of all."""
 _BEST_NODES = 3
+"""How many of more nodes are searched at first: each costs a search for a victim set, and a
+decision at 5,000 nodes must take milliseconds."""
 LAST_NODES = 500
+"""How many nodes are searched before giving up, only if the first ones had no set: it bounds the
+time of a search that finds nothing."""
 _MOST_ELSEWHERE = 24
+"""How many pods on other nodes are considered at first: few enough for an exact search beside the
+pods of a node (`victim_set` is exact up to 64 units)."""
 _LAST_ELSEWHERE = 5_000
+"""How many pods on other nodes are considered if the first ones had no set: it bounds the cost of
+pricing them one by one."""
 
 
 class Candidates:
-    """The pods that an offer names, and the nodes that could do."""
+    """The pods of an eligible group, and the nodes on which the claim could start."""
 
     def __init__(
-        self, state: State, offer: Offer, gpus: DeviceRoom, classes: list[str] | None
+        self, state: State, eligible: Eligible, gpus: DeviceRoom, classes: list[str] | None
     ) -> None:
         self._state = state
-        self._offer = offer
+        self._eligible = eligible
         self._gpus = gpus
         self._classes = classes
-        self._helpers: dict[int, Mask] = {}
-        self.may_go = offer.may_go & self._affordable()
-        self.moved: dict[tuple[int, int], int] = {}
-        """Room, by row and node, that earlier pods of the claim take less what they free."""
+        self._charged_pods: dict[int, Mask] = {}
+        self.evictable = eligible.evictable & self._within_limits()
+        self.planned: dict[tuple[int, int], int] = {}
+        """Room, by row and node, that earlier pods of the claim take, less what victims free."""
 
-    def _affordable(self) -> Mask:
-        """Who draws no more than their quota can give."""
+    def _within_limits(self) -> Mask:
+        """The pods whose charge is within the limit of their quota."""
         running = self._state.running
-        mask: Mask = np.ones_like(self._offer.may_go)
-        for row in {row for account, row in self._offer.limits if isinstance(account, int)}:
-            most = self._most(row)
+        mask: Mask = np.ones_like(self._eligible.evictable)
+        for row in {row for account, row in self._eligible.limits if isinstance(account, int)}:
+            most = self._limit_by_quota(row)
             mask &= running.charge.data[row] <= most[running.quota]
         return mask
 
-    def _most(self, row: int) -> NDArray[np.int64]:
-        """What each quota can give of a resource; the last place is for slots that nobody has."""
+    def _limit_by_quota(self, row: int) -> NDArray[np.int64]:
+        """The limit of each quota in a resource; the last place is for slots without a pod."""
         most = np.full(len(self._state.tree.slots) + 1, LIMIT, dtype=np.int64)
-        for (slot, limited), amount in self._offer.limits.items():
-            firm = amount <= 0 or (slot, row) not in self._offer.soft
+        for (slot, limited), amount in self._eligible.limits.items():
+            firm = amount <= 0 or (slot, row) not in self._eligible.soft
             if isinstance(slot, int) and limited == row and firm:
                 most[slot] = amount
         return most
 
     def widening(self) -> Iterator[tuple[Mask, int, int]]:
-        """Whom to consider, how many of those elsewhere, and how many nodes: ever more.
+        """The pods to consider, how many of them on other nodes, and how many nodes: ever more.
 
-        First without broken budgets; each time by rising priority; at last very many nodes.
+        First without pods of exhausted disruption budgets, then with them, each time by rising
+        priority; at last on very many nodes.
         """
-        may_go, priority = self.may_go, self._state.running.priority
-        if not may_go.any():
-            yield may_go, 0, _BEST_NODES
+        evictable, priority = self.evictable, self._state.running.priority
+        if not evictable.any():
+            yield evictable, 0, _BEST_NODES
             return
-        guarded = self._guarded()
-        for base in ([may_go & ~guarded] if guarded.any() else []) + [may_go]:
+        protected = self._budget_exhausted()
+        for base in ([evictable & ~protected] if protected.any() else []) + [evictable]:
             for level in np.unique(priority[base]):
                 these = base & (priority <= level)
                 yield these, _MOST_ELSEWHERE, _BEST_NODES
                 if these.sum() > _MOST_ELSEWHERE:
                     yield these, _LAST_ELSEWHERE, _BEST_NODES
-        yield may_go, _LAST_ELSEWHERE, LAST_NODES
+        yield evictable, _LAST_ELSEWHERE, LAST_NODES
 
-    def _guarded(self) -> Mask:
-        """Those whose eviction an exhausted budget forbids."""
-        state, guarded = self._state, np.zeros_like(self.may_go)
+    def _budget_exhausted(self) -> Mask:
+        """The pods of disruption budgets that allow no further eviction."""
+        state, protected = self._state, np.zeros_like(self.evictable)
         for namespace in state.budgets.exhausted_in():
             for uid in state.in_namespace(namespace):
                 if uid in state.running.slots:
                     paths = state.budgets.on(state.pods[uid])
                     slot = state.running.slots[uid]
-                    guarded[slot] = any(state.budgets.left(path) == 0 for path in paths)
-        return guarded
+                    protected[slot] = any(state.budgets.left(path) == 0 for path in paths)
+        return protected
 
-    def nodes(self, ask: Ask, rights: Rights, may_go: Mask, most: int) -> list[int]:
-        """The nodes that would hold the pod if all of these went; the least short first."""
-        if not self._right_could_come(rights, may_go):
+    def nodes(self, ask: Ask, rights: Rights, evictable: Mask, most: int) -> list[int]:
+        """The nodes that would hold the pod if all these were evicted; the least short first."""
+        if not self._rights_reachable(rights, evictable):
             return []
         possible = self._state.placement.open_nodes(ask)
-        if self._offer.nodes is not None:
-            possible &= self._offer.nodes
+        if self._eligible.nodes is not None:
+            possible &= self._eligible.nodes
         if self._classes is not None and ask.by_class:
             possible &= self._state.nodes.of_classes(self._classes)
         count = len(possible)
         shortage = np.zeros(count)
-        where = self._state.running.node[may_go]
+        where = self._state.running.node[evictable]
         for row, amount in ask.room:
             free = self.free(row)[:count]
-            possible &= free + self._freed(row, may_go, where, count, most) >= amount
+            possible &= free + self._freed(row, evictable, where, count, most) >= amount
             shortage += np.maximum(amount - free, 0) / amount
         if ask.gpu is not None:
-            possible &= self._device_nodes(ask, may_go, shortage)
+            possible &= self._device_nodes(ask, evictable, shortage)
         found = np.flatnonzero(possible)
         order = np.lexsort((self._state.nodes.rank[found], shortage[found]))
         ordered = [int(slot) for slot in found[order]]
-        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, may_go, most)
+        return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, evictable, most)
 
-    def _device_nodes(self, ask: Ask, may_go: Mask, shortage: NDArray[np.float64]) -> Mask:
-        """The nodes with devices that would do; what they are short of is added."""
+    def _device_nodes(self, ask: Ask, evictable: Mask, shortage: NDArray[np.float64]) -> Mask:
+        """The nodes with devices for the pod; their shortage of devices is added to `shortage`."""
         names, slots = self._state.running.slots.names, self._state.nodes.slots
-        going = [str(names[slot]) for slot in np.flatnonzero(may_go)]
+        going = [str(names[slot]) for slot in np.flatnonzero(evictable)]
         mask: Mask = np.zeros(len(shortage), dtype=bool)
         for node, short in self._gpus.nodes(ask, going).items():
             if node in self._state.nodes.known:
@@ -120,53 +130,53 @@ class Candidates:
         return mask
 
     def _freed(
-        self, row: int, may_go: Mask, where: NDArray[np.int64], count: int, most: int
+        self, row: int, evictable: Mask, where: NDArray[np.int64], count: int, most: int
     ) -> NDArray[np.float64]:
-        """What would come free on every node if all of these went.
+        """What would come free on every node if all these pods were evicted.
 
-        As floats: large enough for any sum, and only to see which nodes are worth a closer look.
-        That no quota gives beyond its limit is looked at when very many nodes are.
+        As floats: large enough for any sum, and exact enough to sift nodes. The limits of quotas
+        are applied only when very many nodes are searched.
         """
         if not len(where):
             return np.zeros(count)
-        room = self._state.running.room.data[row][may_go].astype(np.float64)
-        if most < LAST_NODES or not any(limited == row for _, limited in self._offer.limits):
+        room = self._state.running.room.data[row][evictable].astype(np.float64)
+        if most < LAST_NODES or not any(limited == row for _, limited in self._eligible.limits):
             return np.bincount(where, room, count).astype(np.float64, copy=False)
-        limit = self._most(row)
-        keys = where * len(limit) + self._state.running.quota[may_go]
+        limit = self._limit_by_quota(row)
+        keys = where * len(limit) + self._state.running.quota[evictable]
         pairs, of = np.unique(keys, return_inverse=True)
         given = np.minimum(np.bincount(of, room), limit[pairs % len(limit)])
         return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
 
-    def _promising(self, nodes: list[int], may_go: Mask, most: int) -> list[int]:
-        """Of very many nodes, the least short, and those where the least important pods run."""
+    def _promising(self, nodes: list[int], evictable: Mask, most: int) -> list[int]:
+        """Of many nodes, the least short, and those where the least important pods run."""
         running, possible = self._state.running, set(nodes)
-        least = running.least_important(may_go, 4 * _BEST_NODES)
+        least = running.least_important(evictable, 4 * _BEST_NODES)
         hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 
     def free(self, row: int) -> NDArray[np.int64]:
-        """What every node has free of a resource, once what is settled so far is done."""
+        """What every node has free of a resource, with the plan for earlier pods carried out."""
         free = self._state.placement.free_soon(row, self._state.leaving.room)
-        for (moved_row, node), amount in self.moved.items():
+        for (moved_row, node), amount in self.planned.items():
             if moved_row == row:
                 free[node] -= amount
         return free
 
-    def _right_could_come(self, rights: Rights, may_go: Mask) -> bool:
+    def _rights_reachable(self, rights: Rights, evictable: Mask) -> bool:
         charge = self._state.running.charge.data
         return all(
-            int(charge[right.row][may_go & self.helpers(right)].sum()) >= amount
+            int(charge[right.row][evictable & self.charged_pods(right)].sum()) >= amount
             for right, amount in rights.items()
         )
 
-    def helpers(self, right: Right) -> Mask:
-        """Whose end would give back in this account: those of its quota and the ones below."""
-        found = self._helpers.get(right.slot)
+    def charged_pods(self, right: Right) -> Mask:
+        """The pods charged in this account: those of its quota and of the quotas below it."""
+        found = self._charged_pods.get(right.slot)
         if found is None:
             tree = self._state.tree
             quotas = [tree.slots[name] for name in tree.quotas if right.slot in tree.path(name)]
             below = np.zeros(len(tree.slots) + 1, dtype=bool)
             below[quotas] = True
-            found = self._helpers[right.slot] = below[self._state.running.quota]
+            found = self._charged_pods[right.slot] = below[self._state.running.quota]
         return found

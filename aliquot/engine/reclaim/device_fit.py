@@ -1,23 +1,26 @@
-"""Room on devices, for the victim search: which cards a pod could get, and what is short of them.
+"""Devices in the victim search: which GPUs of a node a pod could get, and what is short of them.
 
-Like room on nodes and right in quotas, what a pod needs of a device, or its namespace of its quota
-on GPUs, is an amount that must come free; whoever goes gives back what they have of it.
+What a pod needs of a device, or its namespace of its GPU quota, is an amount that must come free,
+like room on a node and right in a quota. A victim frees what it has of its devices.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
 
 from aliquot.engine.books.ledger import Entry
-from aliquot.engine.gpus.devices import matches, resolve
-from aliquot.engine.gpus.quotas import Usage, Wish
-from aliquot.engine.model.gpu import NOTHING, Device, GpuAmount, GpuAsk
+from aliquot.engine.gpus.devices import matches, resolve_ask
+from aliquot.engine.gpus.quotas import DeviceRequest, Usage
+from aliquot.engine.model.gpu import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 _PODS = 2
-"""Beside compute and memory: who needs a whole device needs all others to leave it."""
+"""The third amount of a device, beside compute and memory: the pods on it. A pod that needs a whole
+device needs all of them gone."""
 _MOST_OPTIONS = 40
+"""How many sets of devices of one node are searched, each at the cost of a node: all sets of 2 of 9
+devices, or of 3 of 7; of more, the first, which lack least."""
 
 Needs = dict[object, int]
 Option = tuple[str, ...]
@@ -25,93 +28,97 @@ Option = tuple[str, ...]
 
 
 class DeviceRoom:
-    """What is left of devices once those who are leaving have left, and what a claim takes."""
+    """What is left of devices once the leaving pods are gone, and what a claim takes of it."""
 
     def __init__(self, state: State, claim: Claim) -> None:
         self._state = state
-        self._moved: dict[str, GpuAmount] = {}
-        """What earlier pods of the claim take of a device, less what they free."""
+        self._planned: dict[str, GpuAmount] = {}
+        """What earlier pods of the claim take of a device, less what their victims free."""
         self.rights = _rights(state, claim)
-        """What must come free of what the claim's namespace may use of GPUs."""
+        """What must come free in the GPU quota of the claim's namespace."""
         self._namespace = claim.pods[0].namespace
 
-    def options(self, ask: Ask, node: str, going: Iterable[str]) -> list[Option]:
-        """Which devices of a node would do, if all of these went."""
+    def options(self, ask: Ask, node: str, evicted: Iterable[str]) -> list[Option]:
+        """The sets of devices that a pod could get on a node if these pods were evicted."""
         gpu = ask.gpu
         if gpu is None:
             return [()]
         freed: dict[str, GpuAmount] = {}
-        for uid in going:
-            for name, amount in _given(self._state.ledger.entries[uid]):
-                freed[name] = freed.get(name, NOTHING).plus(amount)
-        able = [
+        for uid in evicted:
+            for name, amount in _held_on_devices(self._state.ledger.entries[uid]):
+                freed[name] = freed.get(name, NO_GPU_AMOUNT).plus(amount)
+        fitting = [
             device
             for device in self._state.devices.on(node)
             if device.ready
             and matches(gpu, device)
             and _fits(_wants(gpu, device), self._free_after(device.name, freed))
         ]
-        if len(able) < gpu.count:
+        if len(fitting) < gpu.count:
             return []
         if gpu.count == 1:
-            return [(device.name,) for device in able]
-        names = sorted((device.name for device in able), key=lambda name: self._lacks(gpu, name))
+            return [(device.name,) for device in fitting]
+        names = sorted(
+            (device.name for device in fitting), key=lambda name: self._shortage(gpu, name)
+        )
         return list(islice(combinations(names, gpu.count), _MOST_OPTIONS))
 
-    def nodes(self, ask: Ask, going: Iterable[str]) -> dict[str, float]:
-        """The nodes that would do, if all of these went, and how much each is short of now."""
+    def nodes(self, ask: Ask, evicted: Iterable[str]) -> dict[str, float]:
+        """The nodes that would do if these pods were evicted, and how much each is short of now."""
         assert ask.gpu is not None
         by_node: dict[str, list[str]] = {}
-        for uid in going:
+        for uid in evicted:
             node = self._state.ledger.entries[uid].booking.node
             by_node.setdefault(str(node), []).append(uid)
         found = {}
         for node in {device.node for device in self._state.devices.known.values()}:
             options = self.options(ask, node, by_node.get(node, ()))
-            short = [sum(self._lacks(ask.gpu, name) for name in option) for option in options]
+            short = [sum(self._shortage(ask.gpu, name) for name in option) for option in options]
             if short:
                 found[node] = min(short)
         return found
 
     def needs(self, ask: Ask, option: Option, with_rights: bool) -> Needs:
-        """What must come free of these devices, and of the quota."""
+        """What must come free of these devices, and in the GPU quota."""
         needs: Needs = dict(self.rights) if with_rights else {}
         for name in option:
             assert ask.gpu is not None
             short = self._short(ask.gpu, self._state.devices.known[name])
             needs.update({("device", name, i): n for i, n in enumerate(short) if n > 0})
-            stay = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
-            if ask.gpu.whole and stay > 0:
-                needs["device", name, _PODS] = stay
+            remaining = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
+            if ask.gpu.whole and remaining > 0:
+                needs["device", name, _PODS] = remaining
         return needs
 
-    def helps(self, entry: Entry) -> Iterator[tuple[object, int]]:
-        """What somebody gives back by going."""
+    def frees(self, entry: Entry) -> Iterator[tuple[object, int]]:
+        """What the eviction of a pod frees of devices, and of the claim's GPU quota."""
         taken = entry.booking.gpu
         if taken is None:
             return
-        for name, amount in _given(entry):
+        for name, amount in _held_on_devices(entry):
             yield from ((("device", name, i), n) for i, n in enumerate((*amount, 1)))
         if self.rights and entry.booking.namespace == self._namespace:
             figures = (*taken.request, *taken.limit, 1)
             yield from ((("gpus", i), n) for i, n in enumerate(figures))
 
-    def note(self, ask: Ask, option: Option, going: Iterable[str]) -> None:
-        """These devices are settled for one pod of the claim; these pods go."""
+    def commit(self, ask: Ask, option: Option, evicted: Iterable[str]) -> None:
+        """Give these devices to one pod of the claim, with these pods evicted for it."""
         for name in option:
             assert ask.gpu is not None
             wants = _wants(ask.gpu, self._state.devices.known[name])
-            self._moved[name] = self._moved.get(name, NOTHING).plus(wants)
-        for uid in going:
-            for name, amount in _given(self._state.ledger.entries[uid]):
-                self._moved[name] = self._moved.get(name, NOTHING).plus(amount, -1)
+            self._planned[name] = self._planned.get(name, NO_GPU_AMOUNT).plus(wants)
+        for uid in evicted:
+            for name, amount in _held_on_devices(self._state.ledger.entries[uid]):
+                self._planned[name] = self._planned.get(name, NO_GPU_AMOUNT).plus(amount, -1)
 
-    def stands(self, asks: Sequence[Ask], options: Sequence[Option], going: Iterable[str]) -> bool:
-        """Once these have gone, is there enough on the devices, and in the quota?"""
-        helped: Needs = {}
-        for uid in going:
-            for key, amount in self.helps(self._state.ledger.entries[uid]):
-                helped[key] = helped.get(key, 0) + amount
+    def is_feasible(
+        self, asks: Sequence[Ask], options: Sequence[Option], evicted: Iterable[str]
+    ) -> bool:
+        """With these pods evicted, is there enough on the devices, and in the GPU quota?"""
+        freed: Needs = {}
+        for uid in evicted:
+            for key, amount in self.frees(self._state.ledger.entries[uid]):
+                freed[key] = freed.get(key, 0) + amount
         needs: Needs = dict(self.rights)
         for ask, option in zip(asks, options, strict=True):
             for name in option:
@@ -120,13 +127,13 @@ class DeviceRoom:
                 for i in (0, 1):
                     key = ("device", name, i)
                     needs[key] = needs.get(key, -left[i]) + wants[i]
-                stay = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
+                remaining = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
                 if ask.gpu.whole:
-                    needs["device", name, _PODS] = stay
-        return all(helped.get(key, 0) >= amount for key, amount in needs.items())
+                    needs["device", name, _PODS] = remaining
+        return all(freed.get(key, 0) >= amount for key, amount in needs.items())
 
-    def _lacks(self, gpu: GpuAsk, name: str) -> float:
-        """What is short of a device, as parts of what is wanted of it."""
+    def _shortage(self, gpu: GpuAsk, name: str) -> float:
+        """What is short of a device, as a fraction of what is wanted of it."""
         device = self._state.devices.known[name]
         wants, short = _wants(gpu, device), self._short(gpu, device)
         return sum(n / max(amount, 1) for n, amount in zip(short, wants, strict=True))
@@ -136,18 +143,18 @@ class DeviceRoom:
         return GpuAmount(max(wants.tflops - left.tflops, 0), max(wants.vram - left.vram, 0))
 
     def _free_after(self, name: str, freed: dict[str, GpuAmount]) -> GpuAmount:
-        return self._free(name).plus(freed.get(name, NOTHING))
+        return self._free(name).plus(freed.get(name, NO_GPU_AMOUNT))
 
     def _free(self, name: str) -> GpuAmount:
-        return self._left(name).plus(self._moved.get(name, NOTHING), -1)
+        return self._left(name).plus(self._planned.get(name, NO_GPU_AMOUNT), -1)
 
     def _left(self, name: str) -> GpuAmount:
-        leaving = self._state.gpus_leaving.devices.get(name, NOTHING)
+        leaving = self._state.gpus_leaving.devices.get(name, NO_GPU_AMOUNT)
         return self._state.devices.free(name).plus(leaving)
 
 
 def _rights(state: State, claim: Claim) -> Needs:
-    """What the claim's namespace would use beyond what it may, once those who leave have left."""
+    """By how much the claim exceeds its namespace's GPU quota once the leaving pods are gone."""
     namespace = claim.pods[0].namespace
     quota = state.gpu_quotas.known.get(namespace)
     asks = [pod.shape.gpu for pod in claim.pods if pod.shape.gpu is not None]
@@ -156,7 +163,7 @@ def _rights(state: State, claim: Claim) -> Needs:
     used, leaving = (
         books.get(namespace, Usage()) for books in (state.gpu_quotas.used, state.gpus_leaving.used)
     )
-    wishes = [Wish(*state.devices.least(ask), ask.count) for ask in asks]
+    wishes = [DeviceRequest(*state.devices.least_need(ask), ask.count) for ask in asks]
     bounds = (*quota.requests, *quota.limits, quota.workers)
     has = (*used.requests, *used.limits, used.workers)
     goes = (*leaving.requests, *leaving.limits, leaving.workers)
@@ -173,13 +180,13 @@ def _rights(state: State, claim: Claim) -> Needs:
 
 
 def _wants(gpu: GpuAsk, device: Device) -> GpuAmount:
-    """What it takes of a device: all of it, or what it asks for."""
+    """What a pod takes of a device: all of it, or what it asks for."""
     if gpu.whole:
         return device.capacity
-    return resolve(gpu.request, gpu.request_part, device.capacity)
+    return resolve_ask(gpu.request, gpu.request_part, device.capacity)
 
 
-def _given(entry: Entry) -> Iterator[tuple[str, GpuAmount]]:
+def _held_on_devices(entry: Entry) -> Iterator[tuple[str, GpuAmount]]:
     taken = entry.booking.gpu
     if taken is not None:
         yield from zip(taken.devices, taken.amounts, strict=True)

@@ -1,65 +1,73 @@
-"""A quota's bounds were lowered below what it uses: who goes, if the knob says that any must."""
+"""Evictions after a quota's bounds were lowered below what it uses (`onQuotaLowered: evict`)."""
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
-from aliquot.engine.policies.capacity.borrowing import soon
-from aliquot.engine.policies.eligible import Right, Rights, evictable
-from aliquot.engine.policies.over_quota import walk
-from aliquot.engine.reclaim.eviction_units import Bundle, Bundles, Draws
-from aliquot.engine.reclaim.victim_set import Item, Problem, choose, together
+from aliquot.engine.policies.capacity.borrowing import after_leaving
+from aliquot.engine.policies.eligible import Right, Rights, evictable_pods
+from aliquot.engine.policies.over_quota import split_at_min
+from aliquot.engine.reclaim.eviction_units import Draws, EvictionUnit, EvictionUnits
+from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
 from aliquot.engine.state import State
 
 
 def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:
-    """The least important pods of the quota whose end brings it within its bounds.
+    """Evict the least important pods of the quota that bring it within its bounds.
 
-    Over-quota ones first. Where others are spared for now, those who can go do.
+    Over-quota pods first. Where too few pods are evictable now, those that are.
     """
-    may_go, slot = evictable(state, now), state.tree.slots[quota]
-    ranked = [uid for uid in state.running.ranked(slot) if may_go[state.running.slots[uid]]]
-    over = set(walk(state, slot, tuple(sorted({right.row for right in excess}))).over.tolist())
-    bundles = Bundles(state)
+    evictable, slot = evictable_pods(state, now), state.tree.slots[quota]
+    ranked = [uid for uid in state.running.ranked(slot) if evictable[state.running.slots[uid]]]
+    over = set(
+        split_at_min(state, slot, tuple(sorted({right.row for right in excess}))).over.tolist()
+    )
+    eviction_units = EvictionUnits(state)
     those = frozenset(ranked)
-    items = [_item(state, bundle, excess) for bundle in bundles.of(ranked, those)]
+    units = [
+        _priced(state, eviction_unit, excess) for eviction_unit in eviction_units.of(ranked, those)
+    ]
     slots = state.running.slots
-    first = [each for each in items if over.issuperset(slots[uid] for uid in each.uids)]
-    needs = _needs(state, items, excess)
-    these = first if _needs(state, first, excess) == needs else items
-    chosen = _choose(state, these, needs, bundles.limits)
+    first = [each for each in units if over.issuperset(slots[uid] for uid in each.uids)]
+    needs = _needs(state, units, excess)
+    these = first if _needs(state, first, excess) == needs else units
+    chosen = _choose(state, these, needs, eviction_units.limits)
     words = {uid: _words(state, quota, each, excess) for each in chosen for uid in each.uids}
     return [Evict(state.pods[uid], None, Reason.QUOTA_LOWERED, words[uid]) for uid in words]
 
 
-def _needs(state: State, items: list[Item], excess: Rights) -> dict[object, int]:
-    """What is to be given back, as far as these can give it."""
-    uids = {uid for each in items for uid in each.uids}
+def _needs(state: State, units: list[PricedUnit], excess: Rights) -> dict[object, int]:
+    """The excess, as far as these units can free it."""
+    uids = {uid for each in units for uid in each.uids}
     charges = [dict(state.ledger.entries[uid].booking.charge) for uid in uids]
     can = {right: sum(charge.get(right.row, 0) for charge in charges) for right in excess}
     return {right: min(n, can[right]) for right, n in excess.items() if min(n, can[right]) > 0}
 
 
-def _choose(state: State, items: list[Item], needs: dict[object, int], limits: Draws) -> list[Item]:
-    paths = {path for each in items for budgets in each.budgets for path in budgets}
+def _choose(
+    state: State, units: list[PricedUnit], needs: dict[object, int], limits: Draws
+) -> list[PricedUnit]:
+    paths = {path for each in units for budgets in each.budgets for path in budgets}
     left = {path: state.budgets.left(path) for path in paths}
-    return (choose(items, Problem(needs, limits, left)) or []) if needs else []
+    return (choose(units, Requirements(needs, limits, left)) or []) if needs else []
 
 
-def _item(state: State, bundle: Bundle, excess: Rights) -> Item:
-    pods = [state.pods[uid] for uid in bundle.uids]
-    charges = [dict(state.ledger.entries[uid].booking.charge) for uid in bundle.uids]
-    helps: dict[object, int] = {
+def _priced(state: State, eviction_unit: EvictionUnit, excess: Rights) -> PricedUnit:
+    pods = [state.pods[uid] for uid in eviction_unit.uids]
+    charges = [dict(state.ledger.entries[uid].booking.charge) for uid in eviction_unit.uids]
+    frees: dict[object, int] = {
         right: sum(charge.get(right.row, 0) for charge in charges) for right in excess
     }
     budgets = tuple(state.budgets.on(pod) for pod in pods)
-    return together(pods, state.running.name(bundle.uids[0]), helps, bundle.draws, budgets)
+    return price(
+        pods, state.running.name(eviction_unit.uids[0]), frees, eviction_unit.draws, budgets
+    )
 
 
-def _words(state: State, quota: str, item: Item, excess: Rights) -> str:
-    """Which bound, and the numbers."""
-    right = next(right for right in excess if item.helps.get(right))
-    name, used = state.resources.names[right.row], soon(state, right.row, right.slot)
+def _words(state: State, quota: str, unit: PricedUnit, excess: Rights) -> str:
+    """The message of an eviction: which bound, and the numbers."""
+    right = next(right for right in excess if unit.frees.get(right))
+    name, used = state.resources.names[right.row], after_leaving(state, right.row, right.slot)
     most = text(name, used - excess[right])
     return (
         f"all quotas together: sum of min {most} {name}, used {text(name, used)}"
@@ -69,11 +77,11 @@ def _words(state: State, quota: str, item: Item, excess: Rights) -> str:
 
 
 def above_max(state: State, quota: str) -> Rights:
-    """What the quota uses beyond its max."""
+    """What the quota uses above its max."""
     slot = state.tree.slots[quota]
     found: Rights = {}
     for row in range(len(state.resources)):
-        over = soon(state, row, slot) - state.tree.max.get(row, slot)
+        over = after_leaving(state, row, slot) - state.tree.max.get(row, slot)
         if over > 0:
             found[Right(slot, row)] = over
     return found

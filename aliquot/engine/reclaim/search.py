@@ -1,10 +1,10 @@
-"""The victim search: who must go so that a claim can start.
+"""The victim search: which pods must be evicted so that a claim can start.
 
 *Room* (a node that holds the pod) and *right* (quotas that allow it) are separate needs, so victims
-may sit on other nodes than the one the claim will start on. Which pods may go at all is the
-policy's word, given as offers, best first; which of them do go is a matter of `cover`. Pods that
-are on their way out already count as gone, so nobody is evicted twice for the same claim. A plan
-is checked as a whole before it is believed: the claim would start, and nobody could be put back.
+may run on other nodes than the one the claim will start on. Which pods are eligible is decided by
+the policy, in ranks, the best first; which of them become victims is decided by `victim_set`. Pods
+that are leaving already count as gone, so no further pod is evicted for the same claim. A plan is
+checked as a whole before it is returned: the claim would start, and no victim could be spared.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -14,13 +14,13 @@ import numpy as np
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.columns import Slots
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import (
     Account,
+    Eligible,
     Mask,
-    Offer,
     Right,
     Rights,
     gang_account,
@@ -30,16 +30,16 @@ from aliquot.engine.policies.eligible import (
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.candidates import LAST_NODES, Candidates
 from aliquot.engine.reclaim.device_fit import DeviceRoom, Option
-from aliquot.engine.reclaim.eviction_units import Bundle, Bundles
-from aliquot.engine.reclaim.victim_set import Cost, Item, Problem, choose, cost, together
+from aliquot.engine.reclaim.eviction_units import EvictionUnit, EvictionUnits
+from aliquot.engine.reclaim.victim_set import Cost, PricedUnit, Requirements, choose, cost, price
 from aliquot.engine.state import State
 
-_NOWHERE = -1
+_NO_NODE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A pod that goes, by which rule, in words."""
+    """A pod to evict, the rule, and the message of its eviction."""
 
     pod: Pod
     reason: Reason
@@ -48,7 +48,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where each pod of the claim will start, and who goes for it."""
+    """The node and devices for each pod of the claim, and the victims."""
 
     nodes: tuple[str, ...]
     devices: tuple[Option, ...]
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def key(self) -> tuple[int, Cost, tuple[str, ...]]:
-        """Of several plans, the one with the smallest is the best."""
+        """The plan with the smallest key is the best."""
         return self.rank, self.cost, self.nodes
 
 
@@ -66,101 +66,108 @@ def search(
     state: State,
     claim: Claim,
     rights: Rights,
-    offers: Iterable[Sequence[Offer]],
+    ranks: Iterable[Sequence[Eligible]],
     classes: list[str] | None = None,
 ) -> Plan | None:
-    """The best plan of the first rank of offers that has one, on nodes of these classes."""
+    """The best plan of the first rank that has one, on nodes of these classes."""
     if not state.leaving and not len(state.running):
         return None
-    nobody = Offer(np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: "")
-    for rank, several in enumerate(_after([nobody] if state.leaving else [], offers)):
-        attempts = (_Attempt(state, claim, rights, offer, classes) for offer in several)
+    no_victims = Eligible(
+        np.zeros_like(state.running.node, dtype=bool), Reason.PREEMPTED, lambda _: ""
+    )
+    for rank, several in enumerate(
+        _with_leaving_first([no_victims] if state.leaving else [], ranks)
+    ):
+        attempts = (_Attempt(state, claim, rights, eligible, classes) for eligible in several)
         found = [plan for attempt in attempts if (plan := attempt.plan(rank)) is not None]
         if found:
             return min(found, key=lambda plan: plan.key)
     return None
 
 
-def _after(nobody: Sequence[Offer], offers: Iterable[Sequence[Offer]]) -> Iterator[Sequence[Offer]]:
-    """First see whether the claim only has to wait for those who are leaving anyway."""
-    yield nobody
-    for rank in offers:
-        yield [offer for offer in rank if offer.may_go.any()]
+def _with_leaving_first(
+    no_victims: Sequence[Eligible], ranks: Iterable[Sequence[Eligible]]
+) -> Iterator[Sequence[Eligible]]:
+    """The ranks, after one without victims: perhaps the claim need only wait for leaving pods."""
+    yield no_victims
+    for rank in ranks:
+        yield [eligible for eligible in rank if eligible.evictable.any()]
 
 
 @dataclass(slots=True)
 class _Choice:
-    """What has been settled so far: a node for each of the first pods, and the pods that go."""
+    """The plan so far: a node and devices for each of the first pods, and the units to evict."""
 
     nodes: list[int] = field(default_factory=list)
     devices: list[Option] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
+    units: list[PricedUnit] = field(default_factory=list)
 
 
 class _Attempt:
-    """One claim against one offer. A gang is settled pod by pod, then checked as a whole."""
+    """One claim against one group of eligible pods; a gang pod by pod, then checked as a whole."""
 
     def __init__(
         self,
         state: State,
         claim: Claim,
         rights: Rights,
-        offer: Offer,
+        eligible: Eligible,
         classes: list[str] | None,
     ) -> None:
         self.state = state
         self.claim = claim
-        needed = {right: n for right, n in rights.items() if right not in offer.waived}
-        self.rights = _larger(needed, offer.rights)
-        self.offer = offer
-        self.bundles = Bundles(state)
+        needed = {right: n for right, n in rights.items() if right not in eligible.waived}
+        self.rights = _maximum(needed, eligible.rights)
+        self.eligible = eligible
+        self.eviction_units = EvictionUnits(state)
         self.gpus = DeviceRoom(state, claim)
-        self.candidates = Candidates(state, offer, self.gpus, classes)
-        self.limits: dict[object, int] = dict(offer.limits.items())
-        self._accounts = {account for account, _ in (*offer.limits, *self.rights)}
-        self._narrow = any(not isinstance(account, int) for account in self._accounts)
-        self._made: dict[tuple[tuple[str, ...], int], Item] = {}
+        self.candidates = Candidates(state, eligible, self.gpus, classes)
+        self.limits: dict[object, int] = dict(eligible.limits.items())
+        self._accounts = {account for account, _ in (*eligible.limits, *self.rights)}
+        self._narrow_accounts = any(not isinstance(account, int) for account in self._accounts)
+        self._priced_cache: dict[tuple[tuple[str, ...], int], PricedUnit] = {}
 
     def plan(self, rank: int) -> Plan | None:
-        """The best plan."""
+        """The best plan with victims of this group, if there is one."""
         choice = _Choice()
         for ask in self.claim.asks:
             rights = self.rights if not choice.nodes else {}
-            found = self._settle(ask, rights)
+            found = self._place(ask, rights)
             if found is None:
                 return None
-            node, devices, items = found
-            self._note(ask, node, devices, items)
+            node, devices, units = found
+            self._commit(ask, node, devices, units)
             choice.nodes.append(node)
             choice.devices.append(devices)
-            choice.items += items
-        choice.items = sorted(self._pruned(choice), key=self._passes_a_limit)
-        victims = tuple(self._victim(uid) for item in choice.items for uid in item.uids)
+            choice.units += units
+        choice.units = sorted(self._pruned(choice), key=self._soft_draw)
+        victims = tuple(self._victim(uid) for unit in choice.units for uid in unit.uids)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
-        price = cost(choice.items, self._budgets(choice.items))
-        return Plan(nodes, tuple(choice.devices), victims, rank, price)
+        total = cost(choice.units, self._budgets(choice.units))
+        return Plan(nodes, tuple(choice.devices), victims, rank, total)
 
-    def _settle(self, ask: Ask, rights: Rights) -> tuple[int, Option, list[Item]] | None:
+    def _place(self, ask: Ask, rights: Rights) -> tuple[int, Option, list[PricedUnit]] | None:
         """The best node, devices of it, and victims for one pod.
 
-        It looks ever wider until there is a set; one that breaks a budget is only the last resort.
+        The candidates widen until there is a set that violates no disruption budget; one that
+        does is the last resort.
         """
-        best: tuple[Cost, int, Option, list[Item]] | None = None
+        best: tuple[Cost, int, Option, list[PricedUnit]] | None = None
         candidates = self.candidates
-        first = not candidates.moved
-        for may_go, most, looked_at in candidates.widening():
+        first = not candidates.planned
+        for mask, most, looked_at in candidates.widening():
             if best is not None and looked_at == LAST_NODES:
                 break
-            nodes = candidates.nodes(ask, rights, may_go, looked_at)
-            going = _Masked(self.state.running.slots, may_go)
-            elsewhere = self._elsewhere(going, rights, most) if nodes else []
-            for slot, option in self._options(ask, nodes, going):
+            nodes = candidates.nodes(ask, rights, mask, looked_at)
+            evictable = _MaskedPods(self.state.running.slots, mask)
+            elsewhere = self._elsewhere(evictable, rights, most) if nodes else []
+            for slot, option in self._options(ask, nodes, evictable):
                 needs = self._needs(ask, slot, rights) | self.gpus.needs(ask, option, first)
-                items = self._items(slot, going, elsewhere, needs)
-                budgets = self._budgets(items)
-                limits = self.limits | self.bundles.limits
-                problem = Problem(needs, limits, budgets, self.offer.soft)
-                chosen = choose(items, problem, None if best is None else best[0])
+                units = self._units_for(slot, evictable, elsewhere, needs)
+                budgets = self._budgets(units)
+                limits = self.limits | self.eviction_units.limits
+                requirements = Requirements(needs, limits, budgets, self.eligible.soft)
+                chosen = choose(units, requirements, None if best is None else best[0])
                 if chosen is not None:
                     best = (cost(chosen, budgets), slot, option, chosen)
             if best is not None and best[0][0] == 0:
@@ -168,31 +175,31 @@ class _Attempt:
         return None if best is None else best[1:]
 
     def _options(
-        self, ask: Ask, nodes: list[int], going: "_Masked"
+        self, ask: Ask, nodes: list[int], evictable: "_MaskedPods"
     ) -> Iterator[tuple[int, Option]]:
-        """The nodes, with the devices of each that would do."""
+        """The nodes, each with every set of devices that the pod could get there."""
         for slot in nodes:
             here = self.state.ledger.by_node.get(slot, {}) if ask.gpu is not None else {}
-            uids = [uid for uid in here if uid in going]
+            uids = [uid for uid in here if uid in evictable]
             for option in self.gpus.options(ask, self._name(slot), uids):
                 yield slot, option
 
-    def _note(self, ask: Ask, node: int, devices: Option, items: list[Item]) -> None:
-        """What is settled is no longer there for the next pod of the claim."""
-        entries, moved = self.state.ledger.entries, self.candidates.moved
-        self.gpus.note(ask, devices, [uid for item in items for uid in item.uids])
+    def _commit(self, ask: Ask, node: int, devices: Option, units: list[PricedUnit]) -> None:
+        """Take the node, devices and victims of one pod out of what the next pods may use."""
+        entries, planned = self.state.ledger.entries, self.candidates.planned
+        self.gpus.commit(ask, devices, [uid for unit in units for uid in unit.uids])
         for row, amount in ask.room:
-            moved[row, node] = moved.get((row, node), 0) + amount
-        for item in items:
-            self.bundles.let_go(item.uids)
-            for uid in item.uids:
-                self.candidates.may_go[self.state.running.slots[uid]] = False
+            planned[row, node] = planned.get((row, node), 0) + amount
+        for unit in units:
+            self.eviction_units.mark_evicted(unit.uids)
+            for uid in unit.uids:
+                self.candidates.evictable[self.state.running.slots[uid]] = False
                 entry = entries[uid]
                 for row, amount in entry.booking.room:
-                    moved[row, entry.node] = moved.get((row, entry.node), 0) - amount
-            for limits in (self.limits, self.bundles.limits):
+                    planned[row, entry.node] = planned.get((row, entry.node), 0) - amount
+            for limits in (self.limits, self.eviction_units.limits):
                 limits.update(
-                    {key: limits[key] - n for key, n in item.draws.items() if key in limits}
+                    {key: limits[key] - n for key, n in unit.draws.items() if key in limits}
                 )
 
     def _needs(self, ask: Ask, node: int, rights: Rights) -> dict[object, int]:
@@ -203,98 +210,115 @@ class _Attempt:
                 needs["room", row] = short
         return needs
 
-    def _elsewhere(self, going: "_Masked", rights: Rights, most: int) -> list[Item]:
-        """Of the pods that would give right, wherever they run, the least important ones."""
+    def _elsewhere(self, evictable: "_MaskedPods", rights: Rights, most: int) -> list[PricedUnit]:
+        """The least important of the pods that would free right, on any node."""
         if not rights and not self.gpus.rights:
             return []
-        running, helps = self.state.running, np.zeros_like(going.mask)
+        running, frees = self.state.running, np.zeros_like(evictable.mask)
         for right in rights:
-            helps |= self.candidates.helpers(right) & (running.charge.data[right.row] > 0)
+            frees |= self.candidates.charged_pods(right) & (running.charge.data[right.row] > 0)
         if self.gpus.rights:
             namespace = self.state.in_namespace(self.claim.pods[0].namespace)
-            helps[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
-        least = running.least_important(going.mask & helps, most)
-        return self._bundled(least, going, _NOWHERE)
+            frees[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
+        least = running.least_important(evictable.mask & frees, most)
+        return self._priced_units(least, evictable, _NO_NODE)
 
-    def _items(
-        self, node: int, going: "_Masked", elsewhere: list[Item], needs: dict[object, int]
-    ) -> list[Item]:
-        """The pods on the node, and those elsewhere unless the former give all the right, too."""
+    def _units_for(
+        self,
+        node: int,
+        evictable: "_MaskedPods",
+        elsewhere: list[PricedUnit],
+        needs: dict[object, int],
+    ) -> list[PricedUnit]:
+        """The units on the node, and those elsewhere unless freed room frees all right as well."""
         entries = self.state.ledger.entries
-        here = np.flatnonzero(going.mask & (self.state.running.node == node))
-        items = self._bundled(here.tolist(), going, node)
-        along = all(_comes_along(right, needs, items) for right in self.rights)
-        if along and not self.gpus.rights:
-            return items
-        return items + [
-            item for item in elsewhere if all(entries[uid].node != node for uid in item.uids)
+        here = np.flatnonzero(evictable.mask & (self.state.running.node == node))
+        units = self._priced_units(here.tolist(), evictable, node)
+        enough = all(_room_frees_right(right, needs, units) for right in self.rights)
+        if enough and not self.gpus.rights:
+            return units
+        return units + [
+            unit for unit in elsewhere if all(entries[uid].node != node for uid in unit.uids)
         ]
 
-    def _bundled(self, slots: Sequence[int], going: "_Masked", node: int) -> list[Item]:
-        """How these pods could go: one by one, or with their gang."""
+    def _priced_units(
+        self, slots: Sequence[int], evictable: "_MaskedPods", node: int
+    ) -> list[PricedUnit]:
+        """The units in which these pods could be evicted: alone, or with their gang."""
         names = self.state.running.slots.names
         uids = [str(names[slot]) for slot in slots]
-        return [self._item(bundle, node) for bundle in self.bundles.of(uids, going)]
+        return [
+            self._priced(eviction_unit, node)
+            for eviction_unit in self.eviction_units.of(uids, evictable)
+        ]
 
-    def _item(self, bundle: Bundle, node: int) -> Item:
-        found = self._made.get((bundle.uids, node))
+    def _priced(self, eviction_unit: EvictionUnit, node: int) -> PricedUnit:
+        found = self._priced_cache.get((eviction_unit.uids, node))
         if found is not None:
-            return replace(found, draws=found.draws | bundle.draws) if bundle.draws else found
-        helps: dict[object, int] = {}
+            return (
+                replace(found, draws=found.draws | eviction_unit.draws)
+                if eviction_unit.draws
+                else found
+            )
+        frees: dict[object, int] = {}
         draws: dict[object, int] = {}
-        for uid in bundle.uids:
+        for uid in eviction_unit.uids:
             entry = self.state.ledger.entries[uid]
-            accounts: tuple[Account, ...] = _accounts(entry) if self._narrow else entry.path
+            accounts: tuple[Account, ...] = (
+                _accounts(entry) if self._narrow_accounts else entry.path
+            )
             for row, amount in entry.booking.charge:
                 for account in accounts:
                     if account in self._accounts:
-                        _add(helps, self.rights, (account, row), amount)
+                        _add(frees, self.rights, (account, row), amount)
                         _add(draws, self.limits, (account, row), amount)
             for row, amount in entry.booking.room if entry.node == node else ():
-                helps["room", row] = helps.get(("room", row), 0) + amount
-            for key, amount in self.gpus.helps(entry):
-                helps[key] = helps.get(key, 0) + amount
-        pods = [self.state.pods[uid] for uid in bundle.uids]
+                frees["room", row] = frees.get(("room", row), 0) + amount
+            for key, amount in self.gpus.frees(entry):
+                frees[key] = frees.get(key, 0) + amount
+        pods = [self.state.pods[uid] for uid in eviction_unit.uids]
         budgets = tuple(self.state.budgets.on(pod) for pod in pods)
-        name = self.state.running.name(bundle.uids[0])
-        made = self._made[bundle.uids, node] = together(pods, name, helps, draws, budgets)
-        return replace(made, draws=draws | bundle.draws) if bundle.draws else made
+        name = self.state.running.name(eviction_unit.uids[0])
+        priced = self._priced_cache[eviction_unit.uids, node] = price(
+            pods, name, frees, draws, budgets
+        )
+        return replace(priced, draws=draws | eviction_unit.draws) if eviction_unit.draws else priced
 
-    def _budgets(self, items: Sequence[Item]) -> dict[str, int]:
-        paths = {path for item in items for each in item.budgets for path in each}
+    def _budgets(self, units: Sequence[PricedUnit]) -> dict[str, int]:
+        paths = {path for unit in units for each in unit.budgets for path in each}
         return {path: self.state.budgets.left(path) for path in sorted(paths)}
 
-    def _pruned(self, choice: _Choice) -> list[Item]:
-        """Put back whoever is not needed after all, the most important first."""
-        kept = choice.items
-        assert self._stands(choice, kept), "a plan must let its claim start"
+    def _pruned(self, choice: _Choice) -> list[PricedUnit]:
+        """Spare the units that are not needed after all, the most important first."""
+        kept = choice.units
+        assert self._is_feasible(choice, kept), "a plan must let its claim start"
         key = self.state.running.key
-        for item in sorted(kept, key=lambda each: min(map(key, each.uids))):
-            others = [each for each in kept if each is not item]
-            going = [uid for each in others for uid in each.uids]
-            if self.bundles.may_go(going) and self._stands(choice, others):
+        for unit in sorted(kept, key=lambda each: min(map(key, each.uids))):
+            others = [each for each in kept if each is not unit]
+            victims = [uid for each in others for uid in each.uids]
+            if self.eviction_units.may_evict(victims) and self._is_feasible(choice, others):
                 kept = others
         return kept
 
-    def _passes_a_limit(self, item: Item) -> int:
-        """Whoever takes its quota beyond a soft limit is the last to go."""
-        return max((item.draws.get(key, 0) for key in self.offer.soft), default=0)
+    def _soft_draw(self, unit: PricedUnit) -> int:
+        """The sort key of evictions: a unit that exceeds a soft limit comes last."""
+        return max((unit.draws.get(key, 0) for key in self.eligible.soft), default=0)
 
-    def _stands(self, choice: _Choice, items: list[Item]) -> bool:
-        """Once these have gone, is there right for the claim, and room on its nodes and devices?"""
-        going = [uid for item in items for uid in item.uids]
-        if not self.gpus.stands(self.claim.asks, choice.devices, going):
+    def _is_feasible(self, choice: _Choice, units: list[PricedUnit]) -> bool:
+        """Do these evictions free right for the claim, and room on its nodes and devices?"""
+        victims = [uid for unit in units for uid in unit.uids]
+        if not self.gpus.is_feasible(self.claim.asks, choice.devices, victims):
             return False
         entries = self.state.ledger.entries
         for right, amount in self.rights.items():
-            if sum(item.helps.get(right, 0) for item in items) < amount:
+            if sum(unit.frees.get(right, 0) for unit in units) < amount:
                 return False
         balance: dict[tuple[int, int], int] = {}
         for ask, node in zip(self.claim.asks, choice.nodes, strict=True):
             for row, amount in ask.room:
                 balance[row, node] = balance.get((row, node), 0) - amount
-        for item in items:
-            for entry in (entries[uid] for uid in item.uids):
+        for unit in units:
+            for entry in (entries[uid] for uid in unit.uids):
                 for row, amount in entry.booking.room:
                     if (row, entry.node) in balance:
                         balance[row, entry.node] += amount
@@ -305,15 +329,15 @@ class _Attempt:
 
     def _victim(self, uid: str) -> Victim:
         pod = self.state.pods[uid]
-        outside = self.state.tree.home(pod) is None
-        reason = Reason.PREEMPTED if outside else self.offer.reason
-        return Victim(pod, reason, self.offer.explain(pod))
+        outside = self.state.tree.quota_of(pod) is None
+        reason = Reason.PREEMPTED if outside else self.eligible.reason
+        return Victim(pod, reason, self.eligible.explain(pod))
 
     def _name(self, slot: int) -> str:
         return self.state.nodes.slots.names[slot] or ""
 
 
-class _Masked:
+class _MaskedPods:
     """The pods of a mask, by uid."""
 
     def __init__(self, slots: Slots, mask: Mask) -> None:
@@ -325,7 +349,7 @@ class _Masked:
 
 
 def _accounts(entry: Entry) -> tuple[Account, ...]:
-    """All accounts that a pod counts in."""
+    """All accounts that a pod is charged in."""
     booking = entry.booking
     return (
         *entry.path,
@@ -336,18 +360,18 @@ def _accounts(entry: Entry) -> tuple[Account, ...]:
 
 
 def _add(sums: dict[object, int], to: Container[object], key: object, amount: int) -> None:
-    """Add up what counts."""
+    """Add an amount to a key's sum, if the key counts."""
     if key in to:
         sums[key] = sums.get(key, 0) + amount
 
 
-def _larger(rights: Rights, others: Rights) -> Rights:
+def _maximum(rights: Rights, others: Rights) -> Rights:
     return {**rights, **{right: max(rights.get(right, 0), n) for right, n in others.items()}}
 
 
-def _comes_along(right: Right, needs: dict[object, int], items: list[Item]) -> bool:
-    """Whoever makes the room that is needed gives back this right as well."""
+def _room_frees_right(right: Right, needs: dict[object, int], units: list[PricedUnit]) -> bool:
+    """Do the units that free the needed room also free this right?"""
     room = ("room", right.row)
     return needs.get(room, 0) >= needs.get(right, 0) and all(
-        item.helps.get(right, 0) >= item.helps[room] for item in items if room in item.helps
+        unit.frees.get(right, 0) >= unit.frees[room] for unit in units if room in unit.frees
     )

@@ -1,86 +1,92 @@
-"""Choosing victims: the least painful set of pods that meets every need.
+"""The victim set: the cheapest set of eviction units that meets every need.
 
-A need is an amount that must come free (room on the node, right in the quotas); a limit is what a
-quota can give at most. Sets are compared as kube-scheduler compares them: fewest broken disruption
-budgets, then the lowest highest priority, then the lowest sum of priorities (each counted from the
-bottom of the scale, so that one pod more is always worse than none), fewest, youngest. The search
-is exact as long as it ends within its steps; beyond that it keeps the best set found. Either way no
-pod is in the set that could be put back.
+A need is an amount that must come free (room on the node, right in the quotas); a limit is what may
+be taken from an account at most. Sets are compared as kube-scheduler compares them: fewest
+violations of disruption budgets, then the lowest highest priority, then the lowest sum of
+priorities (offset, so that one pod more is always worse), fewest, youngest. The search is exact
+while it ends within its steps; beyond that it keeps the best set found. Either way no pod is in the
+set that could be spared.
 """
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from aliquot.engine.model.importance import Natural
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 
-_BOTTOM = 2**31
+_PRIORITY_OFFSET = 2**31
+"""Priorities are int32: with this added none is negative, so a larger set never has a lower sum."""
 _MOST_STEPS = 4_000
-_LAST_STEP = 20_000
-_MOST_SEARCHED = 64
-_MOST_DEEP = 200
+"""Steps of the exact search once it has a set: at 10 to 30 us each, it ends within some 0.1 s."""
+_MOST_STEPS_WITHOUT_SET = 20_000
+"""Steps while no set is found, some 0.5 s: more, because giving up leaves the claim waiting."""
+_MOST_UNITS_SEARCHED = 64
+"""Up to so many useful units are searched exactly. Of more, a complete search is beyond its steps,
+so the greedy set is pruned and taken, if there is one."""
+_MOST_UNITS_DEEP = 200
+"""The search recurses once a unit: this stays well within Python's limit of 1,000 frames."""
 
 Amounts = dict[object, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A pod that may go, or several together: how important, what they help with and draw on.
+class PricedUnit:
+    """An eviction unit, with its importance, what its eviction frees, and what it draws on.
 
-    Of several, the most important one says how important they are; `total` is the sum of their
-    priorities, counted from the bottom. `budgets` are those of each.
+    `priority` and `created` are those of its most important pod; `total` is the sum of the pods'
+    priorities, each offset; `budgets` are the disruption budgets of each pod.
     """
 
     uids: tuple[str, ...]
     priority: int
     created: int
     name: Natural
-    helps: Amounts
+    frees: Amounts
     draws: Amounts
     budgets: tuple[tuple[str, ...], ...]
     total: int
 
 
-def together(
+def price(
     pods: Sequence[Pod],
     name: Natural,
-    helps: Amounts,
+    frees: Amounts,
     draws: Amounts,
     budgets: tuple[tuple[str, ...], ...],
-) -> Item:
-    """These pods, who go together."""
+) -> PricedUnit:
+    """These pods as a unit, with its importance."""
     highest = max(pod.priority for pod in pods)
     created = min(pod.created for pod in pods if pod.priority == highest)
-    total = sum(pod.priority + _BOTTOM for pod in pods)
+    total = sum(pod.priority + _PRIORITY_OFFSET for pod in pods)
     uids = tuple(pod.uid for pod in pods)
-    return Item(uids, highest, created, name, helps, draws, budgets, total)
+    return PricedUnit(uids, highest, created, name, frees, draws, budgets, total)
 
 
 Cost = tuple[int, int, int, int, int]
 
 
 @dataclass(slots=True)
-class Problem:
-    """What must come free, what may be drawn, and what budgets allow."""
+class Requirements:
+    """What must come free, what may be taken, and what disruption budgets allow."""
 
     needs: Amounts
     limits: Amounts
     budgets: dict[str, int] = field(default_factory=dict)
     soft: Set[object] = frozenset()
-    """Limits that the last pod to go may pass, as which the largest counts."""
+    """Limits that the last victim may exceed; the one with the largest draw counts as the last."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """What may still be drawn, and the largest draw so far on limits that are soft."""
+class _Allowance:
+    """What may still be taken, and the largest draw so far on each soft limit."""
 
     limits: Amounts
     soft: Set[object]
     largest: Amounts = field(default_factory=dict)
 
-    def allows(self, item: Item) -> bool:
-        """May this one go, too?"""
-        for key, amount in item.draws.items():
+    def allows(self, unit: PricedUnit) -> bool:
+        """May this unit be evicted as well?"""
+        for key, amount in unit.draws.items():
             left = self.limits.get(key)
             if left is None:
                 continue
@@ -90,9 +96,9 @@ class _Left:
                 return False
         return True
 
-    def less(self, item: Item) -> "_Left":
-        """What is left once it goes."""
-        drawn = {key: amount for key, amount in item.draws.items() if key in self.limits}
+    def less(self, unit: PricedUnit) -> "_Allowance":
+        """What is left once the unit is evicted."""
+        drawn = {key: amount for key, amount in unit.draws.items() if key in self.limits}
         if not drawn:
             return self
         limits = self.limits | {key: self.limits[key] - amount for key, amount in drawn.items()}
@@ -101,186 +107,213 @@ class _Left:
             for key, amount in drawn.items()
             if key in self.soft
         }
-        return _Left(limits, self.soft, self.largest | largest)
+        return _Allowance(limits, self.soft, self.largest | largest)
 
 
-def cost(items: Sequence[Item], budgets: dict[str, int]) -> Cost:
-    """How bad it is to evict all of these; smaller is better."""
-    if not items:
-        return (0, -_BOTTOM, 0, 0, 0)
-    highest = max(item.priority for item in items)
-    oldest = min(item.created for item in items if item.priority == highest)
+def cost(units: Sequence[PricedUnit], budgets: dict[str, int]) -> Cost:
+    """The cost of evicting all of these; smaller is better."""
+    if not units:
+        return (0, -_PRIORITY_OFFSET, 0, 0, 0)
+    highest = max(unit.priority for unit in units)
+    oldest = min(unit.created for unit in units if unit.priority == highest)
     return (
-        broken(items, budgets),
+        count_violations(units, budgets),
         highest,
-        sum(item.total for item in items),
-        sum(len(item.uids) for item in items),
+        sum(unit.total for unit in units),
+        sum(len(unit.uids) for unit in units),
         -oldest,
     )
 
 
-def broken(items: Sequence[Item], budgets: dict[str, int]) -> int:
-    """How many of the evictions go beyond what the disruption budgets allow."""
+def count_violations(units: Sequence[PricedUnit], budgets: dict[str, int]) -> int:
+    """How many of the evictions violate a disruption budget."""
     left, beyond = dict(budgets), 0
-    for budgets_of_one in (each for item in items for each in item.budgets):
+    for budgets_of_one in (each for unit in units for each in unit.budgets):
         for budget in budgets_of_one:
             left[budget] -= 1
         beyond += any(left[budget] < 0 for budget in budgets_of_one)
     return beyond
 
 
-def choose(items: Sequence[Item], problem: Problem, bar: Cost | None = None) -> list[Item] | None:
-    """The best set, if it beats the bar; None if there is none.
+def choose(
+    units: Sequence[PricedUnit], requirements: Requirements, bound: Cost | None = None
+) -> list[PricedUnit] | None:
+    """The best set, if its cost is below the bound; None if there is none.
 
-    There is none if even all together are not enough, or may not go together.
+    There is none if even all units are not enough, or may not all be evicted.
     """
-    useful = [item for item in items if _may_help(item, problem)]
-    useful.sort(key=lambda item: item.name, reverse=True)
+    useful = [unit for unit in units if _may_help(unit, requirements)]
+    useful.sort(key=lambda unit: unit.name, reverse=True)
     useful.sort(
-        key=lambda item: (
-            item.priority,
-            len(item.uids) > 1,
-            -_use(item, problem),
-            -item.created,
+        key=lambda unit: (
+            unit.priority,
+            len(unit.uids) > 1,
+            -_usefulness(unit, requirements),
+            -unit.created,
         )
     )
-    start = _greedy(useful, problem)
-    if start is None or len(useful) <= _MOST_SEARCHED:
-        return _Search(useful[:_MOST_DEEP], problem, bar, start).run()
-    start = _pruned(start, problem)
-    return start if bar is None or cost(start, problem.budgets) < bar else None
+    start = _greedy(useful, requirements)
+    if start is None or len(useful) <= _MOST_UNITS_SEARCHED:
+        return _Search(useful[:_MOST_UNITS_DEEP], requirements, bound, start).run()
+    start = _pruned(start, requirements)
+    return start if bound is None or cost(start, requirements.budgets) < bound else None
 
 
-def _may_help(item: Item, problem: Problem) -> bool:
-    """Does it help with anything, and does it draw no more than may be drawn at all?"""
-    helps = any(item.helps.get(need) for need in problem.needs)
-    return helps and _Left(problem.limits, problem.soft).allows(item)
+def _may_help(unit: PricedUnit, requirements: Requirements) -> bool:
+    """Does the unit free anything that is needed, and may it be evicted at all?"""
+    frees = any(unit.frees.get(need) for need in requirements.needs)
+    return frees and _Allowance(requirements.limits, requirements.soft).allows(unit)
 
 
-def _greedy(items: list[Item], problem: Problem) -> list[Item] | None:
-    """A set to start from: whoever helps and may go, in order, until it is enough."""
-    needs, left, chosen = dict(problem.needs), _Left(problem.limits, problem.soft), []
-    for item in items:
+def _greedy(units: list[PricedUnit], requirements: Requirements) -> list[PricedUnit] | None:
+    """A set to start from: in order, each unit that frees a need and may be evicted."""
+    needs, left, chosen = (
+        dict(requirements.needs),
+        _Allowance(requirements.limits, requirements.soft),
+        [],
+    )
+    for unit in units:
         if not needs:
             break
-        helps = any(item.helps.get(need) for need in needs)
-        if helps and left.allows(item):
-            chosen.append(item)
+        frees = any(unit.frees.get(need) for need in needs)
+        if frees and left.allows(unit):
+            chosen.append(unit)
             needs = {
-                n: a - item.helps.get(n, 0) for n, a in needs.items() if a > item.helps.get(n, 0)
+                n: a - unit.frees.get(n, 0) for n, a in needs.items() if a > unit.frees.get(n, 0)
             }
-            left = left.less(item)
+            left = left.less(unit)
     return None if needs else chosen
 
 
-def _pruned(chosen: list[Item], problem: Problem) -> list[Item]:
-    """Put back whoever is not needed, the most important first."""
-    total = {n: sum(item.helps.get(n, 0) for item in chosen) for n in problem.needs}
+def _pruned(chosen: list[PricedUnit], requirements: Requirements) -> list[PricedUnit]:
+    """Spare the units that are not needed, the most important first."""
+    total = {n: sum(unit.frees.get(n, 0) for unit in chosen) for n in requirements.needs}
     kept = dict.fromkeys(range(len(chosen)))
     order = sorted(kept, key=lambda i: (-chosen[i].priority, chosen[i].created, chosen[i].name))
     for index in order:
-        less = {n: had - chosen[index].helps.get(n, 0) for n, had in total.items()}
-        if all(less[need] >= amount for need, amount in problem.needs.items()):
+        less = {n: had - chosen[index].frees.get(n, 0) for n, had in total.items()}
+        if all(less[need] >= amount for need, amount in requirements.needs.items()):
             total = less
             del kept[index]
     return [chosen[index] for index in kept]
 
 
-def _less(needs: Amounts, item: Item) -> Amounts:
-    """What is still needed once this one goes."""
-    left = {need: amount - item.helps.get(need, 0) for need, amount in needs.items()}
+def _remaining(needs: Amounts, unit: PricedUnit) -> Amounts:
+    """What is still needed once this unit is evicted."""
+    left = {need: amount - unit.frees.get(need, 0) for need, amount in needs.items()}
     return {need: amount for need, amount in left.items() if amount > 0}
 
 
-def _use(item: Item, problem: Problem) -> float:
-    """How much of all needs it meets: those who meet more come first, to find good sets soon."""
-    return sum(min(item.helps.get(n, 0), amount) / amount for n, amount in problem.needs.items())
+def _usefulness(unit: PricedUnit, requirements: Requirements) -> float:
+    """How much of all needs the unit meets: more first, to find good sets early."""
+    return sum(
+        min(unit.frees.get(n, 0), amount) / amount for n, amount in requirements.needs.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    """A set being built: its items, what it still lacks, what may still be drawn."""
+    """A set being built: its units, what it still needs, what may still be taken."""
 
-    chosen: tuple[Item, ...]
+    chosen: tuple[PricedUnit, ...]
     needs: Amounts
-    left: _Left
+    left: _Allowance
     cost: Cost
 
 
 class _Search:
-    """Depth first, least important first, cutting off what cannot beat the best set so far.
+    """Branch and bound: depth first, the least important units first.
 
-    A set only gets worse as it grows, so a partial set with the least it still has to take bounds
-    everything below it.
+    A set only costs more as it grows, so the cost of a partial set, plus the least that it still
+    needs, is a lower bound of every set grown from it.
     """
 
     def __init__(
-        self, items: list[Item], problem: Problem, bar: Cost | None, start: list[Item] | None
+        self,
+        units: list[PricedUnit],
+        requirements: Requirements,
+        bound: Cost | None,
+        start: list[PricedUnit] | None,
     ) -> None:
-        self.items = items
-        self.problem = problem
-        self.best: tuple[Item, ...] | None = None
-        self.bar = bar
+        self.units = units
+        self.requirements = requirements
+        self.best: tuple[PricedUnit, ...] | None = None
+        self.bound = bound
         if start is not None:
-            self._take(tuple(_pruned(start, problem)))
+            self._keep_if_better(tuple(_pruned(start, requirements)))
         self.steps = 0
-        self.ahead: list[Amounts] = [dict.fromkeys(problem.needs, 0)]
-        self.largest: list[Amounts] = [dict.fromkeys(problem.needs, 0)]
-        for item in reversed(items):
+        self.ahead: list[Amounts] = [dict.fromkeys(requirements.needs, 0)]
+        self.largest: list[Amounts] = [dict.fromkeys(requirements.needs, 0)]
+        for unit in reversed(units):
             had, top = self.ahead[-1], self.largest[-1]
-            self.ahead.append({n: had[n] + item.helps.get(n, 0) for n in had})
-            self.largest.append({n: max(top[n], item.helps.get(n, 0)) for n in top})
+            self.ahead.append({n: had[n] + unit.frees.get(n, 0) for n in had})
+            self.largest.append({n: max(top[n], unit.frees.get(n, 0)) for n in top})
         self.ahead.reverse()
         self.largest.reverse()
-        self.youngest = [item.created for item in items]
-        for at in range(len(items) - 2, -1, -1):
-            if items[at].priority == items[at + 1].priority:
-                self.youngest[at] = max(items[at].created, self.youngest[at + 1])
+        self.youngest = [unit.created for unit in units]
+        for at in range(len(units) - 2, -1, -1):
+            if units[at].priority == units[at + 1].priority:
+                self.youngest[at] = max(units[at].created, self.youngest[at + 1])
 
-    def run(self) -> list[Item] | None:
-        needs, left = dict(self.problem.needs), _Left(self.problem.limits, self.problem.soft)
-        self._go(0, _Partial((), needs, left, cost((), {})))
-        return None if self.best is None else _pruned(list(self.best), self.problem)
+    def run(self) -> list[PricedUnit] | None:
+        """The best set, if there is one below the bound."""
+        needs, left = (
+            dict(self.requirements.needs),
+            _Allowance(self.requirements.limits, self.requirements.soft),
+        )
+        self._branch(0, _Partial((), needs, left, cost((), {})))
+        return None if self.best is None else _pruned(list(self.best), self.requirements)
 
-    def _take(self, chosen: tuple[Item, ...]) -> None:
-        """Keep a set if it beats the bar."""
-        found = cost(chosen, self.problem.budgets)
-        if self.bar is None or found < self.bar:
-            self.best, self.bar = chosen, found
+    def _keep_if_better(self, chosen: tuple[PricedUnit, ...]) -> None:
+        """Keep a set if its cost is below the bound."""
+        found = cost(chosen, self.requirements.budgets)
+        if self.bound is None or found < self.bound:
+            self.best, self.bound = chosen, found
 
-    def _go(self, at: int, partial: _Partial) -> None:
+    def _branch(self, at: int, partial: _Partial) -> None:
+        """Try all sets that grow from the partial one by units from this place on."""
         self.steps += 1
         if not partial.needs:
-            self._take(partial.chosen)
+            self._keep_if_better(partial.chosen)
             return
         if any(self.ahead[at][need] < amount for need, amount in partial.needs.items()):
             return
-        if self.steps > _MOST_STEPS and (self.best is not None or self.steps > _LAST_STEP):
+        if self.steps > _MOST_STEPS and (
+            self.best is not None or self.steps > _MOST_STEPS_WITHOUT_SET
+        ):
             return
-        if self.bar is not None and self._at_best(at, partial) >= self.bar:
+        if self.bound is not None and self._lower_bound(at, partial) >= self.bound:
             return
-        item = self.items[at]
-        if self._may_take(item, partial):
-            self._go(at + 1, self._with(item, partial))
-        self._go(at + 1, partial)
+        unit = self.units[at]
+        if self._may_take(unit, partial):
+            self._branch(at + 1, self._with(unit, partial))
+        self._branch(at + 1, partial)
 
-    def _at_best(self, at: int, partial: _Partial) -> Cost:
-        """The least that any set grown from here can cost."""
+    def _lower_bound(self, at: int, partial: _Partial) -> Cost:
+        """The least cost of any set grown from here."""
         more = max(-(-a // self.largest[at][need]) for need, a in partial.needs.items())
-        item = self.items[at]
-        broken, highest, total, count, age = partial.cost
-        if item.priority > highest:
-            highest, age = item.priority, -self.youngest[at]
-        elif item.priority == highest:
+        unit = self.units[at]
+        violations, highest, total, count, age = partial.cost
+        if unit.priority > highest:
+            highest, age = unit.priority, -self.youngest[at]
+        elif unit.priority == highest:
             age = max(age, -self.youngest[at])
-        return (broken, highest, total + more * (item.priority + _BOTTOM), count + more, age)
+        return (
+            violations,
+            highest,
+            total + more * (unit.priority + _PRIORITY_OFFSET),
+            count + more,
+            age,
+        )
 
-    def _may_take(self, item: Item, partial: _Partial) -> bool:
-        if not any(item.helps.get(need) for need in partial.needs):
+    def _may_take(self, unit: PricedUnit, partial: _Partial) -> bool:
+        if not any(unit.frees.get(need) for need in partial.needs):
             return False
-        return partial.left.allows(item)
+        return partial.left.allows(unit)
 
-    def _with(self, item: Item, partial: _Partial) -> _Partial:
-        chosen = (*partial.chosen, item)
-        needs = _less(partial.needs, item)
-        return _Partial(chosen, needs, partial.left.less(item), cost(chosen, self.problem.budgets))
+    def _with(self, unit: PricedUnit, partial: _Partial) -> _Partial:
+        chosen = (*partial.chosen, unit)
+        needs = _remaining(partial.needs, unit)
+        return _Partial(
+            chosen, needs, partial.left.less(unit), cost(chosen, self.requirements.budgets)
+        )

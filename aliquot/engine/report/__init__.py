@@ -1,1 +1,1 @@
-"""How everything stands: quotas, GPU quotas, gangs, and what a resize would do."""
+"""Reports: the figures of quotas, GPU quotas and gangs, the audit, the check of a resize."""

@@ -1,16 +1,17 @@
-"""How a gang stands: its phase, and why it waits, if it does.
+"""The phase of a gang, and why it waits, if it does.
 
-Pending: the rules of its quota refuse it. Inqueue: they do not, but room or pods are missing.
-Running: as many run as start together, those counted that have ended well, or are about to leave.
-Unknown: some run, but fewer. Completed: enough of them have ended, and nobody is left.
+Pending: the gates of its quota refuse it. Inqueue: they pass, but room or pods are missing.
+Running: at least `minMember` pods run, counting those that have succeeded or are leaving. Unknown:
+some run, but fewer. Completed: enough pods have ended, and none is left.
 """
 
 from collections.abc import Iterator
 
 from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.objects import Gang, Pod, Shape
+from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.report.summary import GangSummary
+from aliquot.engine.model.summaries import GangSummary
 from aliquot.engine.trial import Trial
 
 _ROOM_OR_PODS = (
@@ -23,11 +24,11 @@ _ROOM_OR_PODS = (
 )
 
 
-def standing(trial: Trial, gang: Gang) -> GangSummary:
-    """How it stands now."""
+def summarise_gang(trial: Trial, gang: Gang) -> GangSummary:
+    """The gang's phase, how many of its pods run, and why it waits."""
     state = trial.state
     members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
-    placed = [pod for pod in members if state.ledger.entries[pod.uid].stage >= Stage.RESERVED]
+    placed = [pod for pod in members if state.ledger.entries[pod.uid].stage >= Stage.ASSUMED]
     waiting = [pod for pod in members if pod.uid in state.waiting]
     done = sum(number for _, number in gang.done)
     refusal = trial.why(state.waiting.claim(waiting[0].uid)) if waiting else None
@@ -38,15 +39,15 @@ def standing(trial: Trial, gang: Gang) -> GangSummary:
         return GangSummary(gang.name, "Unknown", *summary, refusal)
     if not members and 0 < gang.min_member <= done + gang.failed:
         return GangSummary(gang.name, "Completed", *summary)
-    refusal = next(_before_its_pods(trial, gang), refusal)
+    refusal = next(_min_resources_refusal(trial, gang), refusal)
     reason = None if refusal is None else refusal.reason
     if reason in _ROOM_OR_PODS:
         return GangSummary(gang.name, "Inqueue", *summary, refusal)
     return GangSummary(gang.name, "Pending", *summary, refusal)
 
 
-def _before_its_pods(trial: Trial, gang: Gang) -> Iterator[Refusal]:
-    """Would the rules of its quota refuse what it asks for before all of its pods are there?"""
+def _min_resources_refusal(trial: Trial, gang: Gang) -> Iterator[Refusal]:
+    """The gates' refusal of its `minResources` while not all of its pods exist."""
     state = trial.state
     members = state.gangs.members.get(gang.name, ())
     done = sum(number for _, number in gang.done)
@@ -54,7 +55,7 @@ def _before_its_pods(trial: Trial, gang: Gang) -> Iterator[Refusal]:
         return
     namespace, _, name = gang.name.partition("/")
     shape = Shape(gang.min_resources)
-    stands_for_all = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
-    refusal = trial.right(state.terms.claim((stands_for_all,)))
+    placeholder = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
+    refusal = trial.check_gates(state.claims.of((placeholder,)))
     if refusal is not None:
         yield refusal

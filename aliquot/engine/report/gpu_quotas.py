@@ -1,9 +1,9 @@
-"""How quotas on GPUs stand: what is used and left of them, and whether to worry.
+"""The figures and conditions of GPU quotas: what is used and left of each.
 
-Used is what pods have that are bound, for sure; what is only reserved blocks others, but is not
-shown. `Ready` is false only for an object that makes no sense; `Exceeded` is true when more is used
-than there may be, as it can be of a quota that came late or was lowered; `AlertThresholdReached`
-when more than so many percent of any bound are used.
+Used counts committed pods only; assumed ones block other claims, but are not shown. `Ready` is
+false only for an invalid spec; `Exceeded` is true when more is used than the total, as happens when
+a quota comes late or is lowered; `AlertThresholdReached` when more than the threshold's percentage
+of any bound is used.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.gpus.quotas import Usage
 from aliquot.engine.model.gpu import GpuQuota
 from aliquot.engine.model.quantity import text
-from aliquot.engine.report.summary import Condition, GpuQuotaSummary
+from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
 from aliquot.engine.state import State
 
-_ALL = 100
+_PERCENT = 100
 
 
 def summarise(state: State) -> list[GpuQuotaSummary]:
-    """All of them, by namespace."""
+    """The figures of every GPU quota, by namespace."""
     used = _used(state)
     return [
         _summary(quota, used.get(namespace, Usage()))
@@ -41,7 +41,7 @@ def _used(state: State) -> dict[str, Usage]:
 def _summary(quota: GpuQuota, used: Usage) -> GpuQuotaSummary:
     figures = list(_figures(quota, used))
     percent = {
-        name: None if not most else max(Fraction((most - has) * _ALL, most), Fraction(0))
+        name: None if not most else max(Fraction((most - has) * _PERCENT, most), Fraction(0))
         for name, _, has, most in figures
     }
     return GpuQuotaSummary(
@@ -56,7 +56,7 @@ def _summary(quota: GpuQuota, used: Usage) -> GpuQuotaSummary:
 
 
 Figure = tuple[str, str, int, int | None]
-"""A name, its unit, what is used, and the bound if there is one."""
+"""A name, its unit, the amount used, and the bound if there is one."""
 
 
 def _figures(quota: GpuQuota, used: Usage) -> Iterator[Figure]:
@@ -85,7 +85,7 @@ def _alert(quota: GpuQuota, figures: list[Figure]) -> Condition:
         each
         for each in figures
         if each[3] is not None
-        and (each[2] * _ALL > quota.threshold * each[3] if each[3] else each[2] > 0)
+        and (each[2] * _PERCENT > quota.threshold * each[3] if each[3] else each[2] > 0)
     ]
     kind = "AlertThresholdReached"
     if high:

@@ -1,13 +1,13 @@
-"""Would a running pod that asks for more, or less, still be within its bounds, where it is?
+"""In-place resize: would a running pod with another shape still be within its bounds on its node?
 
-A dry run: what it has now is left aside, and what it would have is judged in its place: what one
-pod may have, what all of its namespace may, its quotas' max, its node, and its devices.
+A dry run: the pod's booking is set aside, and the new shape is checked in its place against the GPU
+quota of its namespace, its devices, the max of its quotas, and its node.
 """
 
 from dataclasses import replace
 
 from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.objects import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies.gates import max_gate, on_devices
@@ -15,13 +15,13 @@ from aliquot.engine.state import State
 
 
 def check(state: State, uid: str, shape: Shape) -> Refusal | None:
-    """Why it may not, or None."""
+    """Why the pod may not be resized to this shape; None if it may."""
     pod, entry = replace(state.pods[uid], shape=shape), state.ledger.entries[uid]
-    if entry.stage < Stage.RESERVED:
+    if entry.stage < Stage.ASSUMED:
         raise ValueError(f"pod {pod.path} does not run")
     devices = entry.booking.gpu.devices if entry.booking.gpu is not None else ()
-    with state.ledger.lifted([uid]):
-        claim = state.terms.claim((pod,))
+    with state.ledger.excluding([uid]):
+        claim = state.claims.of((pod,))
         return (
             _of_gpus(state, pod, devices)
             or _of_devices(state, pod, devices)
@@ -31,7 +31,7 @@ def check(state: State, uid: str, shape: Shape) -> Refusal | None:
 
 
 def _of_gpus(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | None:
-    """What its namespace may use, and each pod of it."""
+    """The refusal of the GPU quota: its totals, and its caps on one pod."""
     ask = pod.shape.gpu
     if ask is None:
         return None
@@ -43,7 +43,7 @@ def _of_gpus(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | None
 
 
 def _of_devices(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | None:
-    """The same devices must have enough for it."""
+    """The refusal of a device of the pod that has too little left."""
     if pod.shape.gpu is None:
         return None
     wants = state.devices.taken(pod.shape.gpu, devices).amounts
@@ -60,7 +60,7 @@ def _of_devices(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | N
 
 
 def _of_node(state: State, pod: Pod, node: str) -> Refusal | None:
-    """Its node must have room for it."""
+    """The refusal of its node, if that has too little room left."""
     slot = state.nodes.slots[node]
     for row, amount in state.placement.ask(pod.shape).room:
         has = int(state.placement.free_soon(row, state.leaving.room)[slot])

@@ -1,7 +1,8 @@
-"""The figures behind runtime, and the two ways to compute them: cell by cell, and level by level.
+"""The figures of runtime shares, and two ways to compute them: by cell, and by generation.
 
-Both follow `share`'s rules and give the same numbers. On a dozen siblings one numpy call costs as
-much as the whole sum in plain ints; on ten thousand, plain ints cost a hundred times more.
+Both follow the rules of `waterfill` and give the same numbers. For a dozen siblings one numpy call
+costs as much as the whole sum in plain ints; for ten thousand, plain ints cost a hundred times as
+much.
 """
 
 import numpy as np
@@ -9,15 +10,15 @@ import numpy as np
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.sharing import waterfill_arrays
-from aliquot.engine.sharing.tree_shape import Branches, Ints
+from aliquot.engine.sharing.tree_shape import Ints, TreeShape
 from aliquot.engine.sharing.waterfill import fill, floors
 
 
-class Portions:
-    """Per quota and resource: what is asked, what is promised, and what comes of it."""
+class ShareFigures:
+    """Per quota and resource: request, min, max and weight in; scaled min and runtime out."""
 
-    def __init__(self, resources: Resources, slots: Slots, branches: Branches) -> None:
-        self._branches = branches
+    def __init__(self, resources: Resources, slots: Slots, shape: TreeShape) -> None:
+        self._shape = shape
         self.own = Columns(resources, slots)
         self.min = Columns(resources, slots)
         self.max = Columns(resources, slots, default=LIMIT)
@@ -31,10 +32,10 @@ class Portions:
         self.lend, self.scale = flags.row("lend"), flags.row("scale")
 
     def limit(self, row: int, slot: int) -> bool:
-        """Add up what a quota asks for; has the part that its parent sees changed?"""
+        """Add up the request of a quota; has its limited request (at most max) changed?"""
         base = row * self.runtime.width
         cell, limited = base + slot, self.limited.cells
-        children = self._branches.children.get(slot, ())
+        children = self._shape.children.get(slot, ())
         request = self.own.cells[cell] + sum([limited[base + child] for child in children])
         if not self.flags.get(self.lend, slot):
             request = max(request, self.min.cells[cell])
@@ -42,8 +43,8 @@ class Portions:
         return put(self.limited, row, slot, min(request, self.max.cells[cell]))
 
     def share_out(self, row: int, parent: int) -> list[int]:
-        """Share one parent's runtime among its children; returns those with a new one."""
-        base, children = row * self.runtime.width, self._branches.children[parent]
+        """Share one parent's runtime among its children; returns those whose runtime changed."""
+        base, children = row * self.runtime.width, self._shape.children[parent]
         cells = [base + child for child in children]
         runtime, scaled = self.runtime.cells, self.scaled_min.cells
         total = runtime[base + parent]
@@ -66,11 +67,11 @@ class Portions:
         return changed
 
     def limit_all(self, rows: Ints, slots: Ints, parents: Ints, below: Ints | None) -> Ints:
-        """`limit` for a generation in these rows, given the limited requests of the next one."""
+        """`limit` for a generation in these rows, given the limited requests of the one below."""
         cells = self._cells(rows, slots)
         request = _flat(self.own).take(cells)
         if below is not None:
-            counts = self._branches.layout().count.take(slots.take(parents))
+            counts = self._shape.layout().count.take(slots.take(parents))
             sums = waterfill_arrays.Families(np.tile(counts, rows.size)).sums(below)
             at = np.add.outer(np.arange(rows.size) * slots.size, parents).ravel()
             own = request.take(at)
@@ -86,7 +87,7 @@ class Portions:
 
     def share_out_all(self, rows: Ints, parents: Ints) -> set[int]:
         """`share_out` in each of these rows for each of these parents."""
-        counts, slots = self._branches.layout().children(parents)
+        counts, slots = self._shape.layout().children(parents)
         cells = self._cells(rows, slots)
         families = waterfill_arrays.Families(np.tile(counts, rows.size))
         totals = _flat(self.runtime).take(self._cells(rows, parents))
@@ -110,7 +111,7 @@ class Portions:
 
 
 def put(columns: Columns, row: int, slot: int, amount: int) -> bool:
-    """Write one amount, up to LIMIT; was it another one?"""
+    """Write one amount, up to LIMIT; has it changed?"""
     cell, amount = row * columns.width + slot, min(amount, LIMIT)
     if columns.cells[cell] == amount:
         return False

@@ -1,14 +1,14 @@
-"""The runtime of every quota in a tree: its share, now, of what its parent has.
+"""The runtime of every quota in a tree: its share, now, of its parent's runtime.
 
-Requests go up: a quota asks for what its pods ask and its children are allowed to ask, at most its
-max. Runtimes come down: a parent's runtime is what its children share, first their mins, then the
-rest by weight. Each resource is a world of its own, and each level is computed as a whole, so that
-the order of events leaves no trace.
+Requests are added up from the leaves: a quota requests what its own pods and its children request,
+the latter at most their max. Runtimes are shared out from the root: children share their parent's
+runtime, first their mins, then the rest by weight. Resources are independent of each other. The
+result depends on the figures alone, never on the order of events.
 
-What decided the layout: the usual change is one quota's request, which concerns its path and the
-siblings along it, a few dozen numbers. So a change is followed cell by cell, upwards until a
-limited request stays as it was, downwards until a runtime does. When much has changed, whole
-levels are computed in one go, in all resources together.
+The usual change is one quota's request, which concerns its path and the siblings along it, a few
+dozen numbers. So a change is followed cell by cell: upwards until a limited request is unchanged,
+downwards until a runtime is. When much has changed, whole generations are computed in arrays, for
+all resources together.
 """
 
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ import numpy as np
 
 from aliquot.engine.columns import Resources, Slots, Vector
 from aliquot.engine.model.quantity import LIMIT, per_one
-from aliquot.engine.sharing.figures import Portions, put
-from aliquot.engine.sharing.tree_shape import Branches
+from aliquot.engine.sharing.figures import ShareFigures, put
+from aliquot.engine.sharing.tree_shape import TreeShape
 
 SlotSet = set[int]
 
 _FEW = 64
-"""How many siblings are shared out cell by cell; beyond that, arrays are faster."""
+"""How many siblings, or changed quotas, are computed cell by cell; beyond, arrays are faster."""
 
 
 class RuntimeTree:
@@ -32,18 +32,18 @@ class RuntimeTree:
     def __init__(self, resources: Resources, slots: Slots, root: int) -> None:
         self._resources = resources
         self._root = root
-        self._branches = Branches(root)
-        self._portions = Portions(resources, slots, self._branches)
+        self._shape = TreeShape(root)
+        self._figures = ShareFigures(resources, slots, self._shape)
         self._rows = 0
-        self._asked: dict[int, SlotSet] = {}
-        self._uneven: dict[int, SlotSet] = {}
-        self.request = self._portions.request
-        """What each asks for: its pods, its children's limited requests; min if it never lends."""
-        self.limited = self._portions.limited
-        """The request, up to max: all that its parent sees of it."""
-        self.scaled_min = self._portions.scaled_min
-        """The min in force: less than the quota's own where the siblings' mins do not all fit."""
-        self.runtime = self._portions.runtime
+        self._to_add_up: dict[int, SlotSet] = {}
+        self._to_share: dict[int, SlotSet] = {}
+        self.request = self._figures.request
+        """What its pods request, and its children up to max; at least min if it does not lend."""
+        self.limited = self._figures.limited
+        """The request, at most max: what counts in the parent's request."""
+        self.scaled_min = self._figures.scaled_min
+        """The min in force: scaled down where the mins of siblings exceed the parent's runtime."""
+        self.runtime = self._figures.runtime
 
     def set(
         self,
@@ -59,104 +59,104 @@ class RuntimeTree:
         """Add a quota, or change one: its parent, its name, its min (`low`) and max (`high`).
 
         `weight`: where it is not given, or if it is zero everywhere, it is max, else min, else one
-        of the resource; zero in one resource among others means no say in that one.
-        `lend`: may others use what it leaves of its min? `scale`: does its min shrink with those of
-        its siblings when they exceed what there is? Otherwise it is promised whatever happens.
+        of the resource; zero in one resource among others means no share beyond min in that one.
+        `lend`: may others use its idle min? `scale`: is its min scaled down with those of its
+        siblings when they exceed the parent's runtime? Otherwise it is kept in full.
         """
-        portions = self._portions
-        before = self._branches.parents.get(slot, parent)
-        changed = self._branches.place(slot, parent, name)
-        changed |= put(portions.flags, portions.lend, slot, lend)
-        changed |= put(portions.flags, portions.scale, slot, scale)
+        figures = self._figures
+        before = self._shape.parents.get(slot, parent)
+        changed = self._shape.place(slot, parent, name)
+        changed |= put(figures.flags, figures.lend, slot, lend)
+        changed |= put(figures.flags, figures.scale, slot, scale)
         self._widen()
         lows, highs = dict(low), dict(high)
         weights = dict(weight) if any(amount for _, amount in weight) else {}
         for row, resource in enumerate(self._resources.names):
             default = highs.get(row, lows.get(row) or per_one(resource))
-            differs = put(portions.min, row, slot, lows.get(row, 0))
-            differs |= put(portions.max, row, slot, highs.get(row, LIMIT))
-            differs |= put(portions.weight, row, slot, weights.get(row, default))
+            differs = put(figures.min, row, slot, lows.get(row, 0))
+            differs |= put(figures.max, row, slot, highs.get(row, LIMIT))
+            differs |= put(figures.weight, row, slot, weights.get(row, default))
             if changed or differs:
                 self._touch(row, (slot, parent, before), (parent, before))
 
     def remove(self, slot: int) -> None:
-        """Forget a quota without children, and what its pods ask for."""
-        parent = self._branches.drop(slot)
+        """Remove a quota without children, and its request."""
+        parent = self._shape.drop(slot)
         for row in range(len(self._resources)):
-            for columns in (self._portions.own, self.request, self.limited, self.scaled_min):
+            for columns in (self._figures.own, self.request, self.limited, self.scaled_min):
                 put(columns, row, slot, 0)
             put(self.runtime, row, slot, 0)
             self._touch(row, (parent,), (parent,))
 
     def ask(self, slot: int, row: int, amount: int) -> None:
-        """What the quota's own pods ask for, all together."""
-        if put(self._portions.own, row, slot, amount):
+        """Set what the quota's own pods request together."""
+        if put(self._figures.own, row, slot, amount):
             self._touch(row, (slot,), ())
 
     def total(self, row: int, amount: int) -> None:
-        """What there is to share among the quotas below the root."""
+        """Set what the quotas below the root share."""
         if put(self.runtime, row, self._root, max(amount, 0)):
             self._touch(row, (), (self._root,))
 
     def depth(self, slot: int) -> int:
         """How far a quota is below the root."""
-        return self._branches.depths[slot]
+        return self._shape.depths[slot]
 
     def children(self, slot: int) -> Iterable[int]:
         """The quotas right below one."""
-        return self._branches.children.get(slot, ())
+        return self._shape.children.get(slot, ())
 
     def refresh(self) -> list[int]:
         """Bring all figures up to date; returns the slots of quotas whose runtime has changed."""
         self._widen()
-        many = _FEW + len(self._branches) // 32
-        whole = sorted(row for row, slots in self._asked.items() if len(slots) > many)
+        many = _FEW + len(self._shape) // 32
+        whole = sorted(row for row, slots in self._to_add_up.items() if len(slots) > many)
         changed = self._compute(whole) if whole else SlotSet()
-        for row in sorted({*self._asked, *self._uneven}.difference(whole)):
-            uneven = self._rise(row, self._asked.get(row, SlotSet()))
-            changed |= self._sink(row, uneven | self._uneven.get(row, SlotSet()))
-        self._asked.clear()
-        self._uneven.clear()
+        for row in sorted({*self._to_add_up, *self._to_share}.difference(whole)):
+            to_share = self._add_up(row, self._to_add_up.get(row, SlotSet()))
+            changed |= self._share_down(row, to_share | self._to_share.get(row, SlotSet()))
+        self._to_add_up.clear()
+        self._to_share.clear()
         return sorted(changed)
 
-    def _touch(self, row: int, asked: Iterable[int], uneven: Iterable[int]) -> None:
-        """Remember whose request, and whose children's shares, may be different now."""
-        self._asked.setdefault(row, SlotSet()).update(asked)
-        self._uneven.setdefault(row, SlotSet()).update(uneven)
+    def _touch(self, row: int, to_add_up: Iterable[int], to_share: Iterable[int]) -> None:
+        """Remember the quotas to add up again, and the parents to share out again."""
+        self._to_add_up.setdefault(row, SlotSet()).update(to_add_up)
+        self._to_share.setdefault(row, SlotSet()).update(to_share)
 
     def _widen(self) -> None:
-        """In a resource met for the first time, every quota has the weight of one of it."""
+        """Give every quota the default weight, one of the resource, in resources that are new."""
         for row in range(self._rows, len(self._resources)):
-            self._portions.weight.data[row] = per_one(self._resources.names[row])
+            self._figures.weight.data[row] = per_one(self._resources.names[row])
         self._rows = len(self._resources)
 
-    def _rise(self, row: int, asked: SlotSet) -> SlotSet:
-        """Carry requests upwards as far as they change; returns the parents of those that did."""
-        parents, uneven = self._branches.parents, SlotSet()
-        pending = self._by_depth(asked)
+    def _add_up(self, row: int, to_add_up: SlotSet) -> SlotSet:
+        """Add up requests upwards as far as they change; returns the parents of those that did."""
+        parents, to_share = self._shape.parents, SlotSet()
+        pending = self._by_depth(to_add_up)
         while pending:
             depth = max(pending)
             for slot in pending.pop(depth):
-                if self._portions.limit(row, slot) and slot in parents:
-                    uneven.add(parents[slot])
+                if self._figures.limit(row, slot) and slot in parents:
+                    to_share.add(parents[slot])
                     pending.setdefault(depth - 1, SlotSet()).add(parents[slot])
-        return uneven
+        return to_share
 
-    def _sink(self, row: int, uneven: SlotSet) -> SlotSet:
-        """Share out again below these parents, and below whoever has a new runtime by that."""
-        children, changed = self._branches.children, SlotSet()
-        pending = self._by_depth(uneven)
+    def _share_down(self, row: int, to_share: SlotSet) -> SlotSet:
+        """Share out below these parents, and below every quota whose runtime changes by that."""
+        children, changed = self._shape.children, SlotSet()
+        pending = self._by_depth(to_share)
         while pending:
             depth = min(pending)
-            news = self._share_out(row, [slot for slot in pending.pop(depth) if slot in children])
-            changed |= news
-            if below := [slot for slot in news if slot in children]:
+            fresh = self._share_out(row, [slot for slot in pending.pop(depth) if slot in children])
+            changed |= fresh
+            if below := [slot for slot in fresh if slot in children]:
                 pending.setdefault(depth + 1, SlotSet()).update(below)
         return changed
 
     def _by_depth(self, slots: SlotSet) -> dict[int, SlotSet]:
-        """Slots that are in the tree, by generation."""
-        depths = self._branches.depths
+        """The slots that are in the tree, by generation."""
+        depths = self._shape.depths
         found: dict[int, SlotSet] = {}
         for slot in slots:
             if slot in depths:
@@ -164,21 +164,21 @@ class RuntimeTree:
         return found
 
     def _share_out(self, row: int, parents: list[int]) -> SlotSet:
-        children, changed = self._branches.children, SlotSet()
+        children, changed = self._shape.children, SlotSet()
         if sum(len(children[parent]) for parent in parents) > _FEW:
             several = np.array(parents, dtype=np.int64)
-            return self._portions.share_out_all(np.array([row]), several)
+            return self._figures.share_out_all(np.array([row]), several)
         for parent in parents:
-            changed.update(self._portions.share_out(row, parent))
+            changed.update(self._figures.share_out(row, parent))
         return changed
 
     def _compute(self, rows: list[int]) -> SlotSet:
-        """Compute everything in these resources."""
-        layout, changed = self._branches.layout(), SlotSet()
+        """Compute all figures in these resources."""
+        layout, changed = self._shape.layout(), SlotSet()
         every = np.array(rows, dtype=np.int64)
         limited = None
         for slots, parents in zip(layout.generations[::-1], layout.parents[::-1], strict=True):
-            limited = self._portions.limit_all(every, slots, parents, limited)
+            limited = self._figures.limit_all(every, slots, parents, limited)
         for slots, parents in zip(layout.generations[:-1], layout.parents, strict=False):
-            changed |= self._portions.share_out_all(every, slots.take(parents))
+            changed |= self._figures.share_out_all(every, slots.take(parents))
         return changed

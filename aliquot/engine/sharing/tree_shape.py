@@ -1,8 +1,8 @@
-"""Who is whose child: the shape of a tree of slots, in dicts for one path and arrays for them all.
+"""The shape of a tree of slots: parents and children, in dicts for one path and arrays for all.
 
-Children are kept in order of name, because that is how ties between them are broken. The arrays are
-laid out generation by generation with siblings side by side, and built anew only when the shape has
-changed and they are asked for.
+Children are in order of name, by which ties between them are broken. The arrays hold generation
+after generation with siblings side by side, and are built anew when they are read after the shape
+has changed.
 """
 
 from bisect import insort
@@ -23,27 +23,27 @@ class Layout:
 
     generations: list[Ints]
     parents: list[Ints]
-    """Those of each generation that have children, as places in it."""
+    """The slots of each generation that have children, as indices into it."""
     order: Ints
     """All slots but the root; `first[slot]` and `count[slot]` say where its children are."""
     first: Ints
     count: Ints
 
     def children(self, parents: Ints) -> tuple[Ints, Ints]:
-        """How many children each of these has, and the children, family by family."""
+        """How many children each of these parents has, and the children, parent by parent."""
         counts = self.count.take(parents)
         ends = counts.cumsum()
         shift = (self.first.take(parents) - ends + counts).repeat(counts)
         return counts, self.order.take(np.arange(shift.size) + shift)
 
 
-class Branches:
-    """The tree's shape: parents, children by name, and how far from the root each is."""
+class TreeShape:
+    """Parents, children in order of name, and depths below the root."""
 
     def __init__(self, root: int) -> None:
         self.parents: dict[int, int] = {}
         self.children: dict[int, list[int]] = {}
-        """Only of those who have any."""
+        """Only of slots that have children."""
         self.depths = {root: 0}
         self._root = root
         self._names = {root: ""}
@@ -53,15 +53,15 @@ class Branches:
         return len(self.parents)
 
     def place(self, slot: int, parent: int, name: str) -> bool:
-        """Hang a slot, with all below it, under a parent; False if it is there already."""
+        """Put a slot, with all below it, under a parent; False if it is there already."""
         if self.parents.get(slot) == parent and self._names[slot] == name:
             return False
         self._check(slot, parent, name)
-        self._unhang(slot)
+        self._detach(slot)
         self._names[slot] = name
         self.parents[slot] = parent
         insort(self.children.setdefault(parent, []), slot, key=self._names.__getitem__)
-        self._measure(slot)
+        self._update_depths(slot)
         self._layout = None
         return True
 
@@ -70,7 +70,7 @@ class Branches:
         if slot in self.children:
             raise TreeError(f"quota {self._names[slot]}: it still has children")
         parent = self.parents[slot]
-        self._unhang(slot)
+        self._detach(slot)
         del self.parents[slot], self.depths[slot], self._names[slot]
         self._layout = None
         return parent
@@ -90,7 +90,7 @@ class Branches:
                 raise TreeError(f"quota {name}: its parent {self._names[parent]} is its own child")
             ancestor = self.parents.get(ancestor)
 
-    def _unhang(self, slot: int) -> None:
+    def _detach(self, slot: int) -> None:
         parent = self.parents.get(slot)
         if parent is not None:
             siblings = self.children[parent]
@@ -98,7 +98,7 @@ class Branches:
             if not siblings:
                 del self.children[parent]
 
-    def _measure(self, slot: int) -> None:
+    def _update_depths(self, slot: int) -> None:
         below = [slot]
         while below:
             each = below.pop()

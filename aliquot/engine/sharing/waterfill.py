@@ -1,15 +1,15 @@
 """Water-filling: how siblings share a total, exactly.
 
-Everybody gets what they want up to their floor; the rest is shared by weight among those who want
-more, by largest remainder, so that the parts add up to the whole to the last unit; whoever is
-satisfied drops out and the others share what is left over. Ties go by name, never by order.
+Each sibling gets what it wants up to its floor; the rest is shared by weight among those that want
+more, by largest remainder, so that the parts add up to the total to the last unit; a sibling that
+has what it wants drops out, and the others share what is left. Ties are broken by name, never by
+order of arrival.
 
-The rules are here once, in plain ints of any size: `floors` and `fill` work on lists whose order is
-that of the names. `pools` does the same for very many totals at once, and comes back here for
+The rules are here once, in plain ints of any size: `floors` and `fill` work on lists in order of
+name. `waterfill_arrays` does the same for very many totals at once, and calls this module for
 numbers that do not fit its arrays.
 
-`level` is the other way to read a floor: not something that comes before the shares, but the least
-that a share may be.
+In `level` a floor is not added before the shares, but is the least that a share may be.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sharer:
-    """One of the siblings: what it wants, what it is sure of, and its say in the rest."""
+    """One of the siblings: what it wants, its floor, and its weight in sharing the rest."""
 
     name: str
     wants: int
@@ -40,20 +40,20 @@ def share(total: int, sharers: Sequence[Sharer]) -> dict[str, int]:
 
 
 def fill(total: int, wants: list[int], sure: list[int], weights: list[int]) -> list[int]:
-    """The part of each, in order of name: what it is sure of, and its shares of the rest.
+    """The part of each, in order of name: what it is sure of, and its share of the rest.
 
     Each round leaves at most half of the pool, or at most half of the weight, for the next one: so
-    there are few, however many share.
+    rounds are few, however many siblings there are.
     """
     parts = sure.copy()
     pool = total - sum(sure)
     if pool <= 0:
         return parts
-    hungry = [i for i, want in enumerate(wants) if want > sure[i] and weights[i] > 0]
-    while pool > 0 and hungry:
-        shares = split(pool, [weights[i] for i in hungry])
+    unmet = [i for i, want in enumerate(wants) if want > sure[i] and weights[i] > 0]
+    while pool > 0 and unmet:
+        shares = split(pool, [weights[i] for i in unmet])
         still, pool = [], 0
-        for i, more in zip(hungry, shares, strict=True):
+        for i, more in zip(unmet, shares, strict=True):
             part = parts[i] + more
             if part >= wants[i]:
                 pool += part - wants[i]
@@ -61,16 +61,17 @@ def fill(total: int, wants: list[int], sure: list[int], weights: list[int]) -> l
             else:
                 still.append(i)
             parts[i] = part
-        hungry = still
+        unmet = still
     return parts
 
 
 def level(total: int, wants: list[int], sure: list[int], weights: list[int]) -> list[int]:
     """The part of each, in order of name: its share by weight, but no less than it is sure of.
 
-    Nor more than it wants, unless it is sure of that. In each round, those are settled who would
-    get too little, or those who would get too much, whichever is more in all: the others can then
-    only get less, or more, which settles nobody wrongly. The rest is shared as it falls.
+    Nor is it more than it wants, unless it is sure of more. A round settles either the siblings
+    whose share by weight is below their floor, or those whose share is above what they want,
+    whichever differ by more in all: the shares of the others then only shrink, or only grow, so
+    that none is settled wrongly. The rest is shared by weight.
     """
     most = [max(pair) for pair in zip(wants, sure, strict=True)]
     parts = sure.copy()
@@ -78,14 +79,14 @@ def level(total: int, wants: list[int], sure: list[int], weights: list[int]) -> 
     pool = total - sum(sure[i] for i in range(len(sure)) if i not in set(open_to))
     while open_to:
         whole = sum(weights[i] for i in open_to)
-        lifts = {i: max(sure[i] * whole - pool * weights[i], 0) for i in open_to}
+        raises = {i: max(sure[i] * whole - pool * weights[i], 0) for i in open_to}
         cuts = {i: max(pool * weights[i] - most[i] * whole, 0) for i in open_to}
-        up, down = sum(lifts.values()), sum(cuts.values())
+        up, down = sum(raises.values()), sum(cuts.values())
         if not up and not down:
             for i, part in zip(open_to, split(pool, [weights[i] for i in open_to]), strict=True):
                 parts[i] = part
             break
-        settled = {i: sure[i] for i in open_to if lifts[i] and up >= down}
+        settled = {i: sure[i] for i in open_to if raises[i] and up >= down}
         settled |= {i: most[i] for i in open_to if cuts[i] and down >= up}
         for i, part in settled.items():
             parts[i] = part
@@ -109,9 +110,9 @@ def split(pool: int, weights: list[int]) -> list[int]:
 
 
 def floors(total: int, mins: list[int], scales: list[int]) -> list[int]:
-    """What each may be sure of: its min, scaled down in proportion where they exceed the total.
+    """The floor of each: its min, scaled down in proportion where the mins exceed the total.
 
-    Mins that do not scale are kept, and served first. What rounding down leaves over is shared.
+    Mins that do not scale are kept in full, and come first. What rounding leaves over is shared.
     """
     if sum(mins) <= total:
         return mins

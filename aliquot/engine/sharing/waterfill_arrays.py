@@ -1,4 +1,4 @@
-"""Many totals shared at once: the water-filling of `share`, over arrays.
+"""Water-filling of many totals at once: the rules of `waterfill`, over arrays.
 
 A *family* is one parent's children in one resource: neighbours in flat arrays, in order of name.
 All families of a level are shared together, each from its own total, so that the number of numpy
@@ -6,7 +6,7 @@ calls depends on the rounds, which are few, and not on the families.
 
 Everything is an exact int64. Weight times pool may need twice as many bits: families where it fits
 are divided directly, larger ones digit by digit as in long division, and those with enormous
-weights by the plain ints of `share`.
+weights by the plain ints of `waterfill`.
 """
 
 from collections.abc import Iterator
@@ -23,13 +23,16 @@ Flags = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _MOST = 2**63 - 1
+"""The largest int64."""
 _HALF = 2**31
+"""Sums that may not fit an int64 are added as high and low halves."""
 _LONGEST = 56
-"""Bits of the largest whole that is divided digit by digit: a digit then has at least six."""
+"""Bits of the largest sum of weights that is divided digit by digit: a digit then has at least
+six bits, so that no division takes more than eleven steps."""
 
 
 class Families:
-    """Where each family begins and how many it has; none is empty."""
+    """Where each family begins and how many members it has; none is empty."""
 
     def __init__(self, counts: Ints) -> None:
         self.counts = counts
@@ -42,7 +45,7 @@ class Families:
         return values.repeat(self.counts)
 
     def some(self, counts: Ints) -> Ints:
-        """Where the first members of each family are, as many as these."""
+        """The indices of the first members of each family, this many of each."""
         ends = counts.cumsum()
         places: Ints = (self.starts - ends + counts).repeat(counts)
         return places + np.arange(places.size)
@@ -58,7 +61,7 @@ class Families:
 
 
 def floors(families: Families, totals: Ints, mins: Ints, scales: Ints) -> Ints:
-    """What each may be sure of: see `share.floors`."""
+    """The floor of each: see `waterfill.floors`."""
     short = families.sums(mins) > totals
     if not short.any():
         return mins
@@ -71,13 +74,13 @@ def floors(families: Families, totals: Ints, mins: Ints, scales: Ints) -> Ints:
 
 
 def fill(families: Families, totals: Ints, wants: Ints, sure: Ints, weights: Ints) -> Ints:
-    """The part of each: see `share.fill`."""
+    """The part of each: see `waterfill.fill`."""
     pools = totals - families.sums(sure)
     chosen = (wants > sure) & (weights > 0) & families.spread(pools > 0)
     parts = sure.copy()
     for batch in _batches(families, chosen, pools, weights):
         needs = wants.take(batch.at) - sure.take(batch.at)
-        parts[batch.at] += _pour_huge(batch, needs) if batch.size == "huge" else _pour(batch, needs)
+        parts[batch.at] += _fill_huge(batch, needs) if batch.size == "huge" else _fill(batch, needs)
     return parts
 
 
@@ -90,7 +93,7 @@ class _Batch:
     pools: Ints
     values: Ints
     at: Ints
-    """Where the members are, in the arrays that the batch was taken from."""
+    """The indices of the members in the arrays that the batch was taken from."""
 
     def lists(self) -> Iterator[tuple[slice, int, list[int]]]:
         """Family by family: its place in the batch, its pool and its values as plain ints."""
@@ -111,7 +114,7 @@ class _Batch:
 
 
 def _batches(families: Families, chosen: Flags, pools: Ints, values: Ints) -> Iterator[_Batch]:
-    """The members chosen, parted by how large the numbers are."""
+    """The members chosen, in batches by how large the numbers are."""
     whole = _Batch("small", families, pools, values, families.starts).part(chosen, pools)
     if whole is None:
         return
@@ -143,34 +146,34 @@ def _in_proportion(batch: _Batch) -> Ints:
     return parts
 
 
-def _pour_huge(batch: _Batch, needs: Ints) -> Ints:
+def _fill_huge(batch: _Batch, needs: Ints) -> Ints:
     given = np.empty_like(needs)
     for place, pool, weights in batch.lists():
         given[place] = waterfill.fill(pool, needs[place].tolist(), [0] * len(weights), weights)
     return given
 
 
-def _pour(batch: _Batch, needs: Ints) -> Ints:
-    """What each member is given, round by round, until nothing is left or nobody wants more."""
+def _fill(batch: _Batch, needs: Ints) -> Ints:
+    """What each member gets, round by round, until nothing is left or no member wants more."""
     given = np.zeros_like(needs)
     at: Ints = np.arange(needs.size)
     rest: _Batch | None = batch
     while rest is not None:
         shares = _split(rest)
-        hungry = shares < needs
+        unmet = shares < needs
         np.minimum(shares, needs, out=shares)
         given[at] += shares
         pools = rest.pools - np.add.reduceat(shares, rest.families.starts)
-        hungry &= rest.families.spread(pools > 0)
+        unmet &= rest.families.spread(pools > 0)
         needs -= shares
-        rest = rest.part(hungry, pools)
+        rest = rest.part(unmet, pools)
         if rest is not None:
             needs, at = needs.take(rest.at), at.take(rest.at)
     return given
 
 
 def _split(batch: _Batch) -> Ints:
-    """Each pool by weight, to the last unit: see `share.split`."""
+    """Split each pool by weight, to the last unit: see `waterfill.split`."""
     families = batch.families
     wholes = np.add.reduceat(batch.values, families.starts)
     parts, remainders = _divided(batch, wholes)
@@ -184,7 +187,7 @@ def _largest(families: Families, wholes: Ints, remainders: Ints, left: Ints) -> 
     """Where the largest remainders are, as many of each family as it has left, ties in order.
 
     Family, remainder and place are sorted as one integer wherever they fit: families are in order
-    already, and a stable sort makes use of that. By two keys it takes fifteen times as long.
+    already, which a stable sort makes use of. Sorting by two keys takes fifteen times as long.
     """
     bits = int(wholes.max()).bit_length()
     places = int(families.counts.max()).bit_length()

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install.installation import (
     CERTIFICATE,
     CONFIGURATION,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from aliquot import __version__
 from aliquot.dialects import configuration
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 
 SCHEDULER = "aliquot-scheduler"
 """The scheduler's Deployment, service account, roles and Lease."""

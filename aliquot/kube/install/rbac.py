@@ -10,9 +10,9 @@ ResourceQuotas are. So the role that may write them is bound by hand.
 
 from collections.abc import Iterable, Sequence
 
+from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP
 from aliquot.dialects.crds import DEFINITIONS
-from aliquot.dialects.documents import Body
-from aliquot.dialects.manifest import KEP9_GROUPS, VOLCANO_GROUP
+from aliquot.json import Body
 from aliquot.kube.install.installation import (
     CERTIFICATE,
     CONFIGURATION,

@@ -10,7 +10,7 @@ or applying these objects again would take it away.
 from collections.abc import Sequence
 
 from aliquot.dialects.crds import DEFINITIONS
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install.installation import CONFIGURATION, WEBHOOK, Installation, metadata
 
 _API = "admissionregistration.k8s.io/v1"

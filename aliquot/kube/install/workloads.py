@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install import deployments
 from aliquot.kube.install.deployments import CONFIGURATION_FILE, HEALTH_PORT
 from aliquot.kube.install.installation import (

@@ -1,1 +1,1 @@
-"""The admission webhook: what is refused and filled in before an API server keeps it."""
+"""The admission webhook: refuses invalid objects and fills in defaults before they are stored."""

@@ -1,47 +1,47 @@
-"""What the nodes have together, kept count of node by node.
+"""The total capacity of all nodes, kept as a running sum.
 
-Thousands of nodes report every few minutes, nearly always the same: adding all of them up for each
-quota that is written would take longer than all the rest.
+Thousands of nodes report every few minutes, nearly always the same: summing them up for each write
+to a quota would take longer than the rest of the verdict.
 """
 
 from collections import Counter
 
-from aliquot.dialects.cards import Cards
-from aliquot.dialects.manifest import Manifest
-from aliquot.dialects.nodes import node
-from aliquot.engine.model.objects import Amounts
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.nodes import node
+from aliquot.dialects.nos.cards import Cards
+from aliquot.engine import Amounts
 from aliquot.errors import InputError
 
 
 class Capacity:
-    """The sum over all nodes, of every resource."""
+    """The sum of all nodes' allocatable, by resource."""
 
     def __init__(self, cards: Cards) -> None:
         self._cards = cards
         self._nodes: dict[str, Amounts] = {}
         self._total: Counter[str] = Counter()
-        self._unknown: set[str] = set()
+        self._invalid: set[str] = set()
 
     @property
     def total(self) -> dict[str, int] | None:
-        """What they have; None if there are none, or if one of them makes no sense."""
-        return dict(self._total) if self._nodes and not self._unknown else None
+        """The sum; None if there is no node, or if one is invalid."""
+        return dict(self._total) if self._nodes and not self._invalid else None
 
     def put(self, manifest: Manifest) -> None:
-        """A node is there, and has this much."""
+        """A node was created or changed."""
         try:
-            has = node(manifest, self._cards).allocatable
+            allocatable = node(manifest, self._cards).allocatable
         except InputError:
             self.drop(manifest.name)
-            self._unknown.add(manifest.name)
+            self._invalid.add(manifest.name)
             return
-        if self._nodes.get(manifest.name) != has:
+        if self._nodes.get(manifest.name) != allocatable:
             self.drop(manifest.name)
-            self._nodes[manifest.name] = has
-            self._total.update(dict(has))
-        self._unknown.discard(manifest.name)
+            self._nodes[manifest.name] = allocatable
+            self._total.update(dict(allocatable))
+        self._invalid.discard(manifest.name)
 
     def drop(self, name: str) -> None:
-        """A node is not there any more."""
+        """A node was deleted."""
         self._total.subtract(dict(self._nodes.pop(name, ())))
-        self._unknown.discard(name)
+        self._invalid.discard(name)

@@ -1,9 +1,9 @@
-"""What proves to API servers who the webhook is: an authority, and a certificate by its hand.
+"""The webhook's identity: a certificate authority (CA), and a serving certificate it has signed.
 
-All replicas share one, so there is one place that says when it is to be renewed, and with what.
-Nothing here knows of a cluster or a clock. An authority is renewed long before it ends; the old one
-is trusted until then, and the certificate by its hand goes on being used, so that API servers hear
-of the new one before it vouches for anything.
+All replicas share one identity, and only this module decides when it is renewed, and with what. It
+knows nothing of a cluster or a clock. A CA is renewed long before it ends: the old one stays in the
+bundle until then, and the certificate it signed stays in use, so that API servers trust the new CA
+before a certificate depends on it.
 """
 
 import base64
@@ -12,12 +12,14 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aliquot.dialects.documents import Body
-from aliquot.kube import certificates
-from aliquot.kube.certificates import Pair
+from aliquot import certificates
+from aliquot.certificates import Pair
+from aliquot.json import Body
 
 AUTHORITY_LASTS = datetime.timedelta(days=3650)
+"""As long as kubeadm's CAs; renewed after two thirds."""
 CERTIFICATE_LASTS = datetime.timedelta(days=365)
+"""As long as kubeadm's certificates; renewed after two thirds, with four months to spare."""
 _FIELDS = {
     "authorities": "ca.crt",
     "authority_key": "ca.key",
@@ -28,33 +30,33 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What replicas share; PEM throughout."""
+    """The certificates and keys that replicas share, all PEM."""
 
     authorities: bytes
-    """Whom to trust, the newest first: it is the one that signs."""
+    """The CAs to trust, newest first: the first one signs."""
     authority_key: bytes
     certificate: bytes
     key: bytes
 
     @property
     def pair(self) -> Pair:
-        """What the server shows."""
+        """The serving certificate and its key."""
         return Pair(self.certificate, self.key)
 
     @property
     def bundle(self) -> str:
-        """What API servers trust, as it stands in a configuration."""
+        """The CAs as `caBundle` of a webhook configuration."""
         return base64.b64encode(self.authorities).decode()
 
     def data(self) -> Body:
-        """As it stands in a Secret."""
+        """The `data` of the Secret."""
         return {
             key: base64.b64encode(getattr(self, field)).decode() for field, key in _FIELDS.items()
         }
 
 
 def of_secret(secret: Body) -> Identity | None:
-    """What a Secret holds; None if that is anything else."""
+    """The identity in a Secret; None if the Secret does not hold one."""
     data = secret.get("data") or {}
     try:
         found = {
@@ -66,14 +68,14 @@ def of_secret(secret: Body) -> Identity | None:
 
 
 def renewed(kept: Identity | None, names: Sequence[str], now: datetime.datetime) -> Identity | None:
-    """What is to take the place of what is kept; None if that will do."""
+    """The identity that must replace the kept one; None if that is still good."""
     trusted = _trusted(kept, now) if kept is not None else []
     if kept is None or not trusted:
         return _new(names, now)
     if not _serves(kept, trusted, names, now):
         return _signed(kept, trusted, names, now)
     if _is_due(trusted[0], now):
-        made = certificates.authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
+        made = certificates.make_authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
         bundle = made.certificate + b"".join(trusted)
         return replace(kept, authorities=bundle, authority_key=made.key)
     if _is_due(kept.certificate, now):
@@ -82,49 +84,49 @@ def renewed(kept: Identity | None, names: Sequence[str], now: datetime.datetime)
 
 
 def _new(names: Sequence[str], now: datetime.datetime) -> Identity:
-    made = certificates.authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
-    leaf = certificates.serving(made, names[0], names, now, CERTIFICATE_LASTS)
+    made = certificates.make_authority("aliquot-webhook-ca", now, AUTHORITY_LASTS)
+    leaf = certificates.issue_serving(made, names[0], names, now, CERTIFICATE_LASTS)
     return Identity(made.certificate, made.key, leaf.certificate, leaf.key)
 
 
 def _signed(
     kept: Identity, trusted: Sequence[bytes], names: Sequence[str], now: datetime.datetime
 ) -> Identity:
-    """The same with a new certificate, and without authorities whose time is over."""
+    """The identity with a new serving certificate, and without expired CAs."""
     signer = Pair(trusted[0], kept.authority_key)
-    leaf = certificates.serving(signer, names[0], names, now, CERTIFICATE_LASTS)
+    leaf = certificates.issue_serving(signer, names[0], names, now, CERTIFICATE_LASTS)
     return Identity(b"".join(trusted), kept.authority_key, leaf.certificate, leaf.key)
 
 
 def _trusted(kept: Identity, now: datetime.datetime) -> list[bytes]:
-    """The authorities that are still valid; none, if the one that signs is not among them."""
+    """The CAs that are still valid; none if the key does not belong to the first of them."""
     try:
-        found = certificates.apart(kept.authorities)
+        found = certificates.split_bundle(kept.authorities)
         valid = [each for each in found if _is_valid(each, now)]
     except ValueError:
         return []
-    signs = bool(valid) and certificates.belong_together(Pair(valid[0], kept.authority_key))
+    signs = bool(valid) and certificates.is_pair(Pair(valid[0], kept.authority_key))
     return valid if signs else []
 
 
 def _serves(
     kept: Identity, trusted: Sequence[bytes], names: Sequence[str], now: datetime.datetime
 ) -> bool:
-    """Would an API server believe what the webhook shows?"""
+    """Would an API server accept the serving certificate?"""
     return (
-        certificates.belong_together(kept.pair)
+        certificates.is_pair(kept.pair)
         and _is_valid(kept.certificate, now)
-        and certificates.is_reached_by(kept.certificate, names)
-        and any(certificates.vouches(each, kept.certificate) for each in trusted)
+        and certificates.covers(kept.certificate, names)
+        and any(certificates.has_signed(each, kept.certificate) for each in trusted)
     )
 
 
 def _is_valid(certificate: bytes, now: datetime.datetime) -> bool:
-    begin, end = certificates.life(certificate)
+    begin, end = certificates.validity(certificate)
     return begin <= now < end
 
 
 def _is_due(certificate: bytes, now: datetime.datetime) -> bool:
     """Have two thirds of its life passed?"""
-    begin, end = certificates.life(certificate)
+    begin, end = certificates.validity(certificate)
     return now >= begin + (end - begin) * 2 / 3

@@ -1,65 +1,69 @@
-"""Who names what: objects by the words that lead to them.
+"""An index of the cached objects by what they refer to: namespace, quota, queue, gang.
 
-A write to one quota concerns the few pods that name it, among tens of thousands that do not. An
-object is kept under its words as long as it is there; what it says is never looked at again.
+A write to one quota concerns the few pods that refer to it, among tens of thousands. The keys of an
+object are computed once, when it is put.
 """
 
 from collections.abc import Iterable, Iterator
 
-from aliquot.dialects import gangs, koordinator, pods, volcano
-from aliquot.dialects.manifest import KOORDINATOR_PREFIX, Key, Manifest
-from aliquot.dialects.templates import faces
-from aliquot.dialects.wire import Metadata, PodWire
+from aliquot.dialects.core import pods
+from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX, Key, Manifest
+from aliquot.dialects.core.objects import Metadata, PodWire
+from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.core.simulation_annotations import DURATION
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.volcano import gangs
+from aliquot.dialects.volcano import keys as volcano
 from aliquot.errors import InputError
-from aliquot.mirror.annotations import DURATION
-from aliquot.mirror.belonging import ties
+from aliquot.mirror.group_membership import group_ref
 
-Word = tuple[str, str]
-"""What kind of word it is, and the word."""
+IndexKey = tuple[str, str]
+"""The type of a reference, such as `quota`, and its value."""
 
-_KEPT = {
+_KEPT_LABELS = {
     *volcano.GROUP_ANNOTATIONS,
     *volcano.GROUP_LABELS,
     volcano.QUEUE,
     volcano.JOB_QUEUE,
     DURATION,
 }
+"""The labels and annotations of a pod that rules read, besides Koordinator's."""
 
 
 class Index:
-    """Objects by their words."""
+    """Objects by the keys they are found under."""
 
     def __init__(self) -> None:
-        self._words: dict[Key, tuple[Word, ...]] = {}
-        self._objects: dict[Word, dict[Key, Manifest]] = {}
+        self._keys: dict[Key, tuple[IndexKey, ...]] = {}
+        self._objects: dict[IndexKey, dict[Key, Manifest]] = {}
 
-    def put(self, manifest: Manifest, words: Iterable[Word]) -> None:
-        """An object is there, and goes by these words alone."""
+    def put(self, manifest: Manifest, index_keys: Iterable[IndexKey]) -> None:
+        """Add an object under these keys, and remove it from all others."""
         self.drop(manifest.key)
-        self._words[manifest.key] = tuple(words)
-        for word in self._words[manifest.key]:
-            self._objects.setdefault(word, {})[manifest.key] = manifest
+        self._keys[manifest.key] = tuple(index_keys)
+        for index_key in self._keys[manifest.key]:
+            self._objects.setdefault(index_key, {})[manifest.key] = manifest
 
     def drop(self, key: Key) -> None:
-        """An object is not there any more."""
-        for word in self._words.pop(key, ()):
-            found = self._objects[word]
+        """Remove an object."""
+        for index_key in self._keys.pop(key, ()):
+            found = self._objects[index_key]
             del found[key]
             if not found:
-                del self._objects[word]
+                del self._objects[index_key]
 
-    def find(self, *words: Word) -> Iterator[Manifest]:
-        """The objects that any of these words lead to, each once."""
+    def find(self, *index_keys: IndexKey) -> Iterator[Manifest]:
+        """The objects under any of these keys, each once."""
         seen: set[Key] = set()
-        for word in words:
-            for key, manifest in self._objects.get(word, {}).items():
+        for index_key in index_keys:
+            for key, manifest in self._objects.get(index_key, {}).items():
                 if key not in seen:
                     seen.add(key)
                     yield manifest
 
 
 def slim(manifest: Manifest) -> Manifest | None:
-    """A pod as far as it can stand in the way of anybody; None if it cannot, having ended."""
+    """A pod with only what rules read of other pods; None if it has ended."""
     content = manifest.content
     assert isinstance(content, PodWire)
     if pods.finished(content.status):
@@ -75,24 +79,24 @@ def slim(manifest: Manifest) -> Manifest | None:
     return Manifest(*names, PodWire(metadata=metadata), {})
 
 
-def words_of_pod(manifest: Manifest) -> Iterator[Word]:
-    """What a pod says about where it belongs, and where it is; nonsense says nothing."""
+def pod_keys(manifest: Manifest) -> Iterator[IndexKey]:
+    """The keys of a pod: its namespace, and the quota, queue and gang it refers to."""
     yield "namespace", manifest.namespace
     try:
         named = koordinator.quota_named(manifest)
-        said = ties(faces(manifest)[0], manifest)
+        group = group_ref(template_views(manifest)[0], manifest)
     except InputError:
         return
     if named is not None:
         yield "quota", named
-    if said.queue is not None:
-        yield "queue", said.queue
-    if said.gang is not None:
-        yield "gang", f"{manifest.namespace}/{said.gang}"
+    if group.queue is not None:
+        yield "queue", group.queue
+    if group.gang is not None:
+        yield "gang", f"{manifest.namespace}/{group.gang}"
 
 
-def words_of(manifest: Manifest) -> Iterator[Word]:
-    """What leads to an object that is no pod: its kind and namespace; the queue that it names."""
+def object_keys(manifest: Manifest) -> Iterator[IndexKey]:
+    """The keys of an object but a pod: its kind with its namespace, and the queue it names."""
     yield manifest.kind, manifest.namespace
     queue: str | None = None
     if manifest.kind == gangs.KIND:
@@ -107,6 +111,6 @@ def _kept(written: dict[str, object] | None) -> dict[str, object] | None:
     kept = {
         key: value
         for key, value in (written or {}).items()
-        if key in _KEPT or key.startswith(KOORDINATOR_PREFIX)
+        if key in _KEPT_LABELS or key.startswith(KOORDINATOR_PREFIX)
     }
     return kept or None

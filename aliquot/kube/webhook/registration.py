@@ -1,48 +1,50 @@
-"""Sees to it that API servers ask the webhook, and believe it.
+"""The registration of the webhook at the API server: its two webhook configurations.
 
-In a cluster, whoever installs Aliquot writes the two configurations, and all that is done here is
-to put in whom to trust, again and again, should somebody take it out. For development, where there
-is no Service to go by, the configurations are written here, with the address that is given.
+In a cluster, the installation creates both configurations, and this module only fills in
+`caBundle`, again whenever it is missing or another one. For development, where there is no Service,
+it writes the whole configurations, with the webhook's URL.
 """
 
 import asyncio
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import structlog
 
-from aliquot.dialects.documents import Body
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.backoff import Backoff
-from aliquot.kube.client import Client
+from aliquot.json import Body
+from aliquot.kube.api.backoff import Backoff
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 from aliquot.kube.install.installation import Installation
 from aliquot.kube.install.webhooks import configurations
-from aliquot.kube.resource import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 
-_LOOK_SECONDS = 10.0
-_END_SECONDS = 2.0
-_MISSING = 404
+_CHECK_SECONDS = 10.0
+"""How long a removed `caBundle` may be missing: API servers refuse writes to our kinds then."""
+_UNREGISTER_SECONDS = 2.0
+"""The timeout of deleting a configuration, so that the webhook ends soon even without a server."""
 _RESOURCES = {each.kind: each for each in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS)}
 _log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class Registration:
-    """Looks after both configurations."""
+    """Keeps both webhook configurations up to date."""
 
     client: Client
     name: str
     bundle: str = ""
-    """Whom API servers are to trust, as it stands in a configuration."""
+    """The `caBundle`: the CAs that API servers trust."""
     _trouble: str = ""
 
     async def follow(self) -> None:
-        """Look after them for ever."""
+        """Check both until cancelled."""
         while True:
-            await self.look()
-            await asyncio.sleep(_LOOK_SECONDS)
+            await self.check()
+            await asyncio.sleep(_CHECK_SECONDS)
 
-    async def look(self) -> None:
-        """Put in whom to trust, wherever it is not there; trouble is logged once, and passes."""
+    async def check(self) -> None:
+        """Fill in `caBundle` where it is missing; an error is logged once, not raised."""
         trouble = ""
         for resource in _RESOURCES.values():
             try:
@@ -54,7 +56,7 @@ class Registration:
         self._trouble = trouble
 
     async def register(self, url: str, namespace: str) -> None:
-        """Write both, so that the webhook is asked at this address; tries until it works."""
+        """Write both, so that API servers call this URL; retries until it works."""
         backoff = Backoff()
         while True:
             try:
@@ -64,10 +66,12 @@ class Registration:
             await asyncio.sleep(backoff.pause())
 
     async def unregister(self) -> None:
-        """Have nobody ask any more; what cannot be deleted is left."""
+        """Delete both; one that cannot be deleted is left."""
         for resource in _RESOURCES.values():
             try:
-                await self.client.delete(resource.path(None, self.name), timeout=_END_SECONDS)
+                await self.client.delete(
+                    resource.path(None, self.name), timeout=_UNREGISTER_SECONDS
+                )
             except (ApiError, UnreachableError) as error:
                 _log.warning("cannot delete a webhook configuration", problem=str(error))
 
@@ -93,7 +97,7 @@ class Registration:
                 value = {"path": f"{at}/clientConfig/caBundle", "value": self.bundle}
                 steps.append({"op": "add", **value})
         if steps:
-            await self.client.patch(path, steps, form="json")
+            await self.client.patch(path, steps, patch_type="json")
             _log.info("trust put in", kind=resource.kind, name=self.name)
 
     async def _write(self, resource: Resource, body: Body) -> None:
@@ -101,7 +105,7 @@ class Registration:
         try:
             found = await self.client.get(path)
         except ApiError as error:
-            if error.code != _MISSING:
+            if error.code != HTTPStatus.NOT_FOUND:
                 raise
             await self.client.post(resource.path(), body)
             return

@@ -1,23 +1,27 @@
-"""AdmissionReviews: what an API server asks, and how it is answered.
+"""AdmissionReviews: reading an API server's request, and writing the answer.
 
-Only what is judged by is read of a question. What is no AdmissionReview is refused as a whole: an
-API server never sends such a thing, so there is nothing to guess.
+Only the fields that verdicts need are read. A body that is not an AdmissionReview is refused: no
+API server sends one.
 """
 
 import base64
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Literal
 
 import msgspec
 
-from aliquot.dialects.documents import Body
 from aliquot.errors import InputError
+from aliquot.json import Body
 
 _VERSION = "admission.k8s.io/v1"
 _LONGEST_WARNING = 256
+"""Characters: API servers cut longer warnings."""
 _MOST_WARNINGS = 3072
-_MOST_CHARACTERS = 4096
-_REASONS = {403: "Forbidden", 422: "Invalid"}
+"""Characters of all warnings: API servers drop those beyond 4096, of all webhooks together."""
+_LONGEST_REFUSAL = 4096
+"""Characters: more than a person reads in a terminal."""
+_REASONS = {HTTPStatus.FORBIDDEN: "Forbidden", HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid"}
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -51,8 +55,8 @@ class _Review(msgspec.Struct, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One write that somebody wants to make."""
+class AdmissionRequest:
+    """A write that an API server asks about."""
 
     uid: str
     operation: Operation
@@ -61,37 +65,37 @@ class Asked:
     namespace: str
     name: str
     new: Body | None = None
-    """As it would be; None if it is to go."""
+    """The object after the write; None for a deletion."""
     old: Body | None = None
-    """As it is; None if it is to come."""
+    """The object before the write; None for a creation."""
     user: str = ""
     part: str = ""
-    """`status`, say; empty if it is about the whole object."""
+    """The subresource, such as `status`; empty for the object itself."""
 
     @property
     def changes_nothing_of_note(self) -> bool:
-        """Are spec, labels and annotations what they were?"""
+        """Are spec, labels and annotations unchanged?"""
         if self.new is None or self.old is None:
             return False
         return _of_note(self.new) == _of_note(self.old)
 
     @property
     def is_leaving(self) -> bool:
-        """Is the object being deleted already, and waits for its finalizers only?"""
+        """Is the object being deleted, and only waits for its finalizers?"""
         return self.new is not None and bool(_metadata(self.new).get("deletionTimestamp"))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a write may be made, and what there is to say about it."""
+    """Whether a write is allowed, with warnings and defaults."""
 
     refusal: str = ""
-    """Why not; empty if it may."""
-    code: int = 403
-    """422 for what makes no sense by itself, 403 for what breaks a rule."""
+    """Why it is refused; empty if it is allowed."""
+    code: HTTPStatus = HTTPStatus.FORBIDDEN
+    """422 for an object that is invalid by itself, 403 for one that breaks a rule."""
     warnings: tuple[str, ...] = ()
     patch: list[Body] = field(default_factory=list)
-    """What is to be filled in."""
+    """The JSON Patch that fills in defaults."""
 
 
 ALLOWED = Verdict()
@@ -99,8 +103,8 @@ ALLOWED = Verdict()
 _decode = msgspec.json.Decoder(_Review).decode
 
 
-def read(content: bytes) -> Asked:
-    """The question of an AdmissionReview."""
+def read(content: bytes) -> AdmissionRequest:
+    """The request in an AdmissionReview."""
     try:
         review = _decode(content)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -109,7 +113,7 @@ def read(content: bytes) -> Asked:
         problem = f"expected an AdmissionReview of {_VERSION}"
         raise InputError("AdmissionReview", "", f"{problem}, got {review.kind[:60]!r}")
     request = review.request
-    return Asked(
+    return AdmissionRequest(
         uid=request.uid,
         operation=request.operation,
         group=request.kind.group,
@@ -123,14 +127,14 @@ def read(content: bytes) -> Asked:
     )
 
 
-def answer(asked: Asked, verdict: Verdict) -> bytes:
-    """The AdmissionReview that says what became of it."""
-    response: Body = {"uid": asked.uid, "allowed": not verdict.refusal}
+def answer(request: AdmissionRequest, verdict: Verdict) -> bytes:
+    """The AdmissionReview that answers a request."""
+    response: Body = {"uid": request.uid, "allowed": not verdict.refusal}
     if verdict.refusal:
         response["status"] = {
             "code": verdict.code,
             "reason": _REASONS[verdict.code],
-            "message": _cut(verdict.refusal, _MOST_CHARACTERS),
+            "message": _cut(verdict.refusal, _LONGEST_REFUSAL),
         }
     if verdict.warnings:
         response["warnings"] = _fitting(verdict.warnings)
@@ -142,7 +146,7 @@ def answer(asked: Asked, verdict: Verdict) -> bytes:
 
 
 def _fitting(warnings: tuple[str, ...]) -> list[str]:
-    """As many as API servers pass on, each no longer than they like."""
+    """As many warnings as API servers pass on, each cut to their limit."""
     fitting: list[str] = []
     for each in dict.fromkeys(_cut(warning, _LONGEST_WARNING) for warning in warnings):
         if sum(map(len, fitting)) + len(each) > _MOST_WARNINGS:
@@ -157,7 +161,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _of_note(body: Body) -> tuple[Any, ...]:
-    """All that anybody but the API server itself decides, apart from the status."""
+    """All of an object but its status and what the API server itself sets."""
     metadata = _metadata(body)
     apart = {"metadata", "status", "apiVersion", "kind"}
     rest = {key: value for key, value in body.items() if key not in apart}

@@ -1,127 +1,141 @@
-"""Answers API servers over HTTP: one path to judge, one to fill in.
+"""The HTTP service that API servers call: `/validate` and `/mutate`.
 
-Until everything has been read, nobody can judge: writes to our own kinds are not answered, so that
-API servers refuse them, and pods are let through. A defect of ours is not answered either, and
-logged: what becomes of the write is for the failure policy to say. Nothing is ever written here, so
-that a dry run is like any other.
+Until the cache is filled, there is no verdict: requests about Aliquot's own kinds get status 503,
+so that API servers refuse the writes, and pods are allowed. An error of the webhook itself is
+logged and gets status 500: the failure policy decides about the write. Nothing is ever written
+here, so a dry run needs no special care.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 
 import structlog
 from aiohttp import web
 
 from aliquot.errors import InputError
 from aliquot.kube.webhook import review
+from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.defaults import patch
-from aliquot.kube.webhook.judging import OURS, judge
-from aliquot.kube.webhook.live import Live
 from aliquot.kube.webhook.metrics import Metrics
-from aliquot.kube.webhook.reading import reading
-from aliquot.kube.webhook.review import ALLOWED, Asked, Verdict
+from aliquot.kube.webhook.request_objects import read_object
+from aliquot.kube.webhook.review import ALLOWED, AdmissionRequest, Verdict
+from aliquot.kube.webhook.verdict import OWN_KINDS, judge
 
 _MOST_BYTES = 8 * 2**20
-"""Twice what API servers take for one object, and a little more: a review may hold two."""
-_LOOKS = 5
-_LOOK_SECONDS = 0.1
+"""API servers accept 3 MiB for one object; a review holds two at most, and a little more."""
+_RETRIES = 5
+_RETRY_SECONDS = 0.1
+"""Half a second in all for the watches to catch up: far below the 5 s that API servers wait."""
 
-Judge = Callable[[Asked], Verdict]
+Judge = Callable[[AdmissionRequest], Verdict]
 _log = structlog.get_logger()
 
 
 class Service:
-    """The webhook, as API servers see it.
+    """The webhook's HTTP service.
 
-    Writes of users whose name begins with `trusted` are our own, and pass.
+    Writes of users whose name begins with `trusted` are Aliquot's own, and always allowed.
     """
 
-    def __init__(self, live: Live, metrics: Metrics, trusted: str) -> None:
+    def __init__(self, cache: Cache, metrics: Metrics, trusted: str) -> None:
         self.ready = False
-        """Has everything been read?"""
-        self._live = live
+        """Is the cache filled?"""
+        self._cache = cache
         self._metrics = metrics
         self._trusted = trusted
 
     def application(self) -> web.Application:
-        """What is to be served."""
+        """The application with both paths."""
         application = web.Application(client_max_size=_MOST_BYTES)
         application.add_routes(
             [web.post("/validate", self._validate), web.post("/mutate", self._mutate)]
         )
         return application
 
-    async def _validate(self, request: web.Request) -> web.Response:
-        return await self._answer(request, self._judge, patient=True)
+    async def _validate(self, http_request: web.Request) -> web.Response:
+        return await self._answer(http_request, self._judge, retry=True)
 
-    async def _mutate(self, request: web.Request) -> web.Response:
-        return await self._answer(request, self._fill, patient=False)
+    async def _mutate(self, http_request: web.Request) -> web.Response:
+        return await self._answer(http_request, self._fill_in, retry=False)
 
-    async def _answer(self, request: web.Request, decide: Judge, patient: bool) -> web.Response:
+    async def _answer(self, http_request: web.Request, decide: Judge, retry: bool) -> web.Response:
         began = time.perf_counter()
-        content = await request.read()
+        content = await http_request.read()
         try:
-            asked = review.read(content)
+            request = review.read(content)
         except InputError as error:
-            return web.Response(status=400, text=f"{error}\n")
+            return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
         try:
-            verdict = self._at_once(asked) or await self._decided(asked, decide, patient)
+            verdict = self._exempt(request) or await self._decided(request, decide, retry)
         except Exception:
-            _log.exception("cannot judge", kind=asked.kind, name=_path(asked))
-            self._metrics.count(asked, "failed", time.perf_counter() - began)
-            return web.Response(status=500, text="a defect of the webhook; its log says more\n")
+            _log.exception("cannot judge", kind=request.kind, name=_path(request))
+            self._metrics.count(request, "failed", time.perf_counter() - began)
+            return web.Response(
+                status=HTTPStatus.INTERNAL_SERVER_ERROR,
+                text="a defect of the webhook; its log says more\n",
+            )
         if verdict is None:
-            self._metrics.count(asked, "not ready", time.perf_counter() - began)
-            return web.Response(status=503, text="not everything has been read yet; try again\n")
+            self._metrics.count(request, "not ready", time.perf_counter() - began)
+            return web.Response(
+                status=HTTPStatus.SERVICE_UNAVAILABLE,
+                text="not everything has been read yet; try again\n",
+            )
         self._metrics.count(
-            asked, "refused" if verdict.refusal else "allowed", time.perf_counter() - began
+            request, "refused" if verdict.refusal else "allowed", time.perf_counter() - began
         )
         if verdict.refusal:
             _log.info(
-                "refused", kind=asked.kind, name=_path(asked), user=asked.user, why=verdict.refusal
+                "refused",
+                kind=request.kind,
+                name=_path(request),
+                user=request.user,
+                why=verdict.refusal,
             )
-        body = review.answer(asked, verdict)
+        body = review.answer(request, verdict)
         return web.Response(body=body, content_type="application/json")
 
-    def _at_once(self, asked: Asked) -> Verdict | None:
-        """The verdict on what is not looked at any closer."""
-        if asked.part or (self._trusted and asked.user.startswith(self._trusted)):
+    def _exempt(self, request: AdmissionRequest) -> Verdict | None:
+        """The verdict on a write that is allowed without applying rules; None for others."""
+        if request.part or (self._trusted and request.user.startswith(self._trusted)):
             return ALLOWED
-        if not self.ready and asked.kind not in OURS:
+        if not self.ready and request.kind not in OWN_KINDS:
             return Verdict(warnings=("Aliquot has just begun, and has not looked at this",))
         return None
 
-    async def _decided(self, asked: Asked, decide: Judge, patient: bool) -> Verdict | None:
-        """The verdict; None if it is too early for one.
+    async def _decided(
+        self, request: AdmissionRequest, decide: Judge, retry: bool
+    ) -> Verdict | None:
+        """The verdict; None while the cache is not filled.
 
-        What a write depends on may have been written a moment before, and not be known yet: so
-        before one is refused for that, there is a moment for the news to come in.
+        An object that a write depends on may have been created a moment before, and not be in the
+        cache yet: so a write that breaks a rule is judged again when the cache has changed.
         """
         if not self.ready:
             return None
-        verdict = decide(asked)
-        for _ in range(_LOOKS):
-            if not patient or not verdict.refusal or verdict.code != 403:
+        verdict = decide(request)
+        for _ in range(_RETRIES):
+            if not retry or not verdict.refusal or verdict.code != HTTPStatus.FORBIDDEN:
                 break
-            version = self._live.version
-            await asyncio.sleep(_LOOK_SECONDS)
-            if self._live.version != version:
-                verdict = decide(asked)
+            version = self._cache.version
+            await asyncio.sleep(_RETRY_SECONDS)
+            if self._cache.version != version:
+                verdict = decide(request)
         return verdict
 
-    def _judge(self, asked: Asked) -> Verdict:
-        return judge(self._live, asked)
+    def _judge(self, request: AdmissionRequest) -> Verdict:
+        return judge(self._cache, request)
 
-    def _fill(self, asked: Asked) -> Verdict:
-        """What is to be filled in; what cannot be read is for the other path to refuse."""
-        if asked.new is None or asked.is_leaving:
+    def _fill_in(self, request: AdmissionRequest) -> Verdict:
+        """The defaults to fill in; an object that cannot be read is refused by /validate."""
+        if request.new is None or request.is_leaving:
             return ALLOWED
-        manifest = reading(asked.new).manifest
+        manifest = read_object(request.new).manifest
         if manifest is None:
             return ALLOWED
-        return Verdict(patch=patch(self._live, manifest, asked.operation == "CREATE"))
+        return Verdict(patch=patch(self._cache, manifest, request.operation == "CREATE"))
 
 
-def _path(asked: Asked) -> str:
-    return f"{asked.namespace}/{asked.name}" if asked.namespace else asked.name
+def _path(request: AdmissionRequest) -> str:
+    return f"{request.namespace}/{request.name}" if request.namespace else request.name

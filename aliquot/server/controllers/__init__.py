@@ -1,1 +1,1 @@
-"""Small controllers: what makes a cluster of objects move by itself."""
+"""The controllers of the embedded server: workloads, garbage collection, status, kubelets."""

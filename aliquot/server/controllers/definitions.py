@@ -1,31 +1,34 @@
-"""Definitions: a kind is served while its definition is there, and takes its objects along."""
+"""CustomResourceDefinitions in deletion: the objects of their kinds are deleted first."""
 
-from aliquot.dialects.documents import Body
+from http import HTTPStatus
+
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.definitions import CLEANUP, DEFINITIONS
-from aliquot.server.options import DeleteOptions
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions
+from aliquot.server.kinds.definitions import CLEANUP, DEFINITIONS
+from aliquot.server.storage.window import Change
 
-_AGAIN = 0.5
+_RECHECK_SECONDS = 0.5
+"""How often to look whether its objects are gone: those with finalizers take their time."""
 
 
 class Definitions:
-    """Looks at definitions that are to go, by name."""
+    """Reconciles definitions in deletion, by name."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self.worker = Worker(self._look)
-        api.store.listeners.append(self._note)
+        self.worker = Worker(self._reconcile)
+        api.store.listeners.append(self._on_change)
         for entry in api.store.all(DEFINITIONS):
-            self.worker.add(entry.name)
+            self.worker.enqueue(entry.name)
 
-    def _note(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.storage == DEFINITIONS and change.entry.deleting and change.type == "MODIFIED":
-            self.worker.add(change.entry.name)
+            self.worker.enqueue(change.entry.name)
 
-    async def _look(self, name: str) -> float | None:
+    async def _reconcile(self, name: str) -> float | None:
         found = self._api.store.get(DEFINITIONS, "", name)
         if found is None or not found.deleting:
             return None
@@ -35,19 +38,19 @@ class Definitions:
             if not each.deleting:
                 await self._delete(storage, each.namespace, each.name)
         if self._api.store.all(storage):
-            return _AGAIN
-        await self._release(name)
+            return _RECHECK_SECONDS
+        await self._remove_finalizer(name)
         return None
 
     async def _delete(self, storage: str, namespace: str, name: str) -> None:
         try:
-            kind = self._api.registry.kept_in(storage)
+            kind = self._api.registry.stored_in(storage)
             await self._api.delete(kind, namespace, name, DeleteOptions())
         except RefusalError as refusal:
-            if refusal.code != 404:
+            if refusal.code != HTTPStatus.NOT_FOUND:
                 raise
 
-    async def _release(self, name: str) -> None:
+    async def _remove_finalizer(self, name: str) -> None:
         def edit(body: Body) -> Body:
             about = body["metadata"]
             about["finalizers"] = [each for each in about["finalizers"] if each != CLEANUP]

@@ -1,79 +1,82 @@
-"""Deployments: a ReplicaSet for every template they had, the newest scaled up as others go down."""
+"""Deployments: one ReplicaSet for each pod template; the newest grows as the others shrink."""
 
 import copy
 import hashlib
+from http import HTTPStatus
 
 import msgspec
 
-from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.options import DeleteOptions
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import OwnerIndex
+from aliquot.server.storage.window import Change
 
 _DEPLOYMENTS, _SETS = "deployments.apps", "replicasets.apps"
 _HASH = "pod-template-hash"
 _REVISION = "deployment.kubernetes.io/revision"
 _SAFE = "bcdfghjklmnpqrstvwxz2456789"
+"""The characters of generated names in Kubernetes: no vowels, so that they form no words."""
 _HISTORY = 10
+"""The default of revisionHistoryLimit in Kubernetes."""
 
 
 class Deployments:
-    """Looks at Deployments, by key."""
+    """Reconciles Deployments, by key."""
 
-    def __init__(self, api: Api, owned: Owned) -> None:
-        self._api, self._owned = api, owned
-        self.worker = Worker(self._look)
+    def __init__(self, api: Api, owners: OwnerIndex) -> None:
+        self._api, self._owners = api, owners
+        self.worker = Worker(self._reconcile)
         self._kind, self._set = api.kind("Deployment"), api.kind("ReplicaSet")
-        api.store.listeners.append(self._note)
+        api.store.listeners.append(self._on_change)
         for entry in api.store.all(_DEPLOYMENTS):
-            self.worker.add(entry.key)
+            self.worker.enqueue(entry.key)
 
-    def _note(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.storage == _DEPLOYMENTS:
-            self.worker.add(change.entry.key)
+            self.worker.enqueue(change.entry.key)
         elif change.storage == _SETS:
             for uid in change.entry.owners:
-                place = self._owned.place(uid)
+                place = self._owners.locate(uid)
                 if place is not None and place[0] == _DEPLOYMENTS:
-                    self.worker.add(place[1])
+                    self.worker.enqueue(place[1])
 
-    async def _look(self, key: Key) -> float | None:
+    async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_DEPLOYMENTS, *key)
         if found is None or found.deleting:
             return None
         body = found.read()
-        sets = [entry.read() for _, entry in self._owned.of(found.uid, _SETS)]
+        sets = [entry.read() for _, entry in self._owners.dependents(found.uid, _SETS)]
         sets = [each for each in sets if "deletionTimestamp" not in each["metadata"]]
-        mark = _mark(body["spec"]["template"])
-        newest = next((each for each in sets if _label(each) == mark), None)
+        template_hash = _template_hash(body["spec"]["template"])
+        newest = next((each for each in sets if _label(each) == template_hash), None)
         others = [each for each in sets if each is not newest]
         paused = body["spec"].get("paused", False)
         if newest is None and not paused:
-            newest = await self._begin(body, mark, others)
+            newest = await self._create_replica_set(body, template_hash, others)
         if newest is not None:
-            await self._number(body, newest, others)
+            await self._write_revision(body, newest, others)
             await self._balance(body, newest, others)
-            await self._forget(body, others)
-        await self._tell(key, body, newest, others)
+            await self._delete_old(body, others)
+        await self._write_status(key, body, newest, others)
         return None
 
-    async def _begin(self, body: Body, mark: str, others: list[Body]) -> Body:
-        """Make the ReplicaSet of a new template."""
+    async def _create_replica_set(self, body: Body, template_hash: str, others: list[Body]) -> Body:
+        """Create the ReplicaSet of a new template."""
         template = copy.deepcopy(body["spec"]["template"])
         metadata = template.setdefault("metadata", {})
-        metadata["labels"] = {**(metadata.get("labels") or {}), _HASH: mark}
+        metadata["labels"] = {**(metadata.get("labels") or {}), _HASH: template_hash}
         selector = copy.deepcopy(body["spec"].get("selector") or {})
-        selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _HASH: mark}
+        selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _HASH: template_hash}
         about = body["metadata"]
         replica_set: Body = {
             "metadata": {
-                "name": f"{about['name']}-{mark}",
+                "name": f"{about['name']}-{template_hash}",
                 "labels": dict(metadata["labels"]),
                 "annotations": {_REVISION: str(1 + max(map(_revision, others), default=0))},
                 "ownerReferences": [reference(body)],
@@ -83,8 +86,8 @@ class Deployments:
         made = await self._api.create(self._set, about["namespace"], replica_set)
         return made.read()
 
-    async def _number(self, body: Body, newest: Body, others: list[Body]) -> None:
-        """Templates are numbered in the order of their use; one that returns is numbered anew."""
+    async def _write_revision(self, body: Body, newest: Body, others: list[Body]) -> None:
+        """Write the revision: templates are numbered by use; a rollback gets a new number."""
         highest = max(map(_revision, others), default=0)
         number = str(max(_revision(newest), highest + 1))
         for kind, each in ((self._set, newest), (self._kind, body)):
@@ -100,31 +103,33 @@ class Deployments:
             await self._api.change(kind, about["namespace"], about["name"], edit)
 
     async def _balance(self, body: Body, newest: Body, others: list[Body]) -> None:
-        """Scale the newest up as far as may be, and the others down as far as they must stay."""
+        """Scale the newest up within maxSurge, and the others down within maxUnavailable."""
         wanted = body["spec"].get("replicas", 1)
-        surge, missing = _steps(body["spec"].get("strategy") or {}, wanted)
-        old = sum(_wants(each) for each in others)
+        surge, missing = _limits(body["spec"].get("strategy") or {}, wanted)
+        old = sum(_desired(each) for each in others)
         if surge is None:
             await self._scale_down(others, old)
-            busy = any((each.get("status") or {}).get("replicas", 0) for each in others)
-            await self._scale(newest, _wants(newest) if busy else wanted)
+            old_pods_left = any((each.get("status") or {}).get("replicas", 0) for each in others)
+            await self._scale(newest, _desired(newest) if old_pods_left else wanted)
             return
         room = max(wanted + surge - old, 0)
-        await self._scale(newest, min(wanted, max(room, min(_wants(newest), wanted))))
-        able = sum(_able(each) for each in (newest, *others))
-        unready_new = max(_wants(newest) - _able(newest), 0)
-        spare = _wants(newest) + old - (wanted - missing) - unready_new
-        unable = sum(max(_wants(each) - _able(each), 0) for each in others)
-        await self._scale_down(others, max(min(spare, old), min(unable, old)) if able else old)
+        await self._scale(newest, min(wanted, max(room, min(_desired(newest), wanted))))
+        ready = sum(_ready(each) for each in (newest, *others))
+        unready_new = max(_desired(newest) - _ready(newest), 0)
+        removable = _desired(newest) + old - (wanted - missing) - unready_new
+        unready_old = sum(max(_desired(each) - _ready(each), 0) for each in others)
+        await self._scale_down(
+            others, max(min(removable, old), min(unready_old, old)) if ready else old
+        )
 
     async def _scale_down(self, others: list[Body], count: int) -> None:
-        for each in sorted(others, key=_able):
-            less = min(_wants(each), max(count, 0))
+        for each in sorted(others, key=_ready):
+            less = min(_desired(each), max(count, 0))
             count -= less
-            await self._scale(each, _wants(each) - less)
+            await self._scale(each, _desired(each) - less)
 
     async def _scale(self, replica_set: Body, replicas: int) -> None:
-        if _wants(replica_set) == replicas:
+        if _desired(replica_set) == replicas:
             return
         about = replica_set["metadata"]
 
@@ -135,13 +140,13 @@ class Deployments:
         await self._api.change(self._set, about["namespace"], about["name"], edit)
         replica_set["spec"]["replicas"] = replicas
 
-    async def _forget(self, body: Body, others: list[Body]) -> None:
-        """Delete what is left of templates of long ago."""
+    async def _delete_old(self, body: Body, others: list[Body]) -> None:
+        """Delete old ReplicaSets without pods beyond revisionHistoryLimit."""
         limit = body["spec"].get("revisionHistoryLimit", _HISTORY)
         idle = [
             each
             for each in sorted(others, key=_revision)
-            if not _wants(each) and not (each.get("status") or {}).get("replicas")
+            if not _desired(each) and not (each.get("status") or {}).get("replicas")
         ]
         for each in idle[: max(len(idle) - limit, 0)]:
             about = each["metadata"]
@@ -150,32 +155,34 @@ class Deployments:
                     self._set, about["namespace"], about["name"], DeleteOptions()
                 )
             except RefusalError as refusal:
-                if refusal.code != 404:
+                if refusal.code != HTTPStatus.NOT_FOUND:
                     raise
 
-    async def _tell(self, key: Key, body: Body, newest: Body | None, others: list[Body]) -> None:
+    async def _write_status(
+        self, key: Key, body: Body, newest: Body | None, others: list[Body]
+    ) -> None:
         sets = [each for each in (newest, *others) if each is not None]
-        stands = [each.get("status") or {} for each in sets]
+        statuses = [each.get("status") or {} for each in sets]
         wanted = body["spec"].get("replicas", 1)
-        there = sum(each.get("replicas", 0) for each in stands)
-        able = sum(each.get("readyReplicas", 0) for each in stands)
+        there = sum(each.get("replicas", 0) for each in statuses)
+        ready = sum(each.get("readyReplicas", 0) for each in statuses)
         new = 0 if newest is None else (newest.get("status") or {}).get("replicas", 0)
         figures = {
             "replicas": there,
             "updatedReplicas": new,
-            "readyReplicas": able,
-            "availableReplicas": able,
-            "unavailableReplicas": max(wanted - able, 0),
+            "readyReplicas": ready,
+            "availableReplicas": ready,
+            "unavailableReplicas": max(wanted - ready, 0),
         }
         status: Body = {name: count for name, count in figures.items() if count}
         status["observedGeneration"] = body["metadata"]["generation"]
-        _, missing = _steps(body["spec"].get("strategy") or {}, wanted)
+        _, missing = _limits(body["spec"].get("strategy") or {}, wanted)
         conditions = [
-            _available(able >= wanted - missing),
-            _progressing(new >= wanted and able >= wanted and there == new, newest),
+            _available(ready >= wanted - missing),
+            _progressing(new >= wanted and ready >= wanted and there == new, newest),
         ]
         before = body.get("status") or {}
-        status["conditions"] = [_since(each, before) for each in conditions]
+        status["conditions"] = [_with_times(each, before) for each in conditions]
 
         def edit(present: Body) -> Body:
             present["status"] = status
@@ -202,8 +209,8 @@ def _progressing(done: bool, newest: Body | None) -> Body:
     return {"type": "Progressing", "status": "True", "reason": reason, "message": message}
 
 
-def _since(condition: Body, before: Body) -> Body:
-    """The condition, with the time since when it is so."""
+def _with_times(condition: Body, before: Body) -> Body:
+    """The condition with its transition and update times."""
     now = timestamp()
     for each in before.get("conditions") or ():
         if each.get("type") == condition["type"]:
@@ -214,13 +221,13 @@ def _since(condition: Body, before: Body) -> Body:
     return {**condition, "lastTransitionTime": now, "lastUpdateTime": now}
 
 
-def _steps(strategy: Body, wanted: int) -> tuple[int | None, int]:
-    """How many pods may be too many and too few on the way; no surplus: all go before any come."""
+def _limits(strategy: Body, wanted: int) -> tuple[int | None, int]:
+    """The maxSurge and maxUnavailable in pods; a surge of None: Recreate, old pods go first."""
     if strategy.get("type") == "Recreate":
         return None, wanted
-    said = strategy.get("rollingUpdate") or {}
-    surge = _count(said.get("maxSurge", "25%"), wanted, up=True)
-    missing = _count(said.get("maxUnavailable", "25%"), wanted, up=False)
+    rolling = strategy.get("rollingUpdate") or {}
+    surge = _count(rolling.get("maxSurge", "25%"), wanted, up=True)
+    missing = _count(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     return surge, missing if surge or missing else 1
 
 
@@ -231,8 +238,8 @@ def _count(value: int | str, of: int, up: bool) -> int:
     return -(-percent // 100) if up else percent // 100
 
 
-def _mark(template: Body) -> str:
-    """A short word that differs where templates do."""
+def _template_hash(template: Body) -> str:
+    """The hash of a template, for the label pod-template-hash."""
     digest = hashlib.sha256(msgspec.json.encode(template, order="sorted")).digest()
     return "".join(_SAFE[byte % len(_SAFE)] for byte in digest[:10])
 
@@ -246,9 +253,9 @@ def _revision(replica_set: Body) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _wants(replica_set: Body) -> int:
+def _desired(replica_set: Body) -> int:
     return int(replica_set["spec"].get("replicas", 0))
 
 
-def _able(replica_set: Body) -> int:
+def _ready(replica_set: Body) -> int:
     return int((replica_set.get("status") or {}).get("readyReplicas", 0))

@@ -1,77 +1,80 @@
-"""Jobs: pods until so many have succeeded, or too many have failed."""
+"""Jobs: pods are created until enough have succeeded, or too many have failed."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.budgets import phase, ready
-from aliquot.server.controllers.expiry import expire
-from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.http.options import DeleteOptions, Preconditions
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import OwnerIndex
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import phase, ready
 
 _JOBS = "jobs.batch"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _BACKOFF = 6
+"""The default of backoffLimit in Kubernetes."""
 
 
 class Jobs:
-    """Looks at Jobs, by key."""
+    """Reconciles Jobs, by key."""
 
-    def __init__(self, api: Api, owned: Owned, flock: Flock) -> None:
-        self._api, self._owned, self._flock = api, owned, flock
-        self.worker = Worker(self._look)
+    def __init__(self, api: Api, owners: OwnerIndex, pod_maker: PodMaker) -> None:
+        self._api, self._owners, self._pod_maker = api, owners, pod_maker
+        self.worker = Worker(self._reconcile)
         self._kind = api.kind("Job")
         self._ended: dict[str, dict[str, dict[str, str]]] = {}
-        """By uid of the job and phase, the pods that ended, with their index."""
-        api.store.listeners.append(self._note)
+        """By uid of the Job and phase, the uids of the pods that ended, with their index."""
+        api.store.listeners.append(self._on_change)
         for entry in api.store.all(_JOBS):
-            self.worker.add(entry.key)
+            self.worker.enqueue(entry.key)
 
-    def _note(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.storage == _JOBS:
-            self.worker.add(change.entry.key)
+            self.worker.enqueue(change.entry.key)
             if change.type == "DELETED":
                 self._ended.pop(change.entry.uid, None)
         elif change.storage == "pods":
             for uid in change.entry.owners:
-                place = self._owned.place(uid)
+                place = self._owners.locate(uid)
                 if place is not None and place[0] == _JOBS:
-                    self.worker.add(place[1])
+                    self.worker.enqueue(place[1])
 
-    async def _look(self, key: Key) -> float | None:
+    async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_JOBS, *key)
         if found is None:
             return None
         body = found.read()
         before = body.get("status") or {}
         if _finished(before):
-            return await expire(self._api, self._kind, body, _ended_at(before))
-        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
+            return await delete_after_ttl(self._api, self._kind, body, _ended_at(before))
+        pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
         succeeded, failed = self._count(found.uid, before, pods)
         there = [pod for pod in pods if active(pod)]
         refused = None
         if not found.deleting:
             verdict = _verdict(body, len(succeeded), len(failed))
             wanted = 0 if verdict else _wanted(body, len(succeeded))
-            await self._flock.drop(there, len(there) - wanted)
+            await self._pod_maker.delete(there, len(there) - wanted)
             missing = self._pods(body, wanted - len(there), there, succeeded)
-            refused = await self._flock.make(body, missing)
+            refused = await self._pod_maker.create(body, missing)
         else:
             verdict = ""
-        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
+        pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
         there = [pod for pod in pods if active(pod)]
-        await self._tell(key, body, there, (len(succeeded), len(failed)), verdict)
-        return AFTER_REFUSAL if refused is not None else None
+        await self._write_status(key, body, there, (len(succeeded), len(failed)), verdict)
+        return RETRY_SECONDS if refused is not None else None
 
     def _count(
         self, uid: str, before: Body, pods: list[Body]
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """The pods that have ended, those that are gone by now included."""
+        """The pods that succeeded and those that failed, deleted ones included."""
         known = self._ended.get(uid)
         new = known is None
         if known is None:
@@ -89,9 +92,9 @@ class Jobs:
     def _pods(
         self, body: Body, count: int, there: list[Body], succeeded: dict[str, str]
     ) -> Iterator[Body]:
-        """Those that are missing, each with its index if they have one."""
+        """The missing pods; those of an Indexed Job with their index."""
         indexes = _free_indexes(body, there, succeeded)
-        for _ in range(min(count, AT_ONCE)):
+        for _ in range(min(count, CREATED_AT_ONCE)):
             pod = from_template(body, body["spec"]["template"])
             if body["spec"].get("completionMode") == "Indexed":
                 index = str(next(indexes, 0))
@@ -101,7 +104,7 @@ class Jobs:
                 about["generateName"] = f"{body['metadata']['name']}-{index}-"
             yield pod
 
-    async def _tell(
+    async def _write_status(
         self, key: Key, body: Body, there: list[Body], ended: tuple[int, int], verdict: str
     ) -> None:
         before = body.get("status") or {}
@@ -127,6 +130,24 @@ class Jobs:
             await self._api.change(self._kind, *key, edit, "status")
 
 
+async def delete_after_ttl(api: Api, kind: Kind, body: Body, since: str) -> float | None:
+    """Delete a Job that finished at `since` when its ttlSecondsAfterFinished is over.
+
+    Returns the seconds until then; None if it is deleted or has no TTL. Jobs of Volcano, too.
+    """
+    about, after = body["metadata"], body["spec"].get("ttlSecondsAfterFinished")
+    if after is None or "deletionTimestamp" in about:
+        return None
+    left: float = after - (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
+    if left > 0:
+        return left
+    options = DeleteOptions(
+        propagation_policy="Foreground", preconditions=Preconditions(uid=about["uid"])
+    )
+    await api.delete(kind, about["namespace"], about["name"], options)
+    return None
+
+
 def _finished(status: Body) -> bool:
     return any(
         each["type"] in ("Complete", "Failed") and each["status"] == "True"
@@ -140,7 +161,7 @@ def _ended_at(status: Body) -> str:
 
 
 def _verdict(body: Body, succeeded: int, failed: int) -> str:
-    """Is it complete, has it failed, or neither?"""
+    """`Complete`, `Failed`, or empty while the Job goes on."""
     spec = body["spec"]
     completions = spec.get("completions")
     if completions is not None and succeeded >= completions:
@@ -151,7 +172,7 @@ def _verdict(body: Body, succeeded: int, failed: int) -> str:
 
 
 def _wanted(body: Body, succeeded: int) -> int:
-    """How many pods should be running now."""
+    """How many pods should be active now."""
     spec = body["spec"]
     if spec.get("suspend"):
         return 0

@@ -1,9 +1,9 @@
-"""Pods as their owners see them: made from a template, counted, and picked when too many."""
+"""Pods of workloads: made from a template, counted as active, ordered for deletion. Pure."""
 
 import copy
 
-from aliquot.dialects.documents import Body
-from aliquot.server.budgets import phase, ready
+from aliquot.json import Body
+from aliquot.server.subresources.budgets import phase, ready
 
 
 def from_template(owner: Body, template: Body, labels: dict[str, str] | None = None) -> Body:
@@ -27,7 +27,7 @@ def from_template(owner: Body, template: Body, labels: dict[str, str] | None = N
 
 
 def reference(owner: Body) -> Body:
-    """What an object says of the owner that controls it."""
+    """The owner reference to the controller of an object."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -39,12 +39,12 @@ def reference(owner: Body) -> Body:
 
 
 def active(pod: Body) -> bool:
-    """Is a pod there that neither has ended nor is about to go?"""
+    """Has a pod neither ended nor been deleted?"""
     return phase(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
 
 
-def worth(pod: Body) -> tuple[bool, bool, bool, str]:
-    """Pods that are worth less come first: not bound, not running, not ready, newer."""
+def deletion_order(pod: Body) -> tuple[bool, bool, bool, str]:
+    """Deleted first: pods that are not bound, not running, not ready, newer."""
     age = pod["metadata"]["creationTimestamp"]
     newer = "".join(chr(0x10FFFF - ord(letter)) for letter in age)
     spec = pod.get("spec") or {}

@@ -1,36 +1,36 @@
-"""ResourceQuotas: their status, kept up to date with what their namespace takes."""
+"""ResourceQuotas: their status, updated whenever the usage of their namespace changes."""
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
+from aliquot.server.admission.resource_quotas import QUOTAS, UsageIndex
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.quotas import QUOTAS, Books
-from aliquot.server.window import Change
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.window import Change
 
 
 class Quotas:
-    """Looks at quotas, by key."""
+    """Reconciles ResourceQuotas, by key."""
 
-    def __init__(self, api: Api, books: Books) -> None:
-        self._api, self._books = api, books
-        self.worker = Worker(self._look)
-        api.store.listeners.append(self._note)
+    def __init__(self, api: Api, usage: UsageIndex) -> None:
+        self._api, self._usage = api, usage
+        self.worker = Worker(self._reconcile)
+        api.store.listeners.append(self._on_change)
         for entry in api.store.all(QUOTAS):
-            self.worker.add(entry.key)
+            self.worker.enqueue(entry.key)
 
-    def _note(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.storage == QUOTAS:
-            self.worker.add(change.entry.key)
+            self.worker.enqueue(change.entry.key)
         elif change.entry.namespace and (change.type != "MODIFIED" or change.storage == "pods"):
             for entry in self._api.store.all(QUOTAS, change.entry.namespace):
-                self.worker.add(entry.key)
+                self.worker.enqueue(entry.key)
 
-    async def _look(self, key: Key) -> float | None:
+    async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(QUOTAS, *key)
         if found is None:
             return None
         body = found.read()
-        status = self._books.status(key[0], (body.get("spec") or {}).get("hard") or {})
+        status = self._usage.status(key[0], (body.get("spec") or {}).get("hard") or {})
         if status != body.get("status"):
 
             def edit(present: Body) -> Body:

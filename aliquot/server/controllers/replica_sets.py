@@ -1,68 +1,68 @@
-"""ReplicaSets: so many pods, made when they are missing and deleted when they are too many."""
+"""ReplicaSets: missing pods are created, surplus pods deleted."""
 
-from aliquot.dialects.documents import Body
 from aliquot.errors import RefusalError
+from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.budgets import ready
-from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 from aliquot.server.controllers.pods import active, from_template
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.metadata import timestamp
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import OwnerIndex
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import ready
 
 _SETS = "replicasets.apps"
 
 
 class ReplicaSets:
-    """Looks at ReplicaSets, by key."""
+    """Reconciles ReplicaSets, by key."""
 
-    def __init__(self, api: Api, owned: Owned, flock: Flock) -> None:
-        self._api, self._owned, self._flock = api, owned, flock
-        self.worker = Worker(self._look)
+    def __init__(self, api: Api, owners: OwnerIndex, pod_maker: PodMaker) -> None:
+        self._api, self._owners, self._pod_maker = api, owners, pod_maker
+        self.worker = Worker(self._reconcile)
         self._kind = api.kind("ReplicaSet")
-        api.store.listeners.append(self._note)
+        api.store.listeners.append(self._on_change)
         for entry in api.store.all(_SETS):
-            self.worker.add(entry.key)
+            self.worker.enqueue(entry.key)
 
-    def _note(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.storage == _SETS:
-            self.worker.add(change.entry.key)
+            self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
             for uid in change.entry.owners:
-                place = self._owned.place(uid)
+                place = self._owners.locate(uid)
                 if place is not None and place[0] == _SETS:
-                    self.worker.add(place[1])
+                    self.worker.enqueue(place[1])
 
-    async def _look(self, key: Key) -> float | None:
+    async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_SETS, *key)
         if found is None:
             return None
         body = found.read()
-        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
-        there = [pod for pod in pods if active(pod)]
+        pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
+        active_pods = [pod for pod in pods if active(pod)]
         wanted = body["spec"].get("replicas", 1)
         refused: RefusalError | None = None
         if not found.deleting:
-            template, missing = body["spec"]["template"], wanted - len(there)
-            pods = [from_template(body, template) for _ in range(min(missing, AT_ONCE))]
-            refused = await self._flock.make(body, pods)
-            await self._flock.drop(there, -missing)
-        pods = [entry.read() for _, entry in self._owned.of(found.uid, "pods")]
-        await self._tell(key, body, [pod for pod in pods if active(pod)], refused)
-        return AFTER_REFUSAL if refused is not None else None
+            template, missing = body["spec"]["template"], wanted - len(active_pods)
+            pods = [from_template(body, template) for _ in range(min(missing, CREATED_AT_ONCE))]
+            refused = await self._pod_maker.create(body, pods)
+            await self._pod_maker.delete(active_pods, -missing)
+        pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
+        await self._write_status(key, body, [pod for pod in pods if active(pod)], refused)
+        return RETRY_SECONDS if refused is not None else None
 
-    async def _tell(
-        self, key: Key, body: Body, there: list[Body], refused: RefusalError | None
+    async def _write_status(
+        self, key: Key, body: Body, active_pods: list[Body], refused: RefusalError | None
     ) -> None:
-        """Write how it stands into its status."""
-        able = sum(ready(pod) for pod in there)
-        status: Body = {"replicas": len(there)}
-        if there:
-            status["fullyLabeledReplicas"] = len(there)
-        if able:
-            status |= {"readyReplicas": able, "availableReplicas": able}
+        """Count the pods, and write the status if it changed."""
+        ready_pods = sum(ready(pod) for pod in active_pods)
+        status: Body = {"replicas": len(active_pods)}
+        if active_pods:
+            status["fullyLabeledReplicas"] = len(active_pods)
+        if ready_pods:
+            status |= {"readyReplicas": ready_pods, "availableReplicas": ready_pods}
         status["observedGeneration"] = body["metadata"]["generation"]
         if refused is not None:
             status["conditions"] = [_failure(refused, (body.get("status") or {}))]

@@ -1,58 +1,60 @@
-"""Jobs of Volcano: for each task so many pods, by name, until all have ended.
+"""Jobs of Volcano: each task has its replicas as pods, by name, until all have ended.
 
-What is there is all that counts: a name without a pod gets one, whether the last one was deleted or
-evicted; a pod that has failed stays, and is not tried again. Policies, plugins, volumes and the
-order of tasks are not acted on, nor is `minSuccess`. Pods are made at once, without waiting for
-their group to be let in: it is the scheduler that holds them back.
+A pod that is missing is created, whether the last one of its name was deleted or evicted; a pod
+that has failed stays, and is not retried. Policies, plugins, volumes, the order of tasks and
+`minSuccess` are ignored. Pods are created at once, without waiting for their PodGroup to be
+admitted: the scheduler makes them wait.
 """
 
 from collections import Counter
+from http import HTTPStatus
 
-from aliquot.dialects import jobs
-from aliquot.dialects.documents import Body
-from aliquot.dialects.gang_pods import in_job, templates
-from aliquot.dialects.made_groups import group_name
-from aliquot.dialects.manifest import VOLCANO_JOBS, Manifest
+from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
+from aliquot.dialects.volcano import jobs
+from aliquot.dialects.volcano import status as volcano_status
+from aliquot.dialects.volcano.job_pods import in_job, templates
+from aliquot.dialects.volcano.made_groups import group_name
 from aliquot.errors import InputError, RefusalError
-from aliquot.mirror import volcano_status
+from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.budgets import phase
-from aliquot.server.controllers.expiry import expire
-from aliquot.server.controllers.flock import AFTER_REFUSAL, AT_ONCE, Flock
+from aliquot.server.controllers.jobs import delete_after_ttl
 from aliquot.server.controllers.pod_groups import manifest_of
+from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 from aliquot.server.controllers.pods import from_template
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.entry import Key
-from aliquot.server.kind import Kind
-from aliquot.server.metadata import timestamp
-from aliquot.server.owned import Owned
-from aliquot.server.window import Change
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.entry import Key
+from aliquot.server.storage.owners import OwnerIndex
+from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import phase
 
 _JOBS = f"jobs.{VOLCANO_JOBS}"
 _SCHEDULER = "volcano"
+"""The default of spec.schedulerName in Volcano."""
 _FINISHED = ("Completed", "Failed")
 
 
 class VolcanoJobs:
-    """Looks at Jobs of Volcano, by key."""
+    """Reconciles Jobs of Volcano, by key."""
 
-    def __init__(self, api: Api, owned: Owned, flock: Flock) -> None:
-        self._api, self._owned, self._flock = api, owned, flock
-        self.worker = Worker(self._look)
-        api.store.listeners.append(self._note)
+    def __init__(self, api: Api, owners: OwnerIndex, pod_maker: PodMaker) -> None:
+        self._api, self._owners, self._pod_maker = api, owners, pod_maker
+        self.worker = Worker(self._reconcile)
+        api.store.listeners.append(self._on_change)
         for entry in api.store.all(_JOBS):
-            self.worker.add(entry.key)
+            self.worker.enqueue(entry.key)
 
-    def _note(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.storage == _JOBS:
-            self.worker.add(change.entry.key)
+            self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
             for uid in change.entry.owners:
-                place = self._owned.place(uid)
+                place = self._owners.locate(uid)
                 if place is not None and place[0] == _JOBS:
-                    self.worker.add(place[1])
+                    self.worker.enqueue(place[1])
 
-    async def _look(self, key: Key) -> float | None:
+    async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_JOBS, *key)
         kind = self._api.registry.named(f"{VOLCANO_JOBS}/v1alpha1", "Job")
         if found is None or found.deleting or kind is None:
@@ -61,24 +63,26 @@ class VolcanoJobs:
         state = (body.get("status") or {}).get("state") or {}
         if state.get("phase") in _FINISHED:
             since = state.get("lastTransitionTime") or body["metadata"]["creationTimestamp"]
-            return await expire(self._api, kind, body, since)
+            return await delete_after_ttl(self._api, kind, body, since)
         try:
             manifest = manifest_of(body)
-            jobs.fewest(manifest)
+            jobs.min_available(manifest)
             wanted = _wanted(manifest)
         except InputError as error:
-            problem = RefusalError(422, "Invalid", f"{error.field}: {error.problem}")
-            await self._tell(kind, body, {}, "Pending", problem)
+            problem = RefusalError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", f"{error.field}: {error.problem}"
+            )
+            await self._write_status(kind, body, {}, "Pending", problem)
             return None
         refused = await self._balance(manifest, wanted)
         pods = [pod for pod in self._pods(body) if pod["metadata"]["name"] in wanted]
         there = Counter(phase(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"])
         status = volcano_status.job(manifest, there)["status"]
-        await self._tell(kind, body, status, status["state"]["phase"], refused)
-        return AFTER_REFUSAL if refused is not None else None
+        await self._write_status(kind, body, status, status["state"]["phase"], refused)
+        return RETRY_SECONDS if refused is not None else None
 
     async def _balance(self, manifest: Manifest, wanted: dict[str, str]) -> RefusalError | None:
-        """Make the pods that are missing, delete those that are not wanted; what was refused."""
+        """Create missing pods, delete surplus ones; the first refusal, if there is one."""
         body = manifest.body
         there = {pod["metadata"]["name"]: pod for pod in self._pods(body)}
         surplus = [
@@ -86,23 +90,25 @@ class VolcanoJobs:
             for name, pod in there.items()
             if name not in wanted and "deletionTimestamp" not in pod["metadata"]
         ]
-        await self._flock.drop(surplus, len(surplus))
-        missing = [name for name in wanted if name not in there][:AT_ONCE]
+        await self._pod_maker.delete(surplus, len(surplus))
+        missing = [name for name in wanted if name not in there][:CREATED_AT_ONCE]
         of_task = templates(manifest)
         pods = [_pod(manifest, of_task[wanted[name]], wanted[name], name) for name in missing]
-        return await self._flock.make(body, pods)
+        return await self._pod_maker.create(body, pods)
 
     def _pods(self, body: Body) -> list[Body]:
-        return [entry.read() for _, entry in self._owned.of(body["metadata"]["uid"], "pods")]
+        return [
+            entry.read() for _, entry in self._owners.dependents(body["metadata"]["uid"], "pods")
+        ]
 
-    async def _tell(
-        self, kind: Kind, body: Body, figures: Body, word: str, refused: RefusalError | None
+    async def _write_status(
+        self, kind: Kind, body: Body, figures: Body, job_phase: str, refused: RefusalError | None
     ) -> None:
-        """Write how it stands into its status, and what is in its way."""
+        """Write the status if it changed: counts, phase, and why pods were refused."""
         before, about = body.get("status") or {}, body["metadata"]
         old = before.get("state") or {}
-        since = old.get("lastTransitionTime") if old.get("phase") == word else None
-        state: Body = {"phase": word, "lastTransitionTime": since or timestamp()}
+        since = old.get("lastTransitionTime") if old.get("phase") == job_phase else None
+        state: Body = {"phase": job_phase, "lastTransitionTime": since or timestamp()}
         if refused is not None:
             state |= {"reason": "FailedCreate", "message": refused.message}
         status = {**before, **figures, "state": state}
@@ -117,7 +123,7 @@ class VolcanoJobs:
 
 
 def _wanted(manifest: Manifest) -> dict[str, str]:
-    """The names of its pods, as Volcano has them, and the task of each."""
+    """The names of its pods, as Volcano names them, and the task of each."""
     return {
         f"{manifest.name}-{task.name}-{index}": task.name
         for task in jobs.tasks(manifest)
@@ -129,6 +135,6 @@ def _pod(manifest: Manifest, template: Body, task: str, name: str) -> Body:
     pod = from_template(manifest.body, template)
     del pod["metadata"]["generateName"]
     pod["metadata"]["name"] = name
-    said = manifest.body["spec"].get("schedulerName") or _SCHEDULER
-    pod["spec"]["schedulerName"] = pod["spec"].get("schedulerName") or said
+    scheduler = manifest.body["spec"].get("schedulerName") or _SCHEDULER
+    pod["spec"]["schedulerName"] = pod["spec"].get("schedulerName") or scheduler
     return in_job(pod, manifest, task, group_name(manifest) or "")

@@ -1,79 +1,85 @@
-"""A worker: things to look at, each once however often it was mentioned, again later on trouble."""
+"""The work queue of a controller: keys to reconcile, each queued once, retried with backoff.
+
+One key is reconciled at a time, so that a controller never races with itself.
+"""
 
 import asyncio
 import heapq
 import logging
 from collections.abc import Awaitable, Callable, Hashable
+from http import HTTPStatus
 from typing import Generic, TypeVar
 
 from aliquot.errors import RefusalError
 
 logger = logging.getLogger(__name__)
-_AGAIN = 0.2
-_MOST = 30.0
+_FIRST_RETRY = 0.2
+"""Seconds; doubled before each retry. Long enough for a refused write to find the newer object."""
+_LONGEST_RETRY = 30.0
+"""Seconds; a cause that lasts, such as a full ResourceQuota, is noticed again within them."""
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Worker(Generic[K]):
-    """Looks at one thing after the other, in the order in which they came."""
+    """Reconciles one key after the other, in the order in which they were queued."""
 
-    def __init__(self, look: Callable[[K], Awaitable[float | None]]) -> None:
-        """`look` tells after how many seconds to look again, if at all."""
-        self._look = look
+    def __init__(self, reconcile: Callable[[K], Awaitable[float | None]]) -> None:
+        """`reconcile` returns the seconds after which to reconcile the key again, or None."""
+        self._reconcile = reconcile
         self._due: dict[K, None] = {}
         self._later: list[tuple[float, int, K]] = []
-        self._count = 0
+        self._sequence = 0
         self._failures: dict[K, int] = {}
-        self._news = asyncio.Event()
+        self._added = asyncio.Event()
 
-    def add(self, key: K) -> None:
-        """Look at this soon."""
+    def enqueue(self, key: K) -> None:
+        """Reconcile this key."""
         self._due[key] = None
-        self._news.set()
+        self._added.set()
 
-    def add_later(self, key: K, seconds: float) -> None:
-        """Look at this in a while."""
-        self._count += 1
+    def enqueue_after(self, key: K, seconds: float) -> None:
+        """Reconcile this key after so many seconds."""
+        self._sequence += 1
         at = asyncio.get_running_loop().time() + seconds
-        heapq.heappush(self._later, (at, self._count, key))
-        self._news.set()
+        heapq.heappush(self._later, (at, self._sequence, key))
+        self._added.set()
 
     async def run(self) -> None:
-        """Work, until cancelled."""
+        """Reconcile until cancelled."""
         while True:
             now = asyncio.get_running_loop().time()
             while self._later and self._later[0][0] <= now:
                 self._due[heapq.heappop(self._later)[2]] = None
             if not self._due:
-                await self._rest(now)
+                await self._wait(now)
                 continue
             key = next(iter(self._due))
             del self._due[key]
-            await self._look_at(key)
+            await self._process(key)
 
-    async def _rest(self, now: float) -> None:
-        self._news.clear()
+    async def _wait(self, now: float) -> None:
+        self._added.clear()
         seconds = self._later[0][0] - now if self._later else None
         try:
-            await asyncio.wait_for(self._news.wait(), seconds)
+            await asyncio.wait_for(self._added.wait(), seconds)
         except TimeoutError:
             return
 
-    async def _look_at(self, key: K) -> None:
+    async def _process(self, key: K) -> None:
         try:
-            again = await self._look(key)
+            seconds = await self._reconcile(key)
         except RefusalError as refusal:
-            if refusal.code != 404:
-                self._again(key)
+            if refusal.code != HTTPStatus.NOT_FOUND:
+                self._retry(key)
         except Exception:
             logger.exception("looking at %s", key)
-            self._again(key)
+            self._retry(key)
         else:
             self._failures.pop(key, None)
-            if again is not None:
-                self.add_later(key, again)
+            if seconds is not None:
+                self.enqueue_after(key, seconds)
 
-    def _again(self, key: K) -> None:
+    def _retry(self, key: K) -> None:
         count = self._failures[key] = self._failures.get(key, 0) + 1
-        self.add_later(key, min(_AGAIN * 2 ** min(count, 10), _MOST))
+        self.enqueue_after(key, min(_FIRST_RETRY * 2 ** min(count, 10), _LONGEST_RETRY))

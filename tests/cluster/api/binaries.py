@@ -2,14 +2,17 @@
 
 import shutil
 
-from aliquot.server.envtest import MISSING as NO_REAL_SERVER
-from aliquot.server.envtest import assets as real_server
+from aliquot.bench.envtest import MISSING as NO_REAL_SERVER
+from aliquot.bench.envtest import assets as real_server
 
 __all__ = ["NO_KUBECTL", "NO_REAL_SERVER", "kubectl", "real_server"]
 
-NO_KUBECTL = "kubectl is not on the PATH"
+NO_KUBECTL = "kubectl is neither on the PATH nor beside kube-apiserver"
 
 
 def kubectl() -> str | None:
-    """Where kubectl is."""
-    return shutil.which("kubectl")
+    """Where kubectl is: envtest has one beside the server."""
+    found, beside = shutil.which("kubectl"), real_server()
+    if found is None and beside is not None:
+        return shutil.which("kubectl", path=beside)
+    return found

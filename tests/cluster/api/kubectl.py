@@ -54,7 +54,7 @@ class Kubectl:
             input=yaml.safe_dump_all(documents),
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=90,
             env=self.env,
             check=False,
         )

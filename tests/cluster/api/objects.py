@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 
 Make = Callable[[str, str], Body]
 """Makes an object of a namespace and a name."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
+def eventually(holds: Callable[[], object], seconds: float = 60) -> None:
     """Fail unless it holds before the time is over."""
     end = time.monotonic() + seconds
     while not holds():

@@ -2,7 +2,7 @@
 
 import urllib3
 
-from aliquot.server.envtest import Server, Store, embedded, etcd, real
+from aliquot.bench.envtest import Server, Store, embedded, etcd, real
 
 __all__ = ["Server", "Store", "compact", "embedded", "etcd", "real"]
 

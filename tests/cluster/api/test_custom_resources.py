@@ -145,7 +145,7 @@ def test_a_kind_comes_and_goes(api: Wire) -> None:
     api.post("/apis/suite.aliquot.dev/v1/namespaces/default/passers", one).done(201)
     assert [item["metadata"]["name"] for item in api.get(where).done()["items"]] == ["a"]
     api.delete(path_of(body)).done()
-    eventually(lambda: api.gone(made) and api.get(where).code == 404, seconds=20)
+    eventually(lambda: api.gone(made) and api.get(where).code == 404)
     api.made(body)
     eventually(lambda: established(api, body))
     assert api.get(where).done()["items"] == []

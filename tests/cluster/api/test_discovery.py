@@ -156,7 +156,7 @@ def test_openapi(api: Wire) -> None:
 
 def test_openapi_of_custom_kinds(api: Wire) -> None:
     where = "/openapi/v3/apis/suite.aliquot.dev/v1"
-    eventually(lambda: api.get(where).code == 200, seconds=20)
+    eventually(lambda: api.get(where).code == 200)
     document = _document(api, where)
     schemas = document["components"]["schemas"]
     (widget,) = [

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from aliquot.dialects.crds import definitions
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from tests.cluster.api.objects import thing
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Wire

@@ -25,7 +25,7 @@ PATCHES = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
-_TIMEOUT = urllib3.Timeout(connect=5, read=15)
+_TIMEOUT = urllib3.Timeout(connect=30, read=60)
 
 Body = dict[str, Any]
 

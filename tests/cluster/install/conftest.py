@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
+from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation
-from aliquot.kube.install.together import objects
 from tests.cluster.api import binaries, servers
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.polling import eventually

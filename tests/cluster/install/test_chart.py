@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
+from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation
-from aliquot.kube.install.together import objects
 
 ROOT = Path(__file__).parents[3]
 KEPT = "helm.sh/resource-policy"

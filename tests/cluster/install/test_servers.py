@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from aliquot.kube.install import deployments
+from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation
-from aliquot.kube.install.together import objects
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import pod, thing
 from tests.cluster.api.polling import eventually

@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aliquot.dialects.wire import PlainWire
-from aliquot.kube.client import Client
-from aliquot.kube.known import Name
-from aliquot.kube.reflector import Pace, Reflector
-from aliquot.kube.resource import PODS, Resource
+from aliquot.dialects.core.objects import PlainWire
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import PODS, Resource
+from aliquot.kube.watch.known_names import Name
+from aliquot.kube.watch.reflector import Pace, Reflector
 from tests.cluster.kube.scripted import Scripted, Step, asking
 
 QUICK = Pace(page=2, watch_seconds=(1, 1), silence_seconds=0.2, absent_seconds=0.2)
 
 
-class Told:
+class CacheListener:
     """Everything that was told, in order, and what must be there by that."""
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class Told:
 @asynccontextmanager
 async def reflecting(
     client: Client, resource: Resource = PODS, shape: Any = PlainWire, **settings: Any
-) -> AsyncIterator[tuple[Told, Reflector[Any]]]:
+) -> AsyncIterator[tuple[CacheListener, Reflector[Any]]]:
     """A reflector at work; it must not have ended by itself."""
-    told = Told()
+    told = CacheListener()
     reflector = Reflector(client, resource, shape, told, **settings)
     task = asyncio.create_task(reflector.run())
     try:
@@ -68,7 +68,7 @@ async def reflecting(
 @asynccontextmanager
 async def telling(
     *steps: Step, shape: Any = PlainWire, streaming: bool = False, **settings: Any
-) -> AsyncIterator[tuple[Told, Reflector[Any], Scripted]]:
+) -> AsyncIterator[tuple[CacheListener, Reflector[Any], Scripted]]:
     """A reflector of what a scripted server says: of pages, unless told otherwise."""
     settings = {"streaming": streaming, "pace": QUICK, **settings}
     async with (

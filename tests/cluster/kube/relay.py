@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from aliquot.kube.access import Access, find
+from aliquot.kube.api.access import Access, find
 
 
 class Relay:

@@ -14,9 +14,14 @@ from typing import Any, Literal
 from aiohttp import web
 from multidict import CIMultiDict
 
-from aliquot.kube.access import Access
-from aliquot.kube.client import Client
-from aliquot.kube.credential import Constant, Credential, Proof, with_token
+from aliquot.kube.api.access import Access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.credential import (
+    Credential,
+    CredentialSource,
+    StaticCredential,
+    with_token,
+)
 
 Step = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Body = dict[str, Any]
@@ -61,12 +66,12 @@ async def scripted(*steps: Step, tls: ssl.SSLContext | None = None) -> AsyncIter
 
 @asynccontextmanager
 async def asking(
-    *steps: Step, proof: Proof | None = None, connections: int = 32
+    *steps: Step, credentials: CredentialSource | None = None, connections: int = 32
 ) -> AsyncIterator[tuple[Client, Scripted]]:
     """The server, and a client of it."""
     async with scripted(*steps) as script:
-        token = Constant(Credential(with_token(CIMultiDict(), "a-token"), None))
-        async with Client(Access(script.url, proof or token), connections) as client:
+        token = StaticCredential(Credential(with_token(CIMultiDict(), "a-token"), None))
+        async with Client(Access(script.url, credentials or token), connections) as client:
             yield client, script
 
 

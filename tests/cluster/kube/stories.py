@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
 
-_SECONDS = 60
+_SECONDS = 180
 
 Story = Callable[..., Coroutine[Any, Any, None]]
 
@@ -20,7 +20,7 @@ def story(told: Story) -> Callable[..., None]:
     return test
 
 
-async def until(holds: Callable[[], object], seconds: float = 15) -> float:
+async def until(holds: Callable[[], object], seconds: float = 60) -> float:
     """Fail unless it holds before the time is over; say how long it took."""
     loop = asyncio.get_running_loop()
     start = loop.time()

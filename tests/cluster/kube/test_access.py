@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from aliquot.errors import ApiError, InputError, UnreachableError
-from aliquot.kube import access, credential
-from aliquot.kube.access import find
-from aliquot.kube.client import Client
+from aliquot.kube.api import access, credential
+from aliquot.kube.api.access import find
+from aliquot.kube.api.client import Client
 from tests.cluster.kube.certificates import Authority
 from tests.cluster.kube.kubeconfigs import AUTHORITY, HERE, SERVER, config, data, served_by, who
 from tests.cluster.kube.scripted import refuses, says, scripted

@@ -8,9 +8,9 @@ from aiohttp import web
 
 import aliquot
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube.access import Access, find
-from aliquot.kube.client import Client
-from aliquot.kube.resource import CUSTOM, NODES, PODS, SECRETS, Resource
+from aliquot.kube.api.access import Access, find
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, NODES, PODS, SECRETS, Resource
 from tests.cluster.api.objects import binding, config_map, node, pod
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire
@@ -109,7 +109,7 @@ async def test_what_goes_with_a_request() -> None:
 @story
 async def test_a_server_may_live_below_a_path() -> None:
     async with asking(says({})) as (client, script):
-        below = Access(f"{script.url}/clusters/one", client._access.proof)
+        below = Access(f"{script.url}/clusters/one", client._access.credentials)
         async with Client(below) as other:
             await other.get(NODES.path(name="n"))
             await other.get(NODES.path(), {"limit": 1})
@@ -173,8 +173,8 @@ async def test_a_read_may_be_sent_again() -> None:
 async def test_nobody_there() -> None:
     async with asking(says({})) as (client, script):
         await client.get("/a")
-    proof = client._access.proof
-    async with Client(Access(script.url, proof)) as other:
+    credentials = client._access.credentials
+    async with Client(Access(script.url, credentials)) as other:
         for method in ("GET", "POST", "PUT"):
             with pytest.raises(UnreachableError) as caught:
                 await other.call(method, "/a", {})

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.kube import exec_plugin
-from aliquot.kube.access import find
-from aliquot.kube.client import Client
+from aliquot.kube.api import exec_plugin
+from aliquot.kube.api.access import find
+from aliquot.kube.api.client import Client
 from tests.cluster.kube.kubeconfigs import AUTHORITY, SERVER, config, data, served_by, who
 from tests.cluster.kube.scripted import Scripted, Step, refuses, says, scripted
 from tests.cluster.kube.stories import story
@@ -174,7 +174,7 @@ async def test_plugins_are_told_of_the_cluster_if_they_want_to_know(
 async def test_what_a_plugin_does_wrong_is_told_but_not_what_it_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, said: Any, problem: str
 ) -> None:
-    monkeypatch.setattr(exec_plugin, "_PATIENCE_SECONDS", 0.3 if "no answer" in problem else 20)
+    monkeypatch.setattr(exec_plugin, "_RUN_SECONDS", 0.3 if "no answer" in problem else 20)
     user = plugin(tmp_path, answer, **said)
     async with asking(tmp_path, user, says({})) as (client, script):
         with pytest.raises(UnreachableError) as caught:

@@ -1,4 +1,4 @@
-"""What is read from a server before anybody sees it: lines, depth, names, pauses, memory."""
+"""What is read from a server: lines of a watch, nested objects, names, pauses, memory."""
 
 import asyncio
 import gc
@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aliquot.collector import paused_collector
 from aliquot.errors import UnreachableError
-from aliquot.kube import lines as reading
-from aliquot.kube.backoff import Backoff
-from aliquot.kube.depth import shallow
-from aliquot.kube.known import Known, Name
-from aliquot.kube.lines import lines
-from aliquot.kube.memory import filling
+from aliquot.kube.api import client
+from aliquot.kube.api.backoff import Backoff
+from aliquot.kube.api.client import split_lines
+from aliquot.kube.watch.depth import shallow
+from aliquot.kube.watch.known_names import KnownNames, Name
 
 
 async def _chunks(text: bytes, ends: list[int]) -> AsyncIterator[bytes]:
@@ -27,7 +27,7 @@ async def _chunks(text: bytes, ends: list[int]) -> AsyncIterator[bytes]:
 
 def _lines(text: bytes, ends: list[int]) -> list[bytes]:
     async def collect() -> list[bytes]:
-        return [line async for line in lines(_chunks(text, ends))]
+        return [line async for line in split_lines(_chunks(text, ends))]
 
     return asyncio.run(collect())
 
@@ -40,7 +40,7 @@ def test_lines_are_the_same_however_chunks_end(data: st.DataObject) -> None:
 
 
 def test_a_line_without_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LONGEST", 10)
+    monkeypatch.setattr(client, "_LONGEST_LINE", 10)
     assert _lines(b"0123456789\n0123456789\n", [5, 11, 16]) == [b"0123456789"] * 2
     with pytest.raises(UnreachableError, match="more than 10 bytes"):
         _lines(b"0123456789abc", [5])
@@ -69,7 +69,7 @@ def test_what_is_deep_is_left_out(value: Any) -> None:
 
 
 def test_names_that_come_go_and_are_taken_again() -> None:
-    known = Known()
+    known = KnownNames()
     a, again, b = Name("ns", "a", "1"), Name("ns", "a", "2"), Name("other", "a", "3")
     assert [known.put(each) for each in (a, a, b)] == [None, None, None]
     assert known.put(again) == a
@@ -95,12 +95,12 @@ def test_pauses_grow_and_never_end() -> None:
 def test_the_collector_sleeps_while_caches_fill() -> None:
     before = gc.get_freeze_count()
     try:
-        with filling():
+        with paused_collector():
             assert not gc.isenabled()
             kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
         assert gc.isenabled()
         assert gc.get_freeze_count() >= before + len(kept)
-        with pytest.raises(KeyError), filling():
+        with pytest.raises(KeyError), paused_collector():
             raise KeyError
         assert gc.isenabled()
     finally:

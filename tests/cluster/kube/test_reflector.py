@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.wire import NodeWire, PlainWire, PodWire
-from aliquot.kube.access import find
-from aliquot.kube.client import Client
-from aliquot.kube.reflector import Pace
-from aliquot.kube.resource import NODES, PODS, Resource
+from aliquot.dialects.core.objects import NodeWire, PlainWire, PodWire
+from aliquot.kube.api.access import find
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import NODES, PODS, Resource
+from aliquot.kube.watch.reflector import Pace
 from tests.cluster.api.objects import definition, node, path_of, pod, thing
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire
 from tests.cluster.conftest import Start, Unique, established
-from tests.cluster.kube.listening import Told, reflecting
+from tests.cluster.kube.listening import CacheListener, reflecting
 from tests.cluster.kube.relay import relay
 from tests.cluster.kube.stories import story, until
 
@@ -24,7 +24,7 @@ CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 WAYS = pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "paged"])
 
 
-def _now(told: Told, *names: str) -> bool:
+def _now(told: CacheListener, *names: str) -> bool:
     """Is that all there is, apart from what the cluster makes by itself?"""
     return set(told.there) - {"kube-root-ca.crt"} == set(names)
 
@@ -138,7 +138,7 @@ async def test_a_server_that_begins_again_has_forgotten_the_past(
             api = Wire(server.kubeconfig)
             api.made(pod("default", "d"))
             between.lead(server.kubeconfig)
-            await until(lambda: _now(told, "b", "c", "d"), seconds=30)
+            await until(lambda: _now(told, "b", "c", "d"))
             assert told.there["b"] != old
             assert reflector.lists == 2
             api.made(pod("default", "e"))
@@ -182,7 +182,7 @@ async def test_a_kind_that_is_installed_later_and_removed_again(
             await client.post(kind.path(ns), body)
             await until(lambda: "a" in told.there)
             api.delete(path_of(defined)).done()
-            await until(lambda: not told.there, seconds=30)
+            await until(lambda: not told.there)
             await until(lambda: api.gone(defined))
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from aliquot.dialects.wire import Metadata, PlainWire, PodWire, Wire
-from aliquot.kube.reflector import Reflector
-from aliquot.kube.resource import PODS
-from tests.cluster.kube.listening import Told, telling
+from aliquot.dialects.core.objects import Metadata, PlainWire, PodWire, Wire
+from aliquot.kube.api.resource import PODS
+from aliquot.kube.watch.reflector import Reflector
+from tests.cluster.kube.listening import CacheListener, telling
 from tests.cluster.kube.scripted import (
     asking,
     event,
@@ -156,7 +156,7 @@ async def test_a_list_that_always_expires_is_asked_for_as_a_whole() -> None:
 @story
 async def test_a_silent_watch_is_given_up() -> None:
     async with telling(page(), QUIET) as (_, reflector, script):
-        await until(lambda: len(script.asked) == 3, seconds=5)
+        await until(lambda: len(script.asked) == 3)
         assert (reflector.lists, reflector.restarts) == (1, 1)
 
 
@@ -300,7 +300,7 @@ async def test_selectors_go_with_every_request() -> None:
 
 @story
 async def test_a_listener_that_fails_is_not_hidden() -> None:
-    class Broken(Told):
+    class Broken(CacheListener):
         def put(self, found: Any) -> None:
             raise KeyError("a defect")
 

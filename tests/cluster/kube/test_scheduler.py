@@ -6,18 +6,20 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.documents import Body
 from aliquot.engine.model.events import Event
-from aliquot.kube import access, plane, scheduler
-from aliquot.kube.client import Client
-from aliquot.kube.metrics import Metrics
-from aliquot.kube.operator import Operator
-from aliquot.kube.plane import control_plane
-from aliquot.kube.resource import CUSTOM, PODS
-from aliquot.kube.scheduler import Scheduler
-from aliquot.kube.writer import Writer
-from aliquot.server import simulated
-from aliquot.server.running import Settings, running
+from aliquot.json import Body
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, PODS
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import control_plane
+from aliquot.kube.control.operator import Operator
+from aliquot.kube.control.scheduler import Scheduler
+from aliquot.kube.control.writer import Writer
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.server.app import Settings, running
+from aliquot.server.controllers import simulated_nodes
 
 SETTINGS = scheduler.Settings(Configuration(profiles=[Profile("aliquot")]))
 
@@ -27,7 +29,7 @@ async def scheduling(
     fence: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[tuple[Client, Scheduler]]:
     """A scheduler that always leads, and its operator, with a writer that asks this fence."""
-    nodes = tuple(simulated.nodes("1x8", simulated.MODEL))
+    nodes = tuple(simulated_nodes.nodes("1x8", simulated_nodes.MODEL))
     async with (
         running(Settings(nodes=nodes)) as server,
         Client(access.find(server.kubeconfig, None)) as client,
@@ -35,7 +37,7 @@ async def scheduling(
         writer, metrics = Writer(fence), Metrics()
         made = Scheduler(client, SETTINGS, lambda: True, writer, metrics, lambda: None)
         operator = Operator(client, writer, made, metrics)
-        tasks = [asyncio.create_task(each.run()) for each in (made.view, writer, made, operator)]
+        tasks = [asyncio.create_task(each.run()) for each in (made.intake, writer, made, operator)]
         try:
             yield client, made
         finally:
@@ -52,7 +54,7 @@ def pod(name: str) -> Body:
 
 async def shows(client: Client, path: str, wanted: Callable[[Body], bool]) -> Body:
     """An object, as soon as it is as wanted."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             found: Body = await client.get(path)
             if wanted(found):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aliquot.dialects.crds import definitions
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from tests.cluster.api import binaries
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import thing as core

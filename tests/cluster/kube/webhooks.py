@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aliquot.dialects.documents import Body
-from aliquot.kube.resource import CUSTOM
-from aliquot.server.child import child
-from aliquot.server.envtest import answers, free_ports
+from aliquot.bench.envtest import answers, free_ports
+from aliquot.bench.process import child
+from aliquot.json import Body
+from aliquot.kube.api.resource import CUSTOM
 from tests.cluster.api.wire import Wire
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
@@ -37,7 +37,7 @@ class Webhook:
     def stop(self) -> int:
         """Ask it to stop, and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
 
 @contextmanager

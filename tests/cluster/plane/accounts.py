@@ -8,9 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
+from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import SCHEDULER, Installation
-from aliquot.kube.install.together import objects
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from aliquot.kube import plane
-from aliquot.kube.client import Client
+from aliquot.kube.api.client import Client
+from aliquot.kube.control import control_plane
 
 Send = Callable[[], Awaitable[bytes]]
 """Sends a call on its way, and returns the answer."""
@@ -46,5 +46,5 @@ def standing(between: Between) -> Iterator[None]:
                 yield lines if hears is None else hears(path, lines)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plane, "Client", Passing)
+        patch.setattr(control_plane, "Client", Passing)
         yield

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from aliquot.dialects.documents import Body
-from aliquot.kube.resource import (
+from aliquot.json import Body
+from aliquot.kube.api.resource import (
     BUDGETS,
     CUSTOM,
     DEFINITIONS_OF_KINDS,
@@ -32,7 +32,7 @@ from tests.cluster.api.wire import Answer, Wire
 from tests.cluster.plane import manifests, schedulers
 from tests.cluster.plane.kubelet import Kubelet
 
-_PATIENCE = 15.0
+_PATIENCE = 60.0
 _WIPED = (
     *(PODS, *CUSTOM.values(), BUDGETS, RESOURCE_QUOTAS, NODES, PRIORITY_CLASSES, LEASES),
     EVENTS,

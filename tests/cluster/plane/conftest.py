@@ -54,7 +54,7 @@ def on(server: Server, folder: Path) -> Iterator[Cluster]:
     for body in crds.definitions():
         where = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         assert wire.post(where, body).code in (201, 409)
-    eventually(lambda: all(established(wire, body) for body in crds.definitions()), seconds=30)
+    eventually(lambda: all(established(wire, body) for body in crds.definitions()))
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "aliquot-system"}}
     assert wire.post("/api/v1/namespaces", home).code in (201, 409)
     account = accounts.install(server, wire, folder) if server.real else server.kubeconfig

@@ -13,11 +13,9 @@ from pathlib import Path
 
 from aliquot.dialects.configuration import Configuration
 from aliquot.errors import ApiError
-from aliquot.kube import access, plane, scheduler
-from aliquot.kube.audit import violations
-from aliquot.kube.client import Client
-from aliquot.kube.plane import Plane, control_plane
-from aliquot.kube.resource import (
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import (
     BUDGETS,
     CUSTOM,
     EVENTS,
@@ -27,6 +25,10 @@ from aliquot.kube.resource import (
     PRIORITY_CLASSES,
     Resource,
 )
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import ControlPlane, control_plane
+from aliquot.kube.observe.audit import violations
 from tests.cluster.plane.books import Body, Books, path
 
 _RESOURCES = {
@@ -127,13 +129,17 @@ class Ground:
                 raise
 
     @asynccontextmanager
-    async def plane(self, configuration: Configuration | None = None) -> AsyncIterator[Plane]:
+    async def plane(
+        self, configuration: Configuration | None = None
+    ) -> AsyncIterator[ControlPlane]:
         """Run a control plane that leads."""
         settings = plane.Settings(scheduler.Settings(configuration or Configuration()), lease=None)
         async with control_plane(partial(access.find, self.kubeconfig, None), settings) as made:
             yield made
 
-    async def settled(self, made: Plane, holds: Callable[[], object], seconds: float = 8) -> None:
+    async def settled(
+        self, made: ControlPlane, holds: Callable[[], object], seconds: float = 8
+    ) -> None:
         """Wait until this holds, and nothing moves any more."""
         quiet, before = 0, None
         try:
@@ -148,12 +154,12 @@ class Ground:
         except TimeoutError:
             raise AssertionError(f"not so after {seconds} s: {self.told(made)}") from None
 
-    def _moment(self, made: Plane) -> object:
+    def _moment(self, made: ControlPlane) -> object:
         """What is there, if the control plane leads and knows of it all."""
-        view = made.scheduler.view
+        intake = made.scheduler.intake
         known = {
             (uid, each.pod.node, each.pod.terminating)
-            for uid, each in view.mirror.records.items()
+            for uid, each in intake.mirror.records.items()
             if each.alive
         }
         there = {
@@ -163,9 +169,9 @@ class Ground:
         version = [pod["metadata"]["resourceVersion"] for pod in self.books.pods.values()]
         return version if known == there and made.scheduler.engine is not None else None
 
-    def told(self, made: Plane) -> str:
+    def told(self, made: ControlPlane) -> str:
         """How everything stands, for who has to find out why."""
-        said = made.scheduler.view.pods.said
+        said = made.scheduler.intake.pods.shown
         return str(
             {
                 path(pod): (
@@ -186,13 +192,13 @@ class Ground:
                     found[path(pod)] = condition["reason"]
         return found
 
-    def sound(self, made: Plane) -> None:
+    def sound(self, made: ControlPlane) -> None:
         """Nothing was ever held twice, and the ledger agrees with the cluster."""
         assert self.books.wrong == []
         assert list(self.books.torn()) == []
         engine = made.scheduler.engine
         assert engine is not None
-        assert [each for each in violations(engine, made.scheduler.view.mirror) if each] == []
+        assert [each for each in violations(engine, made.scheduler.intake.mirror) if each] == []
 
 
 @asynccontextmanager

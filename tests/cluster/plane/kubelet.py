@@ -12,8 +12,8 @@ from pathlib import Path
 
 import urllib3
 
-from aliquot.dialects.documents import Body
-from aliquot.kube.resource import PODS
+from aliquot.json import Body
+from aliquot.kube.api.resource import PODS
 from tests.cluster.api.wire import Wire
 
 _AT_ONCE = {"gracePeriodSeconds": 0}

@@ -13,9 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from aliquot.dialects.configuration import Configuration
-from aliquot.kube import access, plane, scheduler
-from aliquot.kube.plane import control_plane
-from aliquot.kube.tenure import Timing
+from aliquot.kube.api import access
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import control_plane
+from aliquot.kube.leader.leader_rules import Timing
 from tests.cluster.plane.between import Send, standing
 
 TIMING = Timing(duration=2.0, deadline=1.5, retry=0.2)

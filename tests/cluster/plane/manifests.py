@@ -6,7 +6,7 @@ server wants to know more of.
 
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 
 GPU = "nvidia.com/gpu"
 

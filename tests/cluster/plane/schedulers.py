@@ -1,31 +1,23 @@
-"""`aliquot scheduler` in a process of its own, as fast as a fork.
-
-Most of what a start costs is Python reading modules. So a process that has read them waits, and is
-copied for each scheduler: what runs in the copy is the command itself, with its options.
-"""
+"""`aliquot scheduler` in a process of its own, and what it logs."""
 
 import json
-import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from aliquot.cli.main import main
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from tests.cluster.api.polling import eventually
-
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__])
+from tests.forks import fork
 
 
 @dataclass(frozen=True)
 class Running:
     """A scheduler that runs, and what it logs."""
 
-    process: multiprocessing.process.BaseProcess
+    process: BaseProcess
     log: Path
 
     @property
@@ -46,7 +38,7 @@ class Running:
             assert self.process.is_alive() or self.says(event, **fields), self.log.read_text()
             return self.says(event, **fields)
 
-        eventually(said, seconds=30)
+        eventually(said)
 
     def stop(self) -> None:
         """End it as a cluster does: it tidies up."""
@@ -59,7 +51,7 @@ class Running:
     def _end(self, number: signal.Signals) -> None:
         if self.process.is_alive() and self.process.pid is not None:
             os.kill(self.process.pid, number)
-        self.process.join(15)
+        self.process.join(60)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -78,14 +70,4 @@ def start(kubeconfig: Path, log: Path, options: Sequence[str]) -> Running:
     words = ["scheduler", "--kubeconfig", str(kubeconfig), "--log-format", "json"]
     words += ["--host", "127.0.0.1", "--health-port", "0", *options]
     log.touch()
-    process = _FORKS.Process(target=_be_the_command, args=(words, str(log)), daemon=True)
-    process.start()
-    return Running(process, log)
-
-
-def _be_the_command(words: list[str], log: str) -> None:
-    with open(log, "ab", buffering=0) as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    sys.argv = ["aliquot", *words]
-    main()
+    return Running(fork(words, log, log), log)

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
+from tests.campaign import length
 from tests.cluster.plane.books import Body
 from tests.cluster.plane.cluster import Cluster
 from tests.cluster.plane.ground import Ground, ground
@@ -21,8 +22,8 @@ from tests.cluster.plane.leader import TIMING
 from tests.cluster.plane.replicas import replicas
 from tests.cluster.plane.worlds import node, pod, quota
 
-_KILLS = 3
-_PATIENCE = 30.0
+_KILLS = length(2, 30)
+_PATIENCE = 60.0
 _LIVES = 0.2
 _PACE = 0.1
 

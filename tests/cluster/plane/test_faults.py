@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from aliquot.kube import operator
-from aliquot.kube.plane import Plane
-from aliquot.kube.resource import NODES, PODS
-from aliquot.server.running import running
+from aliquot.kube.api.resource import NODES, PODS
+from aliquot.kube.control import operator
+from aliquot.kube.control.control_plane import ControlPlane
+from aliquot.server.app import running
 from tests.cluster.plane import weather as w
 from tests.cluster.plane.between import standing
 from tests.cluster.plane.ground import Ground, ground, resource_of
@@ -33,7 +33,7 @@ Story = Callable[[Ground, Weather], Awaitable[None]]
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statuses are written as soon as there is something to say, and again if that fails."""
     monkeypatch.setattr(operator, "_PAUSE", 0.02)
-    monkeypatch.setattr(operator, "_ON_ITS_WAY", 0.2)
+    monkeypatch.setattr(operator, "_REPEAT_SECONDS", 0.2)
 
 
 def _tell(story: Story) -> None:
@@ -47,7 +47,7 @@ def _tell(story: Story) -> None:
 
 
 @asynccontextmanager
-async def _outlived(made: Ground, world: World) -> AsyncIterator[Plane]:
+async def _outlived(made: Ground, world: World) -> AsyncIterator[ControlPlane]:
     """A world that comes out as it should, whatever the block does to it."""
     await made.lay(world.objects)
     async with made.plane(world.configuration) as plane:
@@ -83,7 +83,7 @@ def test_a_pod_says_why_it_waits_although_that_was_refused_at_first() -> None:
     async def story(made: Ground, weather: Weather) -> None:
         weather.on("PATCH .*/pods/.*/status", w.refused(500), times=2)
         async with _outlived(made, WORLD["burst"]) as plane:
-            await made.settled(plane, lambda: len(made.waiting()) == 3, seconds=5)
+            await made.settled(plane, lambda: len(made.waiting()) == 3)
         assert set(made.waiting().values()) == {"QuotaMaxExceeded"}
 
     _tell(story)
@@ -178,7 +178,7 @@ def test_watches_that_fall_silent_and_have_expired_then() -> None:
             await made.client.delete(where, query={"gracePeriodSeconds": 0})
             await asyncio.sleep(0.1)
             weather.silent = False
-            for reflector in plane.scheduler.view.reflectors.values():
+            for reflector in plane.scheduler.intake.reflectors.values():
                 reflector.list_again()  # as after 410 Gone
             weather.cut()
             made.books.ended.clear()

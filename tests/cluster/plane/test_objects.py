@@ -1,7 +1,7 @@
 """Objects that make no sense, that come late, or twice; and a scheduler that only looks."""
 
 from aliquot.dialects import crds
-from aliquot.kube.resource import CUSTOM
+from aliquot.kube.api.resource import CUSTOM
 from tests.cli.manifests import quota
 from tests.cli.volcano import annotated, queue
 from tests.cluster.conftest import established

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from tests.cli.tensor_fusion import PREFIX, asking, figures, gpu, gpu_quota
 from tests.cluster.plane.cluster import Cluster
 from tests.cluster.plane.manifests import pod

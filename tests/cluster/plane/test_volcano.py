@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from aliquot.dialects.documents import Body
+from aliquot.json import Body
 from tests.cli.volcano import annotated, pod_group, queue, resource_quota
 from tests.cluster.plane.cluster import Cluster
 from tests.cluster.plane.manifests import GPU, node, pod

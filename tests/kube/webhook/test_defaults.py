@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.documents import Document
-from aliquot.dialects.gpu_annotations import wish
-from aliquot.dialects.gpu_quotas import NO_DEFAULTS, defaults
-from aliquot.dialects.gpu_requests import ask
-from aliquot.dialects.manifest import Manifest, read
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import Manifest, read
+from aliquot.dialects.tensor_fusion.annotations import read_request
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, defaults
+from aliquot.dialects.tensor_fusion.requests import gpu_ask
+from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.defaults import patch
-from aliquot.kube.webhook.live import Live
-from aliquot.server.patching import json_patch
+from aliquot.server.patch.merge import json_patch
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     cluster,
@@ -36,10 +36,10 @@ def manifest(body: Body) -> Manifest:
     return found
 
 
-def filled(live: Live, body: Body, is_new: bool = True) -> Body:
+def filled(cache: Cache, body: Body, is_new: bool = True) -> Body:
     """The object with all defaults; filled in a second time, nothing changes."""
-    whole: Body = json_patch(body, patch(live, manifest(body), is_new))
-    assert patch(live, manifest(whole), is_new) == []
+    whole: Body = json_patch(body, patch(cache, manifest(body), is_new))
+    assert patch(cache, manifest(whole), is_new) == []
     return whole
 
 
@@ -138,9 +138,9 @@ def test_pods_that_share_gpus_say_how_much(written: Body, want: Body | None) -> 
     whole = filled(cluster(bounds), body)
     said = {k.removeprefix(GPU): v for k, v in whole["metadata"]["annotations"].items()}
     assert said == (want or {})
-    wishes = [wish(each.metadata, each) for each in map(manifest, (body, whole))]
-    before = ask(wishes[0], ({},), 32, defaults(manifest(bounds)))
-    assert ask(wishes[1], ({},), 32, NO_DEFAULTS) == before
+    wishes = [read_request(each.metadata, each) for each in map(manifest, (body, whole))]
+    before = gpu_ask(wishes[0], ({},), 32, defaults(manifest(bounds)))
+    assert gpu_ask(wishes[1], ({},), 32, NO_DEFAULTS) == before
     assert filled(cluster(bounds), body, is_new=False) == body
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from aliquot import certificates
 from aliquot.errors import InputError
-from aliquot.kube import certificates
-from aliquot.kube.webhook.given import Given
+from aliquot.kube.webhook.cert_files import CertFiles
 from aliquot.kube.webhook.identity import Identity, of_secret, renewed
 
 NAMES = ["hook.space.svc", "hook.space.svc.cluster.local", "127.0.0.1"]
@@ -24,14 +24,14 @@ def made(now: datetime = BEGIN) -> Identity:
 
 def trusted(identity: Identity) -> bool:
     """Does one of the authorities vouch for the certificate?"""
-    found = certificates.apart(identity.authorities)
-    return any(certificates.vouches(each, identity.certificate) for each in found)
+    found = certificates.split_bundle(identity.authorities)
+    return any(certificates.has_signed(each, identity.certificate) for each in found)
 
 
 def test_what_is_made_will_do() -> None:
     first = made()
     assert trusted(first)
-    assert certificates.is_reached_by(first.certificate, NAMES)
+    assert certificates.covers(first.certificate, NAMES)
     assert renewed(first, NAMES, BEGIN + timedelta(days=200)) is None
     assert of_secret({"data": first.data()}) == first
 
@@ -44,7 +44,7 @@ def test_a_certificate_is_renewed_after_two_thirds_of_its_life() -> None:
     assert second.authorities == first.authorities
     assert second.certificate != first.certificate
     assert trusted(second)
-    assert certificates.life(second.certificate)[1] == later + timedelta(days=365)
+    assert certificates.validity(second.certificate)[1] == later + timedelta(days=365)
     assert renewed(second, NAMES, later) is None
 
 
@@ -53,15 +53,15 @@ def test_forty_years_pass_without_a_gap() -> None:
     now, kept, authorities = BEGIN, made(), 1
     for _ in range(40 * 26):
         now += timedelta(days=14)
-        before = certificates.apart(kept.authorities)
+        before = certificates.split_bundle(kept.authorities)
         new = renewed(kept, NAMES, now)
         if new is not None:
-            authorities += certificates.apart(new.authorities)[0] != before[0]
+            authorities += certificates.split_bundle(new.authorities)[0] != before[0]
             kept = new
-        assert any(certificates.vouches(each, kept.certificate) for each in before)
-        begin, end = certificates.life(kept.certificate)
+        assert any(certificates.has_signed(each, kept.certificate) for each in before)
+        begin, end = certificates.validity(kept.certificate)
         assert begin <= now < end - timedelta(days=100)
-        assert len(certificates.apart(kept.authorities)) <= 2
+        assert len(certificates.split_bundle(kept.authorities)) <= 2
     assert authorities == 1 + 40 * 365 // (3650 * 2 // 3 + 1)
 
 
@@ -77,11 +77,11 @@ def test_what_serves_nobody_is_replaced() -> None:
         new = renewed(broken, NAMES, BEGIN)
         assert new is not None
         assert trusted(new)
-        assert certificates.belong_together(new.pair)
+        assert certificates.is_pair(new.pair)
     moved = renewed(first, [*NAMES, "elsewhere"], BEGIN)
     assert moved is not None
     assert moved.authorities == first.authorities
-    assert certificates.is_reached_by(moved.certificate, ["elsewhere"])
+    assert certificates.covers(moved.certificate, ["elsewhere"])
     late = BEGIN + timedelta(days=20 * 365)
     assert renewed(first, NAMES, late) is not None
 
@@ -93,7 +93,7 @@ def test_secrets_of_others_are_not_understood() -> None:
 
 def test_files_must_belong_together(tmp_path: Path) -> None:
     one, other = made(), made()
-    given = Given(tmp_path / "tls.crt", tmp_path / "tls.key")
+    given = CertFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
     with pytest.raises(InputError, match=r"tls\.crt: No such file"):
         given.pair()
     given.certificate.write_bytes(one.certificate)

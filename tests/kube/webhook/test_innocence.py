@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aliquot.cluster import inputs
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.documents import Document
-from aliquot.kube.webhook.judging import judge
+from aliquot.dialects.core.documents import Document
+from aliquot.kube.webhook.verdict import judge
+from aliquot.validation import inputs
+from tests.campaign import examples
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     asked,
@@ -52,16 +53,16 @@ SINS = (
 
 @pytest.mark.parametrize("body", SINS, ids=lambda body: body["metadata"]["name"])
 def test_a_label_may_always_be_written(body: Body) -> None:
-    live = cluster(*SINS)
-    assert not update(live, body, marked(body, team="blue")).refusal
+    cache = cluster(*SINS)
+    assert not update(cache, body, marked(body, team="blue")).refusal
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c"])
 def test_lend_may_be_said_in_a_crowded_family(name: str) -> None:
-    live = cluster(*CROWDED)
+    cache = cluster(*CROWDED)
     old = next(each for each in CROWDED if each["metadata"]["name"] == name)
     new = marked(old, **{f"{KOORDINATOR}allow-lent-resource": "false"})
-    assert not update(live, old, new).refusal
+    assert not update(cache, old, new).refusal
 
 
 @pytest.mark.parametrize(
@@ -69,30 +70,30 @@ def test_lend_may_be_said_in_a_crowded_family(name: str) -> None:
     [quota("q", "a", {"cpu": "x"}), composite("c"), queue("q", weight=0), group("g", minMember=0)],
 )
 def test_what_makes_no_sense_can_be_labelled_put_right_and_deleted(body: Body) -> None:
-    live = cluster(body)
-    assert not update(live, body, marked(body, team="blue")).refusal
-    assert not delete(live, body).refusal
+    cache = cluster(body)
+    assert not update(cache, body, marked(body, team="blue")).refusal
+    assert not delete(cache, body).refusal
     right = changed(body, min={}, namespaces=["a"], weight=1, minMember=1)
-    assert not update(live, body, right).refusal
+    assert not update(cache, body, right).refusal
     wrong = changed(body, min={"cpu": "y"}, weight=70000, minMember=-1)
-    assert update(live, body, wrong).refusal
+    assert update(cache, body, wrong).refusal
 
 
 def test_old_sins_elsewhere_do_not_matter() -> None:
-    live = cluster(*SINS)
-    assert not create(live, member("new")).refusal
-    assert not create(live, gpu_quota("i", "other")).refusal
-    assert not create(live, pod("new", "x")).refusal
+    cache = cluster(*SINS)
+    assert not create(cache, member("new")).refusal
+    assert not create(cache, gpu_quota("i", "other")).refusal
+    assert not create(cache, pod("new", "x")).refusal
     leaf = member("leaf")
     assert not delete(cluster(*SINS, leaf), leaf).refusal
 
 
 def test_a_crowded_family_may_shrink() -> None:
-    live = cluster(*CROWDED)
-    assert not delete(live, CROWDED[3]).refusal
+    cache = cluster(*CROWDED)
+    assert not delete(cache, CROWDED[3]).refusal
     for less in (2, 0):
-        assert not update(live, CROWDED[3], changed(CROWDED[3], min={"cpu": less})).refusal
-        assert not update(live, CROWDED[1], changed(CROWDED[1], min={"cpu": less})).refusal
+        assert not update(cache, CROWDED[3], changed(CROWDED[3], min={"cpu": less})).refusal
+        assert not update(cache, CROWDED[1], changed(CROWDED[1], min={"cpu": less})).refusal
 
 
 @pytest.mark.parametrize("place", [1, 2, 3])
@@ -146,16 +147,16 @@ def test_a_namespace_takes_its_quotas_along() -> None:
 def test_pods_that_ended_stand_in_nobodys_way() -> None:
     done = pod(labels=named("one"), status={"phase": "Succeeded"})
     assert not delete(cluster(member("one"), done), member("one")).refusal
-    live = cluster(member("one"), pod(labels=named("one")))
-    live.drop("", ("Pod", "a", "p"))
-    assert not delete(live, member("one")).refusal
+    cache = cluster(member("one"), pod(labels=named("one")))
+    cache.drop("", ("Pod", "a", "p"))
+    assert not delete(cache, member("one")).refusal
 
 
 def test_an_order_of_yaml_that_makes_sense_is_accepted_one_by_one() -> None:
-    live, order = cluster(), [*CROWDED[:2], queue("default"), group("g"), pod(labels=named("a"))]
+    cache, order = cluster(), [*CROWDED[:2], queue("default"), group("g"), pod(labels=named("a"))]
     for body in order:
-        assert not create(live, body).refusal, body
-        live = cluster(*order[: order.index(body) + 1])
+        assert not create(cache, body).refusal, body
+        cache = cluster(*order[: order.index(body) + 1])
 
 
 amounts = st.dictionaries(
@@ -218,7 +219,7 @@ composites = st.builds(
 anything = st.one_of(shares, queues, groups, pods, gpu_quotas, composites)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(body=anything)
 def test_alone_in_a_cluster_it_is_as_validate_says(body: Body) -> None:
     found = inputs.examine([Document("x", copy.deepcopy(body))], Configuration())
@@ -227,20 +228,20 @@ def test_alone_in_a_cluster_it_is_as_validate_says(body: Body) -> None:
     assert (not verdict.refusal) == valid, verdict
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(body=anything, there=st.lists(anything, max_size=4))
 def test_a_write_that_changes_nothing_of_note_is_never_refused(
     body: Body, there: list[Body]
 ) -> None:
-    live = cluster(*there, body)
+    cache = cluster(*there, body)
     new = copy.deepcopy(body)
     new["metadata"] |= {"resourceVersion": "7", "finalizers": ["x/y"]}
     new["status"] = {"used": {"cpu": 1}}
-    assert not update(live, body, new).refusal
+    assert not update(cache, body, new).refusal
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(body=anything, there=st.lists(anything, max_size=4))
 def test_a_label_of_nobodys_is_never_refused(body: Body, there: list[Body]) -> None:
-    live = cluster(*there, body)
-    assert not update(live, body, marked(body, team="blue")).refusal
+    cache = cluster(*there, body)
+    assert not update(cache, body, marked(body, team="blue")).refusal

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from aliquot.errors import InputError
 from aliquot.kube.webhook import review
-from aliquot.kube.webhook.judging import judge
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.service import Service
+from aliquot.kube.webhook.verdict import judge
+from tests.campaign import examples
 from tests.kube.webhook.writes import (
     KOORDINATOR,
     cluster,
@@ -88,22 +89,22 @@ def reviewed(body: Body, operation: str, old: Body | None) -> bytes:
     return json.dumps(said).encode()
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(new=nonsense(), old=nonsense())
 def test_nonsense_gets_an_answer(new: Body, old: Body) -> None:
-    live = cluster(*THERE, policy="capacity")
-    service = Service(live, Metrics(), "")
+    cache = cluster(*THERE, policy="capacity")
+    service = Service(cache, Metrics(), "")
     for operation, body, before in (
         ("CREATE", new, None),
         ("UPDATE", new, {**old, "kind": new["kind"], "apiVersion": new["apiVersion"]}),
         ("DELETE", new, new),
     ):
         question = review.read(reviewed(body, operation, before))
-        assert review.answer(question, judge(live, question))
-        assert review.answer(question, service._fill(question))
+        assert review.answer(question, judge(cache, question))
+        assert review.answer(question, service._fill_in(question))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(body=st.one_of(values, st.fixed_dictionaries({"request": values})))
 def test_what_is_no_review_is_an_error_of_ours(body: Any) -> None:
     with pytest.raises(InputError):

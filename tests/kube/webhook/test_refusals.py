@@ -240,10 +240,10 @@ def test_what_may_not_go(there: tuple[Body, ...], body: Body, words: str) -> Non
 
 
 def test_a_parent_cannot_have_less_than_its_children() -> None:
-    live = cluster(*TREE)
+    cache = cluster(*TREE)
     lower = changed(TREE[0], min={"cpu": 7})
-    refused(update(live, TREE[0], lower), 403, "two/two: spec.min[cpu]: with this quota, the")
-    assert not update(live, TREE[0], changed(TREE[0], min={"cpu": 8})).refusal
+    refused(update(cache, TREE[0], lower), 403, "two/two: spec.min[cpu]: with this quota, the")
+    assert not update(cache, TREE[0], changed(TREE[0], min={"cpu": 8})).refusal
 
 
 def test_a_quota_with_pods_cannot_become_a_parent() -> None:
@@ -290,9 +290,9 @@ def test_what_is_used_and_checked_is_not_undercut() -> None:
 
 
 def test_sums_are_laid_at_the_door_of_what_is_written() -> None:
-    live = cluster(*TREE)
+    cache = cluster(*TREE)
     more = changed(TREE[1], min={"cpu": 7})
-    verdict = update(live, TREE[1], more)
+    verdict = update(cache, TREE[1], more)
     refused(verdict, 403, "spec.min[cpu]: with this quota, the children of root-team/root-team")
     assert "11 together, above its own of 10" in verdict.refusal
 

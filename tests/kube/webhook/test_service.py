@@ -10,9 +10,9 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from aliquot.kube.webhook import service as service_module
-from aliquot.kube.webhook.live import Live
+from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.metrics import Metrics
-from aliquot.kube.webhook.review import Asked, Verdict, answer
+from aliquot.kube.webhook.review import AdmissionRequest, Verdict, answer
 from aliquot.kube.webhook.service import Service
 from tests.kube.webhook.writes import asked, cluster, member, pod, queue, quota
 
@@ -39,10 +39,10 @@ def review(body: Body, operation: str = "CREATE", old: Body | None = None, **mor
 
 
 def served(
-    live: Live, story: Callable[[Post, Service], Awaitable[None]], ready: bool = True
+    cache: Cache, story: Callable[[Post, Service], Awaitable[None]], ready: bool = True
 ) -> None:
     async def run() -> None:
-        service = Service(live, Metrics(), "system:serviceaccount:aliquot-system:")
+        service = Service(cache, Metrics(), "system:serviceaccount:aliquot-system:")
         service.ready = ready
         async with TestClient(TestServer(service.application())) as client:
 
@@ -132,7 +132,7 @@ def test_our_own_writes_pass() -> None:
 
 
 def test_a_defect_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(live: Live, question: Asked) -> Verdict:
+    def fail(cache: Cache, question: AdmissionRequest) -> Verdict:
         raise RuntimeError("a defect")
 
     async def story(post: Post, service: Service) -> None:
@@ -143,20 +143,20 @@ def test_a_defect_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_news_may_come_a_moment_late() -> None:
-    live = cluster()
+    cache = cluster()
 
     async def story(post: Post, service: Service) -> None:
         child = asyncio.create_task(post("/validate", review(member("m", "top"))))
         await asyncio.sleep(0.05)
         known = cluster(member("top", is_parent=True))
-        for each in known.shares.values():
-            live.put(each)
+        for each in known.quotas.values():
+            cache.put(each)
         _, said = await child
         assert said["response"]["allowed"]
         _, said = await post("/validate", review(member("m", "other")))
         assert not said["response"]["allowed"]
 
-    served(live, story)
+    served(cache, story)
 
 
 def test_warnings_stay_within_what_api_servers_pass_on() -> None:

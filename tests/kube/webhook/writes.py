@@ -4,45 +4,47 @@ import copy
 from typing import Any
 
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.documents import Document
-from aliquot.dialects.manifest import read
-from aliquot.kube.webhook.judging import judge
-from aliquot.kube.webhook.live import Live
-from aliquot.kube.webhook.review import Asked, Operation, Verdict
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import read
+from aliquot.kube.webhook.cache import Cache
+from aliquot.kube.webhook.review import AdmissionRequest, Operation, Verdict
+from aliquot.kube.webhook.verdict import judge
 
 Body = dict[str, Any]
 KOORDINATOR = "quota.scheduling.koordinator.sh/"
 _CONTAINER = {"name": "c", "image": "i"}
 
 
-def cluster(*objects: Body, policy: str | None = None) -> Live:
-    live = Live(Configuration(), policy)
+def cluster(*objects: Body, policy: str | None = None) -> Cache:
+    cache = Cache(Configuration(), policy)
     for each in objects:
         told = read(Document("cluster", copy.deepcopy(each)))
         assert told is not None
-        live.put(told)
-    return live
+        cache.put(told)
+    return cache
 
 
-def asked(operation: Operation, new: Body | None, old: Body | None = None, **more: Any) -> Asked:
+def asked(
+    operation: Operation, new: Body | None, old: Body | None = None, **more: Any
+) -> AdmissionRequest:
     subject = new or old
     assert subject is not None
     metadata = subject["metadata"]
     group = subject["apiVersion"].rpartition("/")[0]
     where = (group, subject["kind"], metadata.get("namespace", ""), metadata.get("name", ""))
-    return Asked("1", operation, *where, new, old, **more)
+    return AdmissionRequest("1", operation, *where, new, old, **more)
 
 
-def create(live: Live, body: Body) -> Verdict:
-    return judge(live, asked("CREATE", body))
+def create(cache: Cache, body: Body) -> Verdict:
+    return judge(cache, asked("CREATE", body))
 
 
-def update(live: Live, old: Body, new: Body) -> Verdict:
-    return judge(live, asked("UPDATE", new, old))
+def update(cache: Cache, old: Body, new: Body) -> Verdict:
+    return judge(cache, asked("UPDATE", new, old))
 
 
-def delete(live: Live, body: Body) -> Verdict:
-    return judge(live, asked("DELETE", None, body))
+def delete(cache: Cache, body: Body) -> Verdict:
+    return judge(cache, asked("DELETE", None, body))
 
 
 def changed(body: Body, **spec: Any) -> Body:

@@ -1,1 +1,1 @@
-"""KEP-9 capacity scheduling: min is guaranteed, what is idle of it may be borrowed up to max."""
+"""KEP-9 capacity scheduling: min is guaranteed, and idle min may be borrowed up to max."""

@@ -1,8 +1,8 @@
-"""Borrowing under min and max: what all quotas together may use, and what a claim lacks for it.
+"""The gate of borrowing: how much all quotas together may use, and what a claim lacks of it.
 
-A claim may start if all quotas together stay within the sum of their guarantees: whoever goes
-above min does so on min that somebody else leaves idle. With `borrow: freeCapacity`, what the
-cluster has beyond the guarantees is lent, too.
+A claim may start while all quotas together stay within the sum of their min: what a quota uses
+above its min is idle min of other quotas. With `borrow: freeCapacity`, what the cluster has beyond
+the sum of min is lent as well. Shared by `capacity` and `fair`.
 """
 
 from collections.abc import Callable
@@ -14,42 +14,44 @@ from numpy.typing import NDArray
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.model.reasons import Reason, Refusal, Watch, asked, kept
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
+from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies.eligible import Right, Rights
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.report.summary import QuotaSummary, share_guarantees
+from aliquot.engine.sharing.waterfill import Sharer, share
 from aliquot.engine.state import State
 
 _LOW_BITS = 31
+"""Where `exact_sum` parts an int64: 2**31 of either half add up without overflow."""
 
 Used = Callable[[State, int, int], int]
-"""What counts as used of a resource in an account."""
+"""How much of a resource counts as used in an account: now, or once leaving pods are gone."""
 
 
 class _Sum(NamedTuple):
-    """What an account may use, what it does use, and what a claim asks for of that."""
+    """What all quotas together may use, what they use, and what a claim adds to that."""
 
     slot: int
     most: int
     used: int
     asks: int
-    whose: str = "all quotas together"
+    scope: str = "all quotas together"
 
     @property
     def beyond(self) -> int:
-        """How much too much that would be."""
+        """By how much the sum would be exceeded."""
         return self.used + self.asks - self.most
 
 
 class Borrowing(Policy):
-    """The gate of policies whose quotas lend each other what is idle of their min."""
+    """What `capacity` and `fair` share: quotas lend each other their idle min."""
 
     def __init__(self, borrow: Borrow) -> None:
         self._lend_free = borrow == "freeCapacity"
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
-        """Used by all quotas, plus what is held, plus the claim, within the sum of min.
+        """Used by all quotas, plus nominations, plus the claim, must stay within the sum of min.
 
         Only resources that the claim asks for count, and of those only the ones that some quota's
         min names.
@@ -57,15 +59,18 @@ class Borrowing(Policy):
         if claim.quota is None:
             return None
         for row, amount in claim.charge(node_class):
-            if self._is_beyond(state, claim.quota, row, amount):
-                bound = self._in_sum(state, claim.quota, row, amount, _used)
+            if self._exceeds_sum(state, claim.quota, row, amount):
+                bound = self._against_sum(state, claim.quota, row, amount, _used)
                 return self._refusal(state, claim, row, bound)
         return None
 
-    def _is_beyond(self, state: State, quota: str, row: int, amount: int) -> bool:
-        """As `_in_sum` has it; in the plain case without its detours, for every claim asks this."""
+    def _exceeds_sum(self, state: State, quota: str, row: int, amount: int) -> bool:
+        """Would the sum of min be exceeded? Without lending groups a shortcut of `_against_sum`.
+
+        Every trial of a claim asks this.
+        """
         if state.tree.groups:
-            return self._in_sum(state, quota, row, amount, _used).beyond > 0
+            return self._against_sum(state, quota, row, amount, _used).beyond > 0
         most = self._lendable(state, row)
         if most is None or most >= LIMIT:
             return False
@@ -75,33 +80,37 @@ class Borrowing(Policy):
         resource, held = state.resources.names[row], state.ledger.held.get(row, bound.slot)
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
-            f"{bound.whose}: {self._bound_name} {text(resource, bound.most)} {resource}, "
-            f"used {text(resource, bound.used - held)}{kept(resource, held)}, "
-            f"{asked(claim.size, resource, bound.asks)}; it waits until enough is given back",
+            f"{bound.scope}: {self._bound_name} {text(resource, bound.most)} {resource}, "
+            f"used {text(resource, bound.used - held)}{held_text(resource, held)}, "
+            f"{ask_text(claim.size, resource, bound.asks)}; it waits until enough is given back",
             quota=claim.quota,
             resource=resource,
             watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
         )
 
     def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
-        """What must come free in the quotas before the claim may start, leaving pods aside."""
+        """What must come free in the sum of min and below max, once leaving pods are gone."""
         rights: Rights = {}
         if claim.quota is None:
             return rights
         root = state.tree.slots[ROOT]
         for row, amount in claim.charge(node_class):
-            shorts = {root: self._in_sum(state, claim.quota, row, amount, soon).beyond}
+            shorts = {
+                root: self._against_sum(state, claim.quota, row, amount, after_leaving).beyond
+            }
             for slot in state.tree.path(claim.quota)[:-1]:
                 most = state.tree.max.get(row, slot)
-                shorts[slot] = soon(state, row, slot) + amount - most if most < LIMIT else 0
+                shorts[slot] = (
+                    after_leaving(state, row, slot) + amount - most if most < LIMIT else 0
+                )
             rights.update({Right(slot, row): n for slot, n in shorts.items() if n > 0})
         return rights
 
-    def _in_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
-        """How a claim stands to what all quotas together may use.
+    def _against_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
+        """What all quotas together may use and do use, with the claim.
 
-        A lending group keeps its own min to itself: of what is lent to everybody, it uses what it
-        has beyond that.
+        A lending group lends its min only inside the group: what counts for it is what it uses
+        beyond that.
         """
         tree = state.tree
         root = tree.slots[ROOT]
@@ -118,29 +127,29 @@ class Borrowing(Policy):
             most -= low
             if slot == own:
                 amount = max(uses + amount - low, 0) - max(uses - low, 0)
-        whose = "what is lent to everybody"
-        return _Sum(root, most if amount else max(most, in_use), in_use, amount, whose)
+        scope = "what is lent to everybody"
+        return _Sum(root, most if amount else max(most, in_use), in_use, amount, scope)
 
     def excess(self, state: State, quota: str) -> Rights:
-        """What a quota borrows although nobody has it to lend any more."""
+        """What a quota borrows although all quotas together are above the sum of min."""
         slot, root = state.tree.slots[quota], state.tree.slots[ROOT]
         found: Rights = {}
         for row in range(len(state.resources)):
             most = self._lendable(state, row)
             if most is not None and most < LIMIT:
-                borrowed = soon(state, row, slot) - state.tree.min.get(row, slot)
-                over = min(borrowed, soon(state, row, root) - most)
+                borrowed = after_leaving(state, row, slot) - state.tree.min.get(row, slot)
+                over = min(borrowed, after_leaving(state, row, root) - most)
                 if over > 0:
                     found[Right(root, row)] = over
         return found
 
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
-        """The share of everybody in what is guaranteed, by water-filling over request."""
-        share_guarantees(state, summaries)
+        """The runtime of each quota: its share of the sum of min, by water-filling over request."""
+        _share_guarantees(state, summaries)
         return summaries
 
     def is_owed(self, state: State, claim: Claim) -> bool:
-        """Is the claim within its quota's min, in all that it asks for, whatever is held?"""
+        """Is the claim within its quota's min in all that it asks for, nominations aside?"""
         if claim.quota is None:
             return False
         slot, tree = state.tree.slots[claim.quota], state.tree
@@ -151,7 +160,7 @@ class Borrowing(Policy):
         )
 
     def could_start(self, state: State, claim: Claim) -> bool:
-        """Not if it would borrow: what is held for it would be kept from those who are owed it."""
+        """Not if the claim would borrow: its reservation would keep owed claims from their min."""
         if claim.quota is None:
             return True
         slot = state.tree.slots[claim.quota]
@@ -162,9 +171,9 @@ class Borrowing(Policy):
         )
 
     def spare(self, state: State, quota: str, row: int) -> int:
-        """What a quota can use without having to give it back at once.
+        """What a quota can use without being reclaimed from at once.
 
-        Its min, and beyond it what is left once all others have what they ask for of theirs.
+        Its min, or what is left once all other quotas have what they request of theirs.
         """
         tree, ledger = state.tree, state.ledger
         own, leaves = tree.slots[quota], tree.leaf_slots
@@ -176,7 +185,7 @@ class Borrowing(Policy):
             ledger.wanted.data[row][others],
         ):
             unasked = unasked - np.minimum(part, unasked)
-        owed = add_up(tree.min.data[row][others] - unasked)
+        owed = exact_sum(tree.min.data[row][others] - unasked)
         there_is = state.nodes.total.get(state.resources.names[row], 0)
         there_is -= ledger.used.get(row, tree.slots[OUTSIDE])
         lendable = self._lendable(state, row)
@@ -196,19 +205,19 @@ class Borrowing(Policy):
         return max(guaranteed, state.nodes.total.get(state.resources.names[row], 0) - outside)
 
 
-def add_up(amounts: NDArray[np.int64]) -> int:
-    """The exact sum, however large."""
+def exact_sum(amounts: NDArray[np.int64]) -> int:
+    """The exact sum, which may be above an int64."""
     high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
     return (high << _LOW_BITS) + low
 
 
 def _used(state: State, row: int, slot: int) -> int:
-    """What is used or held in an account now."""
+    """What is used or nominated in an account now."""
     return state.ledger.used.get(row, slot) + state.ledger.held.get(row, slot)
 
 
-def soon(state: State, row: int, slot: int) -> int:
-    """What is used or held in an account once those who are leaving have left."""
+def after_leaving(state: State, row: int, slot: int) -> int:
+    """What is used or nominated in an account once the leaving pods are gone."""
     used = state.ledger.used.get(row, slot) - state.leaving.charge.get(row, slot)
     return used + state.ledger.held.get(row, slot)
 
@@ -216,4 +225,25 @@ def soon(state: State, row: int, slot: int) -> int:
 def within_min(state: State, quota: str, row: int, amount: int) -> bool:
     """Would a quota that takes this much more still be within its min?"""
     slot = state.tree.slots[quota]
-    return soon(state, row, slot) + amount <= state.tree.min.get(row, slot)
+    return after_leaving(state, row, slot) + amount <= state.tree.min.get(row, slot)
+
+
+def _share_guarantees(state: State, summaries: list[QuotaSummary]) -> None:
+    """Fill in the runtime of quotas that borrow from each other: their shares of the sum of min."""
+    by_name = {summary.name: summary for summary in summaries}
+    for resource in state.resources.names:
+        total = state.tree.guaranteed(state.resources.row(resource))
+        sharers = [_sharer(by_name[quota.name], resource) for quota in state.tree.leaves()]
+        for name, part in share(total or 0, sharers).items():
+            if total is not None and resource in by_name[name].used:
+                by_name[name].runtime[resource] = part
+
+
+def _sharer(summary: QuotaSummary, resource: str) -> Sharer:
+    request = summary.request.get(resource, 0)
+    return Sharer(
+        name=summary.name,
+        wants=min(request, summary.max.get(resource, request)),
+        floor=summary.min.get(resource, 0),
+        weight=summary.weight.get(resource, 1),
+    )

@@ -1,7 +1,9 @@
 """nos elastic quotas: as `capacity`, and what is borrowed is shared fairly, by preemption.
 
-Everybody is guaranteed a part of what is idle in proportion to min. A claim that would borrow
-within its quota's part takes from pods that are over-quota in quotas which borrow more than theirs.
+Each quota is guaranteed a share of the idle min in proportion to its own min. A claim within its
+quota's min reclaims from over-quota pods of any quota above min. A claim above min preempts
+lower-priority pods of its own quota first; then, if its quota stays within min plus its guaranteed
+share, over-quota pods of quotas that use more than theirs.
 """
 
 from collections.abc import Iterator
@@ -12,49 +14,58 @@ import numpy as np
 from aliquot.engine.books.quota_tree import NO_GROUP, OUTSIDE
 from aliquot.engine.model.importance import Order
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies import reclaim_rules
-from aliquot.engine.policies.capacity.borrowing import Borrowing, add_up, soon
-from aliquot.engine.policies.eligible import Mask, Offer, Rights
-from aliquot.engine.policies.over_quota import Rows, managed_rows, walk
+from aliquot.engine.policies.capacity.borrowing import Borrowing, after_leaving, exact_sum
+from aliquot.engine.policies.eligible import Eligible, Mask, Rights
+from aliquot.engine.policies.over_quota import Rows, managed_rows, split_at_min
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.report.summary import QuotaSummary
 from aliquot.engine.state import State
 
 _RANKS = ((True, False), (True, True))
+"""Over-quota pods only: first down to the quota's min, then down to its floor."""
 
 
 class Fair(Borrowing):
-    """The policy of quotas that share what is idle in proportion to their min."""
+    """The policy of quotas that share idle min in proportion to their own min."""
 
     def __init__(self, knobs: Knobs) -> None:
         super().__init__(knobs.fair.borrow)
         self.order = Order(*knobs.fair.over_quota_order)
 
     def spare(self, state: State, quota: str, row: int) -> int:
-        """Nobody takes back what a quota is sure of, once others have what they ask for."""
-        return max(super().spare(state, quota, row), Parts(state, row, asked=True).sure_of(quota))
+        """As `capacity`, and at least the entitlement once waiting pods use their quotas' min."""
+        return max(
+            super().spare(state, quota, row),
+            GuaranteedShares(state, row, count_waiting=True).entitlement(quota),
+        )
 
-    def hint(self, state: State, claim: Claim, refusal: Refusal) -> str:
-        """How much a quota may take back, where that is too little for a claim that borrows."""
+    def explain_no_victims(self, state: State, claim: Claim, refusal: Refusal) -> str:
+        """How much the quota may use by preemption, where the claim would borrow more."""
         if refusal.reason is not Reason.BORROWING_EXHAUSTED or refusal.resource is None:
             return ""
         assert claim.quota is not None
         name = refusal.resource
         row, slot = state.resources.row(name), state.tree.slots[claim.quota]
-        sure, low = Parts(state, row).sure_of(claim.quota), state.tree.min.get(row, slot)
+        sure, low = (
+            GuaranteedShares(state, row).entitlement(claim.quota),
+            state.tree.min.get(row, slot),
+        )
         asks = dict(claim.charge(None)).get(row, 0)
-        if not low < soon(state, row, slot) + asks > sure:
+        if not low < after_leaving(state, row, slot) + asks > sure:
             return ""
         words = f"min {text(name, low)} and {text(name, sure - low)} of what is idle"
         return f"; its quota may take back up to {text(name, sure)} {name} ({words})"
 
     def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
-        """Their share, and the part of what is idle that each is sure of."""
+        """The runtime of each quota, and its guaranteed share of the idle min."""
         shared = super().complete(state, summaries)
-        parts = {state.resources.names[row]: Parts(state, row) for row in managed_rows(state)}
+        parts = {
+            state.resources.names[row]: GuaranteedShares(state, row) for row in managed_rows(state)
+        }
         return [
             replace(
                 each,
@@ -65,136 +76,141 @@ class Fair(Borrowing):
             for each in shared
         ]
 
-    def offers(
+    def eligible_victims(
         self, state: State, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Offer]]:
-        """Within min, from over-quota pods of quotas above theirs.
+    ) -> Iterator[list[Eligible]]:
+        """Within min, over-quota pods of quotas above theirs.
 
-        Above it, first from its own quota, then from those who borrow more than their part.
+        Above min, first lower-priority pods of its own quota, then over-quota pods of quotas above
+        min plus their guaranteed share.
         """
-        asking = reclaim_rules.Asking(state, claim, node_class, rights, now, self.spare)
-        return reclaim_rules.ranks(asking, _offers(asking))
+        claimant = reclaim_rules.Claimant(state, claim, node_class, rights, now, self.spare)
+        return reclaim_rules.ranks(claimant, _eligible_victims(claimant))
 
 
-def _offers(asking: reclaim_rules.Asking) -> Iterator[list[Offer]]:
-    yield from reclaim_rules.from_others(asking, _RANKS, by_label=True)
-    if asking.borrows:
-        yield from reclaim_rules.from_own(asking)
-        yield from _from_borrowers(asking)
+def _eligible_victims(claimant: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
+    yield from reclaim_rules.reclaim_for_min(claimant, _RANKS, by_label=True)
+    if claimant.borrows:
+        yield from reclaim_rules.preempt_in_quota(claimant)
+        yield from _fair_share(claimant)
 
 
-class Parts:
-    """What is idle of a resource, and the part of it that each quota is sure of.
+class GuaranteedShares:
+    """The idle min of one resource, and the share of it that each quota is guaranteed.
 
-    By min, among all who may borrow it: what a lending group leaves idle is for its own quotas.
-    What is `asked` for and not used yet is idle, unless it is to count as used.
+    Shares are in proportion to min, among the quotas that may borrow it: the idle min of a lending
+    group is shared inside the group. With `count_waiting`, min that waiting pods request is not
+    idle.
     """
 
-    def __init__(self, state: State, row: int, asked: bool = False) -> None:
+    def __init__(self, state: State, row: int, count_waiting: bool = False) -> None:
         self._tree = state.tree
         self._row = row
         leaves, self._groups = state.tree.leaf_slots, state.tree.leaf_groups
         self._mins = state.tree.min.data[row][leaves]
         used = state.ledger.used.data[row][leaves] - state.leaving.charge.data[row][leaves]
         idle = np.maximum(self._mins - used, 0)
-        for more in (state.ledger.held, *([state.ledger.wanted] if asked else [])):
+        for more in (state.ledger.held, *([state.ledger.wanted] if count_waiting else [])):
             idle -= np.minimum(more.data[row][leaves], idle)
         self._idle = idle
         self._pools: dict[int, tuple[int, int]] = {}
 
     def guaranteed(self, quota: str) -> int:
-        """The quota's part, in whole units."""
+        """The quota's share of the idle min, in whole units: floor(pool x min / sum of min)."""
         low = self._tree.min.get(self._row, self._tree.slots[quota])
         group = self._tree.groups.get(self._tree.quotas[quota].group)
         pools = [self._pool(NO_GROUP), *([] if group is None else [self._pool(group)])]
         return sum(idle * low // whole for idle, whole in pools if whole)
 
-    def sure_of(self, quota: str) -> int:
-        """What a quota can have at any time: its min, and its part of what is idle."""
+    def entitlement(self, quota: str) -> int:
+        """What a quota can reach by preemption: its min plus its guaranteed share."""
         return self._tree.min.get(self._row, self._tree.slots[quota]) + self.guaranteed(quota)
 
     def _pool(self, group: int) -> tuple[int, int]:
-        """What is idle for those who may borrow it, and the sum of their min."""
+        """The idle min of a lending group (or of no group), and the sum of min it is shared by."""
         if group not in self._pools:
             inside = self._groups == group
             whole = self._mins if group == NO_GROUP else self._mins[inside]
-            self._pools[group] = add_up(self._idle[inside]), add_up(whole)
+            self._pools[group] = exact_sum(self._idle[inside]), exact_sum(whole)
         return self._pools[group]
 
 
-def _from_borrowers(asking: reclaim_rules.Asking) -> Iterator[list[Offer]]:
-    """From over-quota pods of quotas beyond their part, as long as they are beyond it."""
-    state = asking.state
+def _fair_share(claimant: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
+    """Over-quota pods of quotas above their entitlement, for a claim that stays within its own."""
+    state = claimant.state
     within = all(
-        soon(state, row, asking.slot) + amount <= Parts(state, row).sure_of(asking.quota)
-        for row, amount in asking.charge
+        after_leaving(state, row, claimant.slot) + amount
+        <= GuaranteedShares(state, row).entitlement(claimant.quota)
+        for row, amount in claimant.charge
     )
     if not within:
         return
-    groups = reclaim_rules.short_rows(asking)
-    givers = {rows: _Borrowers(asking, rows) for rows in groups}
-    if any(each.slots for each in givers.values()):
+    nodes_by_rows = reclaim_rules.short_rows(claimant)
+    borrowers = {rows: _OverGuaranteed(claimant, rows) for rows in nodes_by_rows}
+    if any(each.slots for each in borrowers.values()):
         for soft in (False, True):
-            yield [givers[rows].offer(nodes, soft) for rows, nodes in groups.items()]
+            yield [borrowers[rows].eligible(nodes, soft) for rows, nodes in nodes_by_rows.items()]
 
 
-class _Borrowers:
-    """The quotas that use more of what is short than they are sure of."""
+class _OverGuaranteed:
+    """The quotas that use more than their entitlement of what is short."""
 
-    def __init__(self, asking: reclaim_rules.Asking, rows: Rows) -> None:
-        self.asking = asking
-        self.state = asking.state
+    def __init__(self, claimant: reclaim_rules.Claimant, rows: Rows) -> None:
+        self.claimant = claimant
+        self.state = claimant.state
         self.rows = rows
         tree = self.state.tree
         self._counted = managed_rows(self.state)
-        others = set(self.state.running.quotas()) - {asking.slot, tree.slots[OUTSIDE]}
-        self._parts = {row: Parts(self.state, row) for row in rows}
-        self._sure = {
-            (slot, row): self._parts[row].sure_of(str(tree.slots.names[slot]))
+        others = set(self.state.running.quotas()) - {claimant.slot, tree.slots[OUTSIDE]}
+        self._shares = {row: GuaranteedShares(self.state, row) for row in rows}
+        self._entitled = {
+            (slot, row): self._shares[row].entitlement(str(tree.slots.names[slot]))
             for slot in sorted(others)
             for row in rows
         }
-        self.slots = sorted({slot for slot, row in self._sure if self._beyond(slot, row) > 0})
+        self.slots = sorted({slot for slot, row in self._entitled if self._beyond(slot, row) > 0})
 
-    def offer(self, nodes: Mask, soft: bool) -> Offer:
-        """What they give: down to what they are sure of, or the last one beyond it."""
-        asking = self.asking
-        over: Mask = np.zeros_like(asking.may_go)
-        limits, last = reclaim_rules.lent_by_groups(asking, self.rows), set()
+    def eligible(self, nodes: Mask, soft: bool) -> Eligible:
+        """Their over-quota pods, down to their entitlement; `soft`: the last victim may pass it."""
+        claimant = self.claimant
+        over: Mask = np.zeros_like(claimant.evictable)
+        limits, last = reclaim_rules.lending_group_limits(claimant, self.rows), set()
         for slot in self.slots:
-            walked = walk(self.state, slot, self.rows)
-            over[walk(self.state, slot, self._counted).over] = True
+            split = split_at_min(self.state, slot, self.rows)
+            over[split_at_min(self.state, slot, self._counted).over] = True
             for row in self.rows:
-                limits[slot, row] = walked.total[row] - walked.floor[row]
+                limits[slot, row] = split.total[row] - split.floor[row]
                 if self._beyond(slot, row) > 0:
                     limits[slot, row] = self._beyond(slot, row)
                     last.add((slot, row))
-        may_go = asking.may_go & over
+        evictable = claimant.evictable & over
         reason = Reason.FAIR_SHARE
         passed = frozenset(last if soft else ())
-        return Offer(may_go, reason, self._explain, nodes, limits, soft=passed)
+        return Eligible(evictable, reason, self._explain, nodes, limits, soft=passed)
 
     def _beyond(self, slot: int, row: int) -> int:
-        return walk(self.state, slot, self.rows).total[row] - self._sure[slot, row]
+        return split_at_min(self.state, slot, self.rows).total[row] - self._entitled[slot, row]
 
     def _explain(self, victim: Pod) -> str:
-        """Who borrows how much of what, against the part that each is sure of."""
-        state, asking = self.state, self.asking
-        giver = str(state.tree.home(victim))
-        slot = state.tree.slots[giver]
+        """The message of a fair-share preemption: use and guaranteed share of both quotas."""
+        state, claimant = self.state, self.claimant
+        victim_quota = str(state.tree.quota_of(victim))
+        slot = state.tree.slots[victim_quota]
         names = {state.resources.names[row]: row for row in self.rows}
         name = next((n for n in sorted(names) if self._beyond(slot, names[n]) > 0), min(names))
-        row = names[name]
+        row, path = names[name], claimant.claim.pods[0].path
+        used = split_at_min(state, slot, self.rows).total[row]
         return (
-            f"quota {asking.quota} takes its part of what is idle for {asking.claim.pods[0].path}: "
-            f"{self._words(asking.quota, row)}, "
-            f"used {text(name, soon(state, row, asking.slot))}, {asking.words(row)}; "
-            f"quota {giver} uses {text(name, walk(state, slot, self.rows).total[row])}, "
-            f"{self._words(giver, row)}"
+            f"quota {claimant.quota} takes its part of what is idle for {path}: "
+            f"{self._words(claimant.quota, row)}, "
+            f"used {text(name, after_leaving(state, row, claimant.slot))}, "
+            f"{claimant.ask_text(row)}; "
+            f"quota {victim_quota} uses {text(name, used)}, "
+            f"{self._words(victim_quota, row)}"
         )
 
     def _words(self, quota: str, row: int) -> str:
         state, name = self.state, self.state.resources.names[row]
         low = state.tree.min.get(row, state.tree.slots[quota])
-        part = text(name, self._parts[row].guaranteed(quota))
+        part = text(name, self._shares[row].guaranteed(quota))
         return f"min {text(name, low)} and {part} of {name}"

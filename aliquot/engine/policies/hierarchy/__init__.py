@@ -1,1 +1,1 @@
-"""Koordinator's quota trees: every quota may use its runtime, an exact share of what there is."""
+"""Koordinator quota trees: each quota may use its runtime, an exact share of the cluster."""

@@ -1,23 +1,24 @@
-"""What quotas use beyond their runtime, and how it is given back.
+"""Recycling: how what quotas use above their runtime is taken back.
 
-What was lent as surplus goes at once, for a claim within its own runtime. The rest is recycled: a
-quota that has been above its runtime for `revokeAfter` gives back what lets such a claim start; or,
-with `recycle: always`, the lowest priority first until the quota is within its runtime in every
-resource, after which, from the most important one down, whoever still fits is spared.
+Surplus goes at once, for a claim within its own quota's runtime. The rest is recycled: from a quota
+that has been above its runtime for `revokeAfter`, what lets such a claim start is taken back. With
+`recycle: always` no claim is needed: pods are evicted, the lowest priority first, until the quota
+is within its runtime in every resource; of these, pods that fit after all are then spared, the most
+important first.
 """
 
 from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from aliquot.engine.books.gangs import Unit, units
 from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.gang import Unit, units
 from aliquot.engine.model.knobs import SECOND, HierarchyKnobs
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies import reclaim_rules
-from aliquot.engine.policies.eligible import Limits, Mask, Offer, evictable
+from aliquot.engine.policies.eligible import Eligible, Limits, Mask, evictable_pods
 from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.state import State
@@ -25,54 +26,54 @@ from aliquot.engine.state import State
 Amounts = dict[int, int]
 
 
-class Overuse:
-    """Who is above runtime, since when, and which pods are surplus."""
+class Recycling:
+    """The quotas above runtime, since when, and the pods that are surplus."""
 
     def __init__(self, knobs: HierarchyKnobs) -> None:
         self._knobs = knobs
         self._surplus: set[str] = set()
-        """Pods that were started on what would otherwise have been idle."""
+        """Pods that were started on idle capacity."""
         self._since: dict[int, int] = {}
-        """Since when a quota has used more than its runtime, surplus aside, by slot."""
-        self._in_vain: dict[int, list[str]] = {}
-        """Quotas of whose pods, these, nobody can go: there is nothing to wait for."""
-        self._was_ripe: set[int] = set()
+        """Since when a quota has been above its runtime, surplus aside, by slot."""
+        self._no_victims: dict[int, list[str]] = {}
+        """Quotas of which no pod can ever be evicted, with their pods at that time."""
+        self._were_due: set[int] = set()
         self._now = 0
 
-    def lend(self, uids: Collection[str]) -> None:
-        """These pods were started on what would otherwise have been idle."""
+    def note_surplus(self, uids: Collection[str]) -> None:
+        """These pods were started on idle capacity."""
         self._surplus.update(uids)
 
-    def watch(self, state: State, shares: Shares, now: int) -> None:
-        """Note who is above runtime, and since when; wake those who wait for that to be long."""
+    def note_overuse(self, state: State, shares: Shares, now: int) -> None:
+        """Note the quotas above runtime; once one is due for recycling, claims are tried again."""
         self._now = now
         self._surplus = {uid for uid in self._surplus if uid in state.ledger.entries}
-        over = _overused(state, shares, self._surplus)
+        over = _over_runtime(state, shares, self._surplus)
         self._since = {slot: self._since.get(slot, now) for slot in over}
         ranked = state.running.ranked
-        self._in_vain = {
+        self._no_victims = {
             slot: pods
-            for slot, pods in self._in_vain.items()
+            for slot, pods in self._no_victims.items()
             if slot in self._since and pods is ranked(slot)
         }
-        ripe = self._ripe(now)
-        if ripe - self._was_ripe:
-            state.stirred = True
-        self._was_ripe = ripe
+        due = self._due(now)
+        if due - self._were_due:
+            state.dirty = True
+        self._were_due = due
 
     def deadline(self, state: State) -> int | None:
-        """When a quota will have been above its runtime for long enough, and it matters."""
+        """When the next quota will have been above its runtime for `revokeAfter`, if it matters."""
         if self._knobs.recycle == "demand" and not len(state.waiting):
             return None
         moments = [
             since + self._knobs.revoke_after
             for slot, since in self._since.items()
-            if slot not in self._in_vain
+            if slot not in self._no_victims
         ]
         return min((moment for moment in moments if moment > self._now), default=None)
 
-    def words(self, state: State) -> str:
-        """Who is above runtime and will have to give back, and when."""
+    def next_recycling(self, state: State) -> str:
+        """For a message: which quota is recycled next, and when."""
         if not self._since:
             return ""
         slot, since = min(self._since.items(), key=lambda pair: (pair[1], pair[0]))
@@ -83,66 +84,66 @@ class Overuse:
         return f"; quota {name} uses more than its runtime, and gives back in {left // SECOND} s"
 
     def recycle(self, state: State, shares: Shares, now: int) -> list[Evict]:
-        """With `recycle: always`, whoever is above runtime for too long gives back unasked."""
+        """With `recycle: always`, evictions from quotas above runtime for `revokeAfter`."""
         if self._knobs.recycle != "always":
             return []
-        gone: list[Evict] = []
+        evicted: list[Evict] = []
         for slot, since in sorted(self._since.items()):
-            if since + self._knobs.revoke_after <= now and slot not in self._in_vain:
+            if since + self._knobs.revoke_after <= now and slot not in self._no_victims:
                 surplus = self._surplus
                 evictions = _evictions(state, shares, slot, surplus, now)
                 self._since[slot] = now
                 if not evictions and not _evictions(state, shares, slot, surplus, LIMIT):
-                    self._in_vain[slot] = state.running.ranked(slot)
-                gone += evictions
-        return gone
+                    self._no_victims[slot] = state.running.ranked(slot)
+                evicted += evictions
+        return evicted
 
-    def offers(
-        self, asking: reclaim_rules.Asking, shares: Shares, node_class: str | None
-    ) -> Iterator[list[Offer]]:
-        """First what was lent as surplus, at once; then from those above runtime for long."""
-        state, running = asking.state, asking.state.running
-        charge = asking.claim.charge(node_class)
-        groups = reclaim_rules.by_shortage(
-            state, asking.claim, charge, {r.row for r in asking.rights}
+    def eligible_victims(
+        self, claimant: reclaim_rules.Claimant, shares: Shares, node_class: str | None
+    ) -> Iterator[list[Eligible]]:
+        """First surplus pods; then pods of quotas that are due for recycling."""
+        state, running = claimant.state, claimant.state.running
+        charge = claimant.claim.charge(node_class)
+        nodes_by_rows = reclaim_rules.by_shortage(
+            state, claimant.claim, charge, {r.row for r in claimant.rights}
         )
-        lent: Mask = np.zeros_like(asking.may_go)
-        lent[[running.slots[uid] for uid in self._surplus if uid in running.slots]] = True
-        ripe: Mask = np.isin(running.quota, list(self._ripe(self._now)))
-        for mask, reason in ((lent, Reason.SURPLUS_RETURNED), (ripe, Reason.RECYCLED)):
-            may_go = asking.may_go & mask & (running.quota != asking.slot)
-            if may_go.any():
+        surplus: Mask = np.zeros_like(claimant.evictable)
+        surplus[[running.slots[uid] for uid in self._surplus if uid in running.slots]] = True
+        due: Mask = np.isin(running.quota, list(self._due(self._now)))
+        for mask, reason in ((surplus, Reason.SURPLUS_RETURNED), (due, Reason.RECYCLED)):
+            evictable = claimant.evictable & mask & (running.quota != claimant.slot)
+            if evictable.any():
                 yield [
-                    _offer(asking, shares, rows, nodes, may_go, reason)
-                    for rows, nodes in groups.items()
+                    _eligible(claimant, shares, rows, nodes, evictable, reason)
+                    for rows, nodes in nodes_by_rows.items()
                 ]
 
-    def _ripe(self, now: int) -> set[int]:
+    def _due(self, now: int) -> set[int]:
         after = self._knobs.revoke_after
         return {slot for slot, since in self._since.items() if since + after <= now}
 
 
-def _offer(
-    asking: reclaim_rules.Asking,
+def _eligible(
+    claimant: reclaim_rules.Claimant,
     shares: Shares,
     rows: Rows,
     nodes: Mask,
-    may_go: Mask,
+    evictable: Mask,
     reason: Reason,
-) -> Offer:
-    """As long as they use more than their runtime of what is short."""
-    state, limits = asking.state, Limits()
-    for slot in {int(slot) for slot in state.running.quota[may_go]}:
+) -> Eligible:
+    """These pods, as long as their quotas are above runtime in what is short."""
+    state, limits = claimant.state, Limits()
+    for slot in {int(slot) for slot in state.running.quota[evictable]}:
         for row in rows:
             over = 0
             if row in shares.rows and slot in shares.sharing:
                 account = shares.account(slot)
-                over = shares.soon(row, account) - shares.runtime.get(row, account)
+                over = shares.after_leaving(row, account) - shares.runtime.get(row, account)
             limits[slot, row] = max(over, 0)
     soft = frozenset(key for key, over in limits.items() if over)
 
     def explain(victim: Pod) -> str:
-        quota = str(state.tree.home(victim))
+        quota = str(state.tree.quota_of(victim))
         slot = state.tree.slots[quota]
         account = shares.account(slot)
         names = {state.resources.names[row]: row for row in rows}
@@ -150,58 +151,60 @@ def _offer(
         resource = next(above, min(names))
         row = names[resource]
         return (
-            f"quota {quota} uses {text(resource, shares.soon(row, account))} {resource}, "
+            f"quota {quota} uses {text(resource, shares.after_leaving(row, account))} {resource}, "
             f"runtime {text(resource, shares.runtime.get(row, account))}; "
-            f"{asking.claim.pods[0].path} starts within the runtime of quota {asking.quota}"
+            f"{claimant.claim.pods[0].path} starts within the runtime of quota {claimant.quota}"
         )
 
-    return Offer(may_go, reason, explain, nodes, limits, soft)
+    return Eligible(evictable, reason, explain, nodes, limits, soft)
 
 
-def _overused(state: State, shares: Shares, surplus: Collection[str]) -> list[int]:
-    """The quotas (by slot) that use more than their runtime, apart from what is surplus."""
-    lent = _lent(state, surplus)
+def _over_runtime(state: State, shares: Shares, surplus: Collection[str]) -> list[int]:
+    """The quotas (by slot) that are above their runtime, surplus aside."""
+    surplus_use = _surplus_use(state, surplus)
     return [
         slot
         for slot in state.running.quotas()
-        if slot in shares.sharing and _over(shares, slot, lent.get(slot, {}))
+        if slot in shares.sharing and _over(shares, slot, surplus_use.get(slot, {}))
     ]
 
 
 def _evictions(
     state: State, shares: Shares, slot: int, surplus: Collection[str], now: int
 ) -> list[Evict]:
-    """Who goes so that the quota is within its runtime; budgets are kept where they can be."""
-    may_go = evictable(state, now) & state.running.preemptible
-    over = _over(shares, slot, _lent(state, surplus).get(slot, {}))
+    """Evictions that bring the quota within its runtime; pods of exhausted budgets come last."""
+    evictable = evictable_pods(state, now) & state.running.preemptible
+    over = _over(shares, slot, _surplus_use(state, surplus).get(slot, {}))
     pods = [state.pods[uid] for uid in state.running.ranked(slot)]
     ranked = [
-        _Giver(state, unit)
+        _EvictableUnit(state, unit)
         for unit in reversed(units(pods, state.gangs.of))
-        if all(may_go[state.running.slots[pod.uid]] and pod.uid not in surplus for pod in unit.pods)
+        if all(
+            evictable[state.running.slots[pod.uid]] and pod.uid not in surplus for pod in unit.pods
+        )
     ]
-    ranked.sort(key=lambda unit: unit.guarded)
-    gone: dict[_Giver, None] = {}
+    ranked.sort(key=lambda unit: unit.breaks_budget)
+    evicted: dict[_EvictableUnit, None] = {}
     for unit in ranked:
-        if unit not in gone and any(n > 0 and unit.charge.get(row) for row, n in over.items()):
-            for each in (each for each in ranked if each is unit or each.hangs_on(unit)):
-                if each not in gone:
-                    gone[each] = None
+        if unit not in evicted and any(n > 0 and unit.charge.get(row) for row, n in over.items()):
+            for each in (each for each in ranked if each is unit or each.depends_on(unit)):
+                if each not in evicted:
+                    evicted[each] = None
                     over = {row: n - each.charge.get(row, 0) for row, n in over.items()}
     if all(amount <= 0 for amount in over.values()):
-        for unit in sorted(gone, key=lambda unit: state.running.key(unit.pods[0].uid)):
+        for unit in sorted(evicted, key=lambda unit: state.running.key(unit.pods[0].uid)):
             back = {row: amount + unit.charge.get(row, 0) for row, amount in over.items()}
-            alone = not any(unit.hangs_on(each) for each in gone)
+            alone = not any(unit.depends_on(each) for each in evicted)
             if alone and all(amount <= 0 for amount in back.values()):
                 over = back
-                del gone[unit]
+                del evicted[unit]
     words = _words(state, shares, slot)
-    victims = (pod for unit in gone for pod in unit.pods)
+    victims = (pod for unit in evicted for pod in unit.pods)
     return [Evict(pod, None, Reason.RECYCLED, words) for pod in victims]
 
 
-class _Giver:
-    """A pod, or the core of a gang: what goes as a whole."""
+class _EvictableUnit:
+    """A pod, or the core of a gang, which is evicted as a whole."""
 
     def __init__(self, state: State, unit: Unit) -> None:
         self.pods = pods = unit.pods
@@ -209,46 +212,48 @@ class _Giver:
         for pod in pods:
             for row, amount in state.ledger.entries[pod.uid].booking.charge:
                 self.charge[row] = self.charge.get(row, 0) + amount
-        self.guarded = any(_guarded(state, pod.uid) for pod in pods)
+        self.breaks_budget = any(_budget_exhausted(state, pod.uid) for pod in pods)
         self._gang = pods[0].gang
         self._is_core = unit.is_core
 
-    def hangs_on(self, other: "_Giver") -> bool:
-        """Is it the surplus of a gang whose core that is?"""
+    def depends_on(self, other: "_EvictableUnit") -> bool:
+        """Is it a pod beyond the core of a gang, and `other` that core?"""
         return other._is_core and not self._is_core and self._gang == other._gang
 
 
-def _lent(state: State, surplus: Collection[str]) -> dict[int, Amounts]:
-    """What each quota (by slot) was lent as surplus."""
-    lent: dict[int, Amounts] = {}
+def _surplus_use(state: State, surplus: Collection[str]) -> dict[int, Amounts]:
+    """What each quota (by slot) uses as surplus."""
+    surplus_use: dict[int, Amounts] = {}
     for uid in surplus:
         entry = state.ledger.entries[uid]
-        sums = lent.setdefault(entry.path[0], {})
+        sums = surplus_use.setdefault(entry.path[0], {})
         for row, amount in entry.booking.charge:
             sums[row] = sums.get(row, 0) + amount
-    return lent
+    return surplus_use
 
 
-def _over(shares: Shares, slot: int, lent: Amounts) -> Amounts:
-    """What a quota uses beyond its runtime, surplus aside, where it does."""
+def _over(shares: Shares, slot: int, surplus_use: Amounts) -> Amounts:
+    """By how much a quota is above its runtime, surplus aside, in the rows where it is."""
     account = shares.account(slot)
     beyond = {
-        row: shares.soon(row, account) - lent.get(row, 0) - shares.runtime.get(row, account)
+        row: shares.after_leaving(row, account)
+        - surplus_use.get(row, 0)
+        - shares.runtime.get(row, account)
         for row in sorted(shares.rows)
     }
     return {row: amount for row, amount in beyond.items() if amount > 0}
 
 
-def _guarded(state: State, uid: str) -> bool:
+def _budget_exhausted(state: State, uid: str) -> bool:
     return any(state.budgets.left(path) == 0 for path in state.budgets.on(state.pods[uid]))
 
 
 def _words(state: State, shares: Shares, slot: int) -> str:
-    """In what the quota is above its runtime."""
+    """The message of an eviction: in which resources the quota is above its runtime."""
     account = shares.account(slot)
     parts = []
     for row in sorted(shares.rows):
-        name, used = state.resources.names[row], shares.soon(row, account)
+        name, used = state.resources.names[row], shares.after_leaving(row, account)
         share = shares.runtime.get(row, account)
         if used > share:
             parts.append(f"uses {text(name, used)} {name}, runtime {text(name, share)}")

@@ -1,8 +1,8 @@
-"""The runtime shares of a cluster's quotas, kept in step with its state.
+"""The runtime of every quota, kept in step with the state.
 
-Connects the maths of `runtime` with the tree and the ledger: which quotas share, in which
-resources, what their pods ask for, and what there is to share. The quota of the system stands
-outside: what it uses is not there for the others.
+Feeds `sharing.runtime` from the tree and the ledger: which quotas share, in which resources, what
+their pods request, and what there is to share. The system quota is outside the share tree: what it
+uses is subtracted from the total.
 """
 
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.objects import Quota
-from aliquot.engine.policies.demand import Demand, Hopeless
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.state import State
@@ -26,32 +26,32 @@ class Shares:
         tree = state.tree
         self._tree = RuntimeTree(state.resources, tree.slots, tree.slots[ROOT])
         self._demand = Demand(state)
-        self._asking: dict[int, None] = {}
-        self._outside: list[int] = []
-        self._hopeless = Hopeless(state, self._is_hopeless)
+        self._requesting: dict[int, None] = {}
+        self._unshared_slots: list[int] = []
+        self._unsatisfiable = Unsatisfiable(state, self._is_unsatisfiable)
         self.own: dict[int, int] = {}
-        """The slot that stands for a parent's own pods among its children, by its slot."""
+        """The implicit child for a parent's own pods, by the parent's slot."""
         self._parents: dict[int, int] = {}
-        """The parents of those slots."""
+        """The parent of each implicit child."""
         self.runtime = self._tree.runtime
         self.scaled_min = self._tree.scaled_min
         self.request = self._tree.request
         self.sharing: dict[int, Quota] = {}
         """The quotas that share, by slot."""
         self.rows: frozenset[int] = frozenset()
-        """The resources that are shared: those that any of these quotas names."""
+        """The resources that are shared: those that any of these quotas names in min or max."""
 
     def refresh(self) -> list[int]:
-        """Bring everything up to date; the slots of quotas whose runtime has changed."""
-        asked = self._demand.news(self._outside)
-        if asked is None:
+        """Bring the runtimes up to date; the slots of quotas whose runtime has changed."""
+        changed = self._demand.changed_quotas(self._unshared_slots)
+        if changed is None:
             return []
-        if self._demand.has_new_tree():
+        if self._demand.tree_changed():
             self._lay_out()
-            asked.update(self._asking)
-        if self._hopeless.refresh():
-            asked.update(self._asking)
-        for slot in asked:
+            changed.update(self._requesting)
+        if self._unsatisfiable.refresh():
+            changed.update(self._requesting)
+        for slot in changed:
             if slot in self.sharing:
                 self._ask(slot)
         self._measure()
@@ -59,25 +59,25 @@ class Shares:
 
     @property
     def first_level(self) -> Iterable[int]:
-        """The quotas at the top."""
+        """The quotas right below the root."""
         return self._tree.children(self._state.tree.slots[ROOT])
 
     def account(self, slot: int) -> int:
-        """Whose runtime bounds a quota's own pods in the first place."""
+        """The slot whose runtime bounds a quota's own pods: its implicit child, or itself."""
         return self.own.get(slot, slot)
 
     def quota_of(self, account: int) -> int:
-        """The quota that an account belongs to."""
+        """The quota that a slot belongs to: the parent of an implicit child, or itself."""
         return self._parents.get(account, account)
 
     def accounts(self, quota: str) -> tuple[int, ...]:
-        """Whose runtime bounds a quota's pods: its own first, then its ancestors'."""
-        line = self._state.tree.lineage(quota)
-        own = self.own.get(line[0])
-        return line if own is None else (own, *line)
+        """The slots whose runtime bounds a quota's pods: its own first, then its ancestors'."""
+        lineage = self._state.tree.lineage(quota)
+        own = self.own.get(lineage[0])
+        return lineage if own is None else (own, *lineage)
 
     def part(self, columns: Columns, row: int, account: int) -> int:
-        """An amount of an account; a parent's own pods have what is not its children's."""
+        """An amount of a slot; an implicit child has the parent's less the other children's."""
         parent = self._parents.get(account)
         if parent is None:
             return columns.get(row, account)
@@ -85,94 +85,98 @@ class Shares:
         return columns.get(row, parent) - below
 
     def taken(self, row: int, account: int) -> int:
-        """What is used or held in an account."""
+        """What is used or nominated in a slot."""
         ledger = self._state.ledger
         if account not in self._parents:
             used = ledger.used.get(row, account)
             return used + ledger.held.get(row, account) if ledger.holding else used
         return self.part(ledger.used, row, account) + self.part(ledger.held, row, account)
 
-    def soon(self, row: int, account: int) -> int:
-        """The same once those who are leaving have left."""
+    def after_leaving(self, row: int, account: int) -> int:
+        """What is used or nominated in a slot once the leaving pods are gone."""
         return self.taken(row, account) - self.part(self._state.leaving.charge, row, account)
 
-    def kept_back(self, row: int, line: tuple[int, ...]) -> int:
-        """What quotas that never lend have not used yet of their min, for others than these."""
+    def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
+        """The unused min of quotas that do not lend, other than those of this lineage."""
         kept = 0
         for slot, quota in self.sharing.items():
-            if not quota.lend and slot not in line:
+            if not quota.lend and slot not in lineage:
                 fenced = any(
                     not self.sharing[above].lend
                     for above in self._state.tree.lineage(quota.name)[1:]
-                    if above not in line
+                    if above not in lineage
                 )
                 if not fenced:
                     kept += max(self.scaled_min.get(row, slot) - self.taken(row, slot), 0)
         return kept
 
     def _lay_out(self) -> None:
-        """Make the tree of shares agree with the quotas: parents first, leftovers last."""
+        """Make the share tree agree with the quotas: set parents first, remove deleted last."""
         tree, resources = self._state.tree, self._state.resources
-        sharing = [quota for quota in tree.quotas.values() if not quota.outside]
+        sharing = [quota for quota in tree.quotas.values() if not quota.unshared]
         named = {name for quota in sharing for name, _ in (*quota.min, *quota.max)}
         self.rows = frozenset(resources.row(name) for name in sorted(named))
-        self._outside = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
-        self._outside.append(tree.slots[OUTSIDE])
-        before, self._asking = self._asking, {}
+        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
+        self._unshared_slots.append(tree.slots[OUTSIDE])
+        before, self._requesting = self._requesting, {}
         self.own, self._parents, self.sharing = {}, {}, {}
         sharing.sort(key=lambda quota: len(tree.lineage(quota.name)))
         for quota in sharing:
             slot, parent = (*tree.lineage(quota.name), tree.slots[ROOT])[:2]
             self._set(slot, parent, quota, quota.min)
             self.sharing[slot] = quota
-            self._asking[slot] = None
+            self._requesting[slot] = None
             if quota.is_parent and self._knobs.parent_pods == "implicitChild":
                 own = self.own[slot] = tree.slots.take(f"<own pods of {quota.name}>")
                 self._set(own, slot, quota, _left_over(quota, sharing))
                 self._parents[own] = slot
-                self._asking[own] = None
-        gone = [slot for slot in before if slot not in self._asking]
+                self._requesting[own] = None
+        gone = [slot for slot in before if slot not in self._requesting]
         for slot in sorted(gone, key=self._tree.depth, reverse=True):
             self._tree.remove(slot)
 
     def _set(self, slot: int, parent: int, quota: Quota, low: tuple[tuple[str, int], ...]) -> None:
         vector, scale = self._state.resources.vector, self._knobs.scale_min
         rows = range(len(self._state.resources))
-        weight = tuple((row, quota.say) for row in rows) if quota.say else vector(quota.weight)
+        weight = (
+            tuple((row, quota.default_weight) for row in rows)
+            if quota.default_weight
+            else vector(quota.weight)
+        )
         bounds = (vector(low), vector(quota.max), weight)
         name = self._state.tree.slots.names[slot] or ""
         self._tree.set(slot, parent, name, *bounds, lend=quota.lend, scale=scale)
 
     def _ask(self, slot: int) -> None:
-        """What the quota's own pods ask for of what is shared."""
+        """Feed the request of the quota's own pods to the share tree."""
         ledger, account = self._state.ledger, self.account(slot)
         below = self._tree.children(slot)
-        hopeless = self._hopeless.amounts.get(slot, {})
+        unsatisfiable = self._unsatisfiable.amounts.get(slot, {})
         for row in range(len(self._state.resources)):
             total = 0
             for column in (ledger.used, ledger.held, ledger.wanted) if row in self.rows else ():
                 total += column.get(row, slot) - sum(column.get(row, each) for each in below)
             if account != slot:
                 self._tree.ask(slot, row, 0)
-            self._tree.ask(account, row, max(total - hopeless.get(row, 0), 0))
+            self._tree.ask(account, row, max(total - unsatisfiable.get(row, 0), 0))
 
-    def _is_hopeless(self, state: State, claim: Claim) -> bool:
-        """Can it not start, whatever the shares are?"""
+    def _is_unsatisfiable(self, state: State, claim: Claim) -> bool:
+        """Can the claim not start, whatever the shares are? Then it does not count as demand."""
         quota, first = state.tree.quotas[str(claim.quota)], claim.pods[0]
         astray = quota.is_parent and self._knobs.parent_pods == "refuse"
         holds = state.placement.could_hold
         return first.gated or first.terminating or astray or not all(map(holds, claim.asks))
 
     def _measure(self) -> None:
-        """What there is to share: what the nodes have, less what is used outside the shares."""
+        """Feed the total to the share tree: what the nodes have, less use outside the tree."""
         state = self._state
         for row, name in enumerate(state.resources.names):
-            used = sum(state.ledger.used.get(row, slot) for slot in self._outside)
+            used = sum(state.ledger.used.get(row, slot) for slot in self._unshared_slots)
             self._tree.total(row, state.nodes.total.get(name, 0) - used)
 
 
 def _left_over(quota: Quota, quotas: list[Quota]) -> tuple[tuple[str, int], ...]:
-    """What a parent is guaranteed beyond what it has promised to its children."""
+    """The min of a parent's implicit child: the parent's less its children's."""
     promised: dict[str, int] = {}
     for child in quotas:
         if child.parent == quota.name:

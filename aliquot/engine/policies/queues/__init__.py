@@ -1,1 +1,1 @@
-"""Volcano's queues: what each deserves by weight, shared by its namespaces and jobs in turns."""
+"""Volcano queues: each queue may use what it deserves, and its namespaces share that by weight."""

@@ -1,6 +1,6 @@
-"""A plea: a claim in a queue that asks others to make way, and what the rules look at.
+"""A claim of a queue, as the rules of reclaim and preemption between and in queues see it.
 
-Pods that ask for nothing ask nobody who does.
+A claim that requests nothing has only victims that request nothing.
 """
 
 from collections.abc import Iterable
@@ -10,53 +10,55 @@ import numpy as np
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Mask
 from aliquot.engine.policies.queues.deserved import Deserved
-from aliquot.engine.policies.queues.drf import Dominance
+from aliquot.engine.policies.queues.drf import DominantShares
 
 
-class Plea:
-    """Who asks, for what, and who could be asked."""
+class QueueClaimant:
+    """A claim of a queue, what it is charged, and which pods may be its victims."""
 
     def __init__(
         self,
-        asking: reclaim_rules.Asking,
+        claimant: reclaim_rules.Claimant,
         node_class: str | None,
         deserved: Deserved,
-        dominance: Dominance,
+        drf: DominantShares,
     ) -> None:
-        self.asking = asking
-        self.state = asking.state
-        self.claim = asking.claim
-        self.queue = asking.quota
-        self.slot = asking.slot
+        self.general = claimant
+        self.state = claimant.state
+        self.claim = claimant.claim
+        self.queue = claimant.quota
+        self.slot = claimant.slot
         self.deserved = deserved
-        self.dominance = dominance
-        self.line = asking.state.tree.lineage(asking.quota)
-        """Its queue, and those above it."""
+        self.drf = drf
+        self.lineage = claimant.state.tree.lineage(claimant.quota)
+        """The claim's queue, and those above it."""
         self.charge = tuple(
-            (row, amount) for row, amount in asking.claim.charge(node_class) if row in deserved.rows
+            (row, amount)
+            for row, amount in claimant.claim.charge(node_class)
+            if row in deserved.rows
         )
-        self.may_go = asking.may_go & ~self._spared()
+        self.evictable = claimant.evictable & ~self._spared()
 
     @property
     def asked_for(self) -> set[int]:
-        """The resources that it asks for; a place for a pod is one only to those without others."""
+        """The resources that it asks for; `pods` counts only where it asks for nothing else."""
         rows = {row for row, _ in self.charge}
         return rows - {row for row in rows if self.state.resources.names[row] == "pods"} or rows
 
     @property
     def namespace(self) -> str:
-        """Where it is from."""
+        """The claim's namespace."""
         return self.claim.pods[0].namespace
 
     def of(self, uids: Iterable[str]) -> Mask:
-        """A mask of these pods, as far as they run."""
-        slots, mask = self.state.running.slots, np.zeros_like(self.asking.may_go)
+        """A mask over the bound pods of those among these."""
+        slots, mask = self.state.running.slots, np.zeros_like(self.general.evictable)
         mask[[slots[uid] for uid in uids if uid in slots]] = True
         return mask
 
     def _spared(self) -> Mask:
         running = self.state.running
-        spared: Mask = np.zeros_like(self.asking.may_go)
+        spared: Mask = np.zeros_like(self.general.evictable)
         rows = [row for row, name in enumerate(self.state.resources.names) if name != "pods"]
         if not any(row in rows for row, _ in self.charge):
             spared |= (running.charge.data[rows] > 0).any(axis=0)

@@ -1,17 +1,17 @@
 """What every queue deserves now: its share of what the queue above it deserves.
 
-By weight, over what is asked for: no more than its request and its capability, no less than its
-guarantee, which is kept for it. Where somebody has fixed what a queue deserves, it has that first,
-and the others share the rest. What all have together is what the nodes have.
+The share is by weight over request: no more than the queue's request and its capability, no less
+than its guarantee. A queue with a fixed `deserved` gets that first, and the others share the rest.
+All queues together share what the nodes have.
 """
 
 from dataclasses import dataclass, field
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
-from aliquot.engine.model.objects import Quota
 from aliquot.engine.model.quantity import LIMIT, per_one
-from aliquot.engine.policies.demand import Demand, Hopeless
+from aliquot.engine.model.quota import Quota
+from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import floors, level
 from aliquot.engine.state import State
@@ -37,8 +37,8 @@ class Deserved:
         self._demand = Demand(state)
         self._top: list[_Queue] = []
         self._queues: dict[int, _Queue] = {}
-        self._hopeless = Hopeless(state, _is_hopeless)
-        self._outside: list[int] = []
+        self._unsatisfiable = Unsatisfiable(state, _is_unsatisfiable)
+        self._unshared_slots: list[int] = []
         self.rows: frozenset[int] = frozenset()
         """The resources that are shared: those that the nodes have."""
         self.total: dict[int, int] = {}
@@ -51,12 +51,12 @@ class Deserved:
         return self._amounts.get(row, slot)
 
     def refresh(self) -> list[int]:
-        """Bring everything up to date; the slots of queues that deserve another share now."""
-        if self._demand.news(self._outside) is None:
+        """Bring the shares up to date; the slots of queues whose share has changed."""
+        if self._demand.changed_quotas(self._unshared_slots) is None:
             return []
-        if self._demand.has_new_tree():
+        if self._demand.tree_changed():
             self._lay_out()
-        self._hopeless.refresh()
+        self._unsatisfiable.refresh()
         self._measure()
         before = self._amounts.data.copy()
         for row in range(len(self._state.resources)):
@@ -68,28 +68,28 @@ class Deserved:
         return [int(slot) for slot in changed]
 
     def taken(self, row: int, slot: int) -> int:
-        """What is used or held in a queue."""
+        """What is used or nominated in a queue."""
         ledger = self._state.ledger
         used = ledger.used.get(row, slot)
         return used + ledger.held.get(row, slot) if ledger.holding else used
 
-    def soon(self, row: int, slot: int) -> int:
-        """The same once those who are leaving have left."""
+    def after_leaving(self, row: int, slot: int) -> int:
+        """What is used or nominated in a queue once the leaving pods are gone."""
         return self.taken(row, slot) - self._state.leaving.charge.get(row, slot)
 
     def fixed(self, slot: int) -> dict[int, int]:
-        """What somebody has fixed of what a queue deserves, by row."""
+        """The `deserved` that a queue's spec fixes, by row."""
         return self._queues[slot].fixed
 
-    def kept_back(self, row: int, line: tuple[int, ...]) -> int:
-        """What other queues than these have not used yet of their guarantees."""
+    def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
+        """The unused guarantees of queues that do not lend, other than those of this lineage."""
         if not self._keeping:
             return 0
-        return sum(self._kept(row, queue, line) for queue in self._top)
+        return sum(self._kept(row, queue, lineage) for queue in self._top)
 
-    def _kept(self, row: int, queue: _Queue, line: tuple[int, ...]) -> int:
-        below = sum(self._kept(row, each, line) for each in queue.below)
-        if queue.slot in line or queue.quota.lend:
+    def _kept(self, row: int, queue: _Queue, lineage: tuple[int, ...]) -> int:
+        below = sum(self._kept(row, each, lineage) for each in queue.below)
+        if queue.slot in lineage or queue.quota.lend:
             return below
         return max(queue.low.get(row, 0) - self.taken(row, queue.slot), below)
 
@@ -105,7 +105,7 @@ class Deserved:
                 dict(vector(quota.deserved)),
             )
             for name, quota in sorted(tree.quotas.items())
-            if not quota.outside
+            if not quota.unshared
         }
         for queue in found.values():
             if queue.quota.parent in found:
@@ -113,24 +113,24 @@ class Deserved:
         self._queues = {queue.slot: queue for queue in found.values()}
         self._top = [queue for queue in found.values() if queue.quota.parent not in found]
         self._keeping = any(queue.low and not queue.quota.lend for queue in found.values())
-        self._outside = [tree.slots[q.name] for q in tree.quotas.values() if q.outside]
-        self._outside.append(tree.slots[OUTSIDE])
+        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
+        self._unshared_slots.append(tree.slots[OUTSIDE])
         self._amounts.data[:] = 0
 
     def _measure(self) -> None:
-        """What there is to share: what the nodes have, less what is used outside the queues."""
+        """Work out the total to share: what the nodes have, less use outside the queues."""
         state, root = self._state, self._state.tree.slots[ROOT]
         self.total = {}
         for row, name in enumerate(state.resources.names):
             has = state.nodes.total.get(name, 0)
             if has:
-                used = sum(state.ledger.used.get(row, slot) for slot in self._outside)
+                used = sum(state.ledger.used.get(row, slot) for slot in self._unshared_slots)
                 self.total[row] = max(has - used, 0)
                 self._amounts.data[row, root] = min(self.total[row], LIMIT)
         self.rows = frozenset(self.total)
 
     def _want(self, row: int, queue: _Queue, wants: dict[int, int]) -> int:
-        """What a queue asks for: its pods, and the queues below as far as their capability goes."""
+        """A queue's request: its own pods', and that of the queues below up to their capability."""
         ledger, slot = self._state.ledger, queue.slot
         own = ledger.used.get(row, slot) + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
         total = 0
@@ -139,12 +139,12 @@ class Deserved:
             total += self._want(row, each, wants)
             own -= ledger.used.get(row, below) + ledger.held.get(row, below)
             own -= ledger.wanted.get(row, below)
-        total += max(own - self._hopeless.amounts.get(slot, {}).get(row, 0), 0)
+        total += max(own - self._unsatisfiable.amounts.get(slot, {}).get(row, 0), 0)
         wants[slot] = min(total, queue.high.get(row, LIMIT))
         return wants[slot]
 
     def _share_out(self, row: int, total: int, queues: list[_Queue], wants: dict[int, int]) -> None:
-        """First what was fixed, then the rest by weight."""
+        """Share a total among sibling queues: first to fixed `deserved`, the rest by weight."""
         if not queues:
             return
         least = [
@@ -170,16 +170,16 @@ class Deserved:
 
 
 def _weight(row: int, queue: _Queue, state: State) -> int:
-    """Its say; of quotas that have none: a weight of the resource, else max, else min, else one."""
-    if queue.quota.say:
-        return queue.quota.say
+    """The queue's weight; else its weight for the resource, its max, its min, or one unit."""
+    if queue.quota.default_weight:
+        return queue.quota.default_weight
     resource = state.resources.names[row]
     weights = dict(queue.quota.weight)
     return weights.get(resource) or queue.high.get(row) or queue.low.get(row) or per_one(resource)
 
 
-def _is_hopeless(state: State, claim: Claim) -> bool:
-    """Can it not start, whatever it deserves?"""
+def _is_unsatisfiable(state: State, claim: Claim) -> bool:
+    """Can the claim not start, whatever its queue deserves? Then it does not count as demand."""
     quota, first = str(claim.quota), claim.pods[0]
     astray = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))
     holds = state.placement.could_hold

@@ -1,7 +1,7 @@
-"""Dominant shares: what namespaces have of the cluster, by their weight, and what gangs have.
+"""Dominant resource fairness: the dominant shares of namespaces, by their weight, and of gangs.
 
-A share is the largest part that somebody has of any resource. It is compared exactly: as a whole
-number of parts so fine that different fractions never count as equal.
+A dominant share is the largest part that a namespace or gang has of any resource of the cluster. It
+is compared as a whole number of parts so fine that different fractions never count as equal.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from aliquot.engine.books.ledger import Booking
-from aliquot.engine.model.objects import GPU_MEMORY
+from aliquot.engine.model.pod import GPU_MEMORY
 from aliquot.engine.state import State
 
 Sums = dict[int, int]
@@ -18,14 +18,15 @@ Sums = dict[int, int]
 Owner = tuple[str | None, str]
 """A namespace in a quota."""
 
-_FINE = 2**256
-"""Fractions whose denominators are amounts times weights differ by more than one part of these."""
+_SCALE = 2**256
+"""The fixed-point scale of shares over weight: denominators are an amount times a weight, both
+below 2**64, so different fractions differ by more than 2**-256, and never count as equal."""
 _UNCOUNTED = ("pods", GPU_MEMORY)
 _NONE: Sums = {}
 
 
-class Dominance:
-    """Who has how much, as the ledger has it."""
+class DominantShares:
+    """The dominant shares of namespaces and gangs, as the ledger has them."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -41,22 +42,22 @@ class Dominance:
         self.refresh()
 
     def refresh(self) -> None:
-        """The nodes may have changed, or the weights."""
+        """Read the nodes' totals anew; forget shares, for weights may have changed."""
         self._held.settled.clear()
         names, total = self._state.resources.names, self._state.nodes.total
         counted = (name for name in names if name not in _UNCOUNTED)
         self._totals = {self._state.resources.row(name): total.get(name, 0) for name in counted}
 
     def weight(self, namespace: str) -> int:
-        """What a namespace weighs."""
+        """The weight of a namespace; 1 by default."""
         return self._state.weights.get(namespace, 1)
 
     def namespaces(self, quota: str) -> list[str]:
-        """Those who have something in a quota, by name."""
+        """The namespaces that use or are nominated for something in a quota, by name."""
         return sorted(namespace for each, namespace in self._held.namespaces if each == quota)
 
     def namespace_turn(self, quota: str, namespace: str) -> int:
-        """The share that a namespace has in a quota by its weight, in the finest parts."""
+        """The dominant share over weight of a namespace in a quota, on `_SCALE`."""
         key, settled = (quota, namespace), self._held.settled
         found = settled.get(key)
         if found is None:
@@ -65,7 +66,7 @@ class Dominance:
         return found
 
     def gang_turn(self, gang: str) -> int:
-        """The share that a gang has, in the finest parts."""
+        """The dominant share of a gang, on `_SCALE`."""
         settled = self._held.settled
         found = settled.get(gang)
         if found is None:
@@ -73,13 +74,13 @@ class Dominance:
         return found
 
     def of_namespace(self, quota: str, namespace: str) -> Sums:
-        """What a namespace has in a quota, once those who are leaving have left."""
+        """What a namespace has in a quota once the leaving pods are gone."""
         key = quota, namespace
         held, leaving = self._held.namespaces.get(key, _NONE), self._leaving.namespaces
         return _less(held, leaving.get(key, _NONE))
 
     def of_gang(self, gang: str) -> Sums:
-        """What a gang has, once those who are leaving have left."""
+        """What a gang has once the leaving pods are gone."""
         return _less(self._held.gangs.get(gang, _NONE), self._leaving.gangs.get(gang, _NONE))
 
     def share(self, *sums: Mapping[int, int]) -> Fraction:
@@ -87,7 +88,7 @@ class Dominance:
         return max((part for part, _ in self._fractions(*sums)), default=Fraction(0))
 
     def dominant(self, sums: Mapping[int, int]) -> tuple[int, int]:
-        """The resource in which a share is largest, and what there is of it."""
+        """The dominant resource of these amounts, and the cluster's total of it."""
         _, row = max(self._fractions(sums), key=lambda pair: (pair[0], -pair[1]))
         return row, self._totals.get(row, 0)
 
@@ -104,7 +105,7 @@ class Dominance:
         for row, used in sums.items():
             total = totals.get(row)
             if total is not None and used:
-                part = used * _FINE // (total * weight) if total else _FINE // weight
+                part = used * _SCALE // (total * weight) if total else _SCALE // weight
                 if part > most:
                     most = part
         return most
@@ -121,10 +122,10 @@ class Tally:
         self.namespaces: dict[Owner, Sums] = {}
         self.gangs: dict[str, Sums] = {}
         self.settled: dict[object, int] = {}
-        """What somebody has worked out about a namespace or gang that has not moved since."""
+        """Shares worked out for namespaces and gangs, until a booking of theirs changes."""
 
     def post(self, booking: Booking, sign: int) -> None:
-        """Count a booking, or no longer."""
+        """Add a booking (sign +1), or take it out (-1)."""
         owner, gang = (booking.quota, booking.namespace), booking.gang
         _post(self.namespaces, owner, booking, sign)
         self.settled.pop(owner, None)

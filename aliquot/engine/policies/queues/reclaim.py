@@ -1,8 +1,8 @@
-"""Who gives back between queues: those who use more than they deserve of what is short.
+"""Reclaim between queues: from queues that use more than they deserve of what is short.
 
-A claim takes back only if its queue, and all above it, end within what they deserve. They give down
-to what they deserve; the last one beyond that, if nothing else will do; never below what is
-guaranteed to them. Of their namespaces, those give first who had the last turns.
+A claim reclaims only if its queue and all above it end within deserved. Victim queues keep what
+they deserve; if no other set works, the last victim may take them below it, never below their
+guarantee. Inside a victim queue, the namespaces that had the last turns lose pods first.
 """
 
 from collections.abc import Iterator
@@ -11,96 +11,103 @@ from typing import NamedTuple
 import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.model.objects import Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, asked
+from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import (
     Account,
+    Eligible,
     Limits,
     Mask,
-    Offer,
     Right,
     kept_account,
     namespace_account,
 )
 from aliquot.engine.policies.over_quota import Rows
-from aliquot.engine.policies.queues.claimant import Plea
+from aliquot.engine.policies.queues.claimant import QueueClaimant
 from aliquot.engine.sharing.waterfill import fill
 
 
-class _How(NamedTuple):
-    """By which rules they give."""
+class _LimitRules(NamedTuple):
+    """Which limits apply to a rank, and which of them are soft."""
 
-    in_turn: bool = False
-    """Those first who had the last turns."""
-    last_served: bool = False
-    """Of them, the last one beyond what is theirs."""
-    soft: bool = False
-    """Of queues, the last one beyond what they deserve."""
-
-
-_PLAIN = (_How(), _How(soft=True))
-_IN_TURN = (_How(True), _How(True, True), _How(True, True, True), *_PLAIN)
+    by_turn: bool = False
+    """Limit each namespace to what it has beyond its share of what will be left."""
+    soft_namespaces: bool = False
+    """The last victim may take the namespace with the largest share beyond its limit."""
+    soft_queues: bool = False
+    """The last victim may take a queue below what it deserves."""
 
 
-def offers(plea: Plea) -> Iterator[list[Offer]]:
-    """From queues beyond what they deserve, if its own stays within that."""
-    if _is_above_max(plea):
-        return  # its own capability: no other queue can give that
-    deserved = plea.deserved
+_BY_QUEUE = (_LimitRules(), _LimitRules(soft_queues=True))
+_BY_TURN = (_LimitRules(True), _LimitRules(True, True), _LimitRules(True, True, True), *_BY_QUEUE)
+
+
+def eligible_victims(claimant: QueueClaimant) -> Iterator[list[Eligible]]:
+    """Pods of queues above what they deserve, if the claim's own queue stays within that."""
+    if _is_above_max(claimant):
+        return  # above its own capability: evicting pods of other queues does not help
+    deserved = claimant.deserved
     beyond = {
         row
-        for row, amount in plea.charge
-        if deserved.soon(row, plea.slot) + amount > deserved.get(row, plea.slot)
+        for row, amount in claimant.charge
+        if deserved.after_leaving(row, claimant.slot) + amount > deserved.get(row, claimant.slot)
     }
-    if beyond and beyond.issuperset(plea.asked_for):
+    if beyond and beyond.issuperset(claimant.asked_for):
         return
-    rows = {right.row for right in plea.asking.rights}
-    groups = reclaim_rules.by_shortage(plea.state, plea.claim, plea.charge, rows)
-    givers = {rows: _Givers(plea, rows, beyond) for rows in groups}
-    givers = {rows: each for rows, each in givers.items() if each.slots}
-    several = any(each.crowded for each in givers.values())
-    for how in _IN_TURN if several else _PLAIN:
-        yield [each.offer(groups[rows], how) for rows, each in givers.items()]
+    rows = {right.row for right in claimant.general.rights}
+    nodes_by_rows = reclaim_rules.by_shortage(claimant.state, claimant.claim, claimant.charge, rows)
+    over_deserved = {rows: _OverDeserved(claimant, rows, beyond) for rows in nodes_by_rows}
+    over_deserved = {rows: each for rows, each in over_deserved.items() if each.slots}
+    several = any(each.has_several_namespaces for each in over_deserved.values())
+    for rules in _BY_TURN if several else _BY_QUEUE:
+        yield [each.eligible(nodes_by_rows[rows], rules) for rows, each in over_deserved.items()]
 
 
-def _is_above_max(plea: Plea) -> bool:
+def _is_above_max(claimant: QueueClaimant) -> bool:
     return any(
-        plea.deserved.soon(row, plea.slot) + amount > plea.state.tree.max.get(row, plea.slot)
-        for row, amount in plea.charge
+        claimant.deserved.after_leaving(row, claimant.slot) + amount
+        > claimant.state.tree.max.get(row, claimant.slot)
+        for row, amount in claimant.charge
     )
 
 
-def _used_by_others(plea: Plea, row: int, amount: int) -> int:
-    """How much of this is not idle, or is guaranteed to others."""
-    deserved = plea.deserved
-    in_use = deserved.soon(row, plea.state.tree.slots[ROOT]) + deserved.kept_back(row, plea.line)
+def _used_by_others(claimant: QueueClaimant, row: int, amount: int) -> int:
+    """How much of this amount other queues use or are guaranteed: what is not idle of it."""
+    deserved = claimant.deserved
+    in_use = deserved.after_leaving(
+        row, claimant.state.tree.slots[ROOT]
+    ) + deserved.unused_guarantees(row, claimant.lineage)
     return in_use + amount - deserved.total[row]
 
 
-class _Givers:
-    """The queues that use more of what is short than they deserve."""
+class _OverDeserved:
+    """The queues that use more than they deserve of what is short."""
 
-    def __init__(self, plea: Plea, rows: Rows, beyond: set[int]) -> None:
-        self._plea = plea
-        self._beyond = frozenset(Right(plea.slot, row) for row in beyond)
-        asks = {row: amount for row, amount in plea.charge if row in beyond}
-        taken = {row: _used_by_others(plea, row, amount) for row, amount in asks.items()}
+    def __init__(self, claimant: QueueClaimant, rows: Rows, beyond: set[int]) -> None:
+        self._claimant = claimant
+        self._beyond = frozenset(Right(claimant.slot, row) for row in beyond)
+        asks = {row: amount for row, amount in claimant.charge if row in beyond}
+        taken = {row: _used_by_others(claimant, row, amount) for row, amount in asks.items()}
         self._needed = {row: amount for row, amount in taken.items() if amount > 0}
-        """What others use, or are sure of, of what the claim takes beyond what it deserves."""
-        self._state = plea.state
-        self._deserved = plea.deserved
+        """What other queues must free of what the claim takes above deserved."""
+        self._state = claimant.state
+        self._deserved = claimant.deserved
         self._rows = rows
-        others = set(plea.state.running.quotas()) - {plea.slot, plea.state.tree.slots[OUTSIDE]}
-        self.slots = [slot for slot in sorted(others) if self._gives(slot, beyond)]
-        self.crowded = any(len(self._namespaces(slot)) > 1 for slot in self.slots)
-        """Are there several namespaces in any of them?"""
+        others = set(claimant.state.running.quotas()) - {
+            claimant.slot,
+            claimant.state.tree.slots[OUTSIDE],
+        }
+        self.slots = [slot for slot in sorted(others) if self._is_over_deserved(slot, beyond)]
+        self.has_several_namespaces = any(len(self._namespaces(slot)) > 1 for slot in self.slots)
+        """Has any of them several namespaces?"""
 
-    def _gives(self, slot: int, beyond: set[int]) -> bool:
-        """Is it, and each above it that is not above the claim, beyond what it deserves?
+    def _is_over_deserved(self, slot: int, beyond: set[int]) -> bool:
+        """Is it above deserved, and each queue above it that is not above the claim's queue?
 
-        Where the claim itself is beyond that in something, only of those who deserve none of it.
+        Where the claim itself goes above deserved in a resource, only queues that deserve none of
+        that resource count.
         """
         quotas, names = self._state.tree.quotas, self._state.tree.slots.names
         return all(
@@ -111,28 +118,28 @@ class _Givers:
         )
 
     def _accounts(self, slot: int) -> list[int]:
-        line = self._state.tree.lineage(str(self._state.tree.slots.names[slot]))
-        return [each for each in line if each not in self._plea.line]
+        lineage = self._state.tree.lineage(str(self._state.tree.slots.names[slot]))
+        return [each for each in lineage if each not in self._claimant.lineage]
 
     def _over(self, slot: int, row: int) -> int:
-        return self._deserved.soon(row, slot) - self._deserved.get(row, slot)
+        return self._deserved.after_leaving(row, slot) - self._deserved.get(row, slot)
 
-    def offer(self, nodes: Mask, how: _How) -> Offer:
-        """What they give: down to what they deserve, or the last one beyond that."""
+    def eligible(self, nodes: Mask, rules: _LimitRules) -> Eligible:
+        """Their pods, with the limits that these rules set."""
         root = self._state.tree.slots[ROOT]
-        gives = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
-        gives[self.slots] = True
+        affected = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
+        affected[self.slots] = True
         limits, last = Limits(), set[tuple[Account, int]]()
         for each in sorted({account for slot in self.slots for account in self._accounts(slot)}):
             over = {row: n for row in self._rows if (n := self._over(each, row)) > 0}
             limits |= {(each, row): amount for row, amount in over.items()}
-            last |= {(each, row) for row in over if how.soft}
-            limits |= self._keeps(each, set(over))
-        for slot in self.slots if how.in_turn else ():
-            limits |= self._in_turn(slot)
-            last |= self._last_served(slot) if how.last_served else set()
-        return Offer(
-            self._plea.may_go & gives[self._state.running.quota],
+            last |= {(each, row) for row in over if rules.soft_queues}
+            limits |= self._kept_limits(each, set(over))
+        for slot in self.slots if rules.by_turn else ():
+            limits |= self._turn_limits(slot)
+            last |= self._soft_namespaces(slot) if rules.soft_namespaces else set()
+        return Eligible(
+            self._claimant.evictable & affected[self._state.running.quota],
             Reason.QUEUE_RECLAIMED,
             self._explain,
             nodes,
@@ -142,42 +149,42 @@ class _Givers:
             waived=self._beyond,
         )
 
-    def _keeps(self, slot: int, over: set[int]) -> Limits:
-        """What a queue keeps in any case: its guarantee, as long as it has that.
+    def _kept_limits(self, slot: int, over: set[int]) -> Limits:
+        """Limits that keep a queue's guarantee, as long as it has it.
 
-        And what it has of what was promised to it by name, if it is beyond only in something else.
+        And what it has of its fixed `deserved`, if it is above deserved only in other resources.
         """
         quota = self._state.tree.quotas[str(self._state.tree.slots.names[slot])]
         guarantee, fixed = dict(self._state.resources.vector(quota.min)), self._deserved.fixed(slot)
         kept = guarantee if over & fixed.keys() else guarantee | fixed
         limits = Limits()
         for row, low in kept.items():
-            spare = self._deserved.soon(row, slot) - low
+            spare = self._deserved.after_leaving(row, slot) - low
             if spare >= 0 or row in fixed:
                 limits[kept_account(slot), row] = max(spare, 0)
         return limits
 
     def _namespaces(self, slot: int) -> list[str]:
-        return self._plea.dominance.namespaces(str(self._state.tree.slots.names[slot]))
+        return self._claimant.drf.namespaces(str(self._state.tree.slots.names[slot]))
 
-    def _in_turn(self, slot: int) -> Limits:
-        """What namespaces have beyond their parts of what will be left: they had the last turns."""
-        queue, dominance = str(self._state.tree.slots.names[slot]), self._plea.dominance
-        namespaces, asks, limits = self._namespaces(slot), dict(self._plea.charge), Limits()
+    def _turn_limits(self, slot: int) -> Limits:
+        """Limits on namespaces: what each has beyond its share, by weight, of what will be left."""
+        queue, drf = str(self._state.tree.slots.names[slot]), self._claimant.drf
+        namespaces, asks, limits = self._namespaces(slot), dict(self._claimant.charge), Limits()
         for row in (row for row in self._rows if self._over(slot, row) > 0):
-            has = [dominance.of_namespace(queue, each).get(row, 0) for each in namespaces]
+            has = [drf.of_namespace(queue, each).get(row, 0) for each in namespaces]
             rest = sum(has) - min(asks.get(row, 0), self._over(slot, row))
-            weights = [dominance.weight(each) for each in namespaces]
+            weights = [drf.weight(each) for each in namespaces]
             parts = fill(rest, has, [0] * len(has), weights)
             for namespace, had, part in zip(namespaces, has, parts, strict=True):
                 limits[namespace_account(queue, namespace), row] = had - part
         return limits
 
-    def _last_served(self, slot: int) -> set[tuple[Account, int]]:
-        """Of its namespaces, those who have most by their weight."""
-        queue, dominance = str(self._state.tree.slots.names[slot]), self._plea.dominance
+    def _soft_namespaces(self, slot: int) -> set[tuple[Account, int]]:
+        """The accounts of the namespaces with the largest share over weight."""
+        queue, drf = str(self._state.tree.slots.names[slot]), self._claimant.drf
         shares = {
-            each: dominance.share(dominance.of_namespace(queue, each)) / dominance.weight(each)
+            each: drf.share(drf.of_namespace(queue, each)) / drf.weight(each)
             for each in self._namespaces(slot)
         }
         most = max(shares.values(), default=None)
@@ -189,19 +196,19 @@ class _Givers:
         }
 
     def _explain(self, victim: Pod) -> str:
-        """Who is within what it deserves, and who beyond, with the numbers."""
-        plea, deserved, names = self._plea, self._deserved, self._state.resources.names
-        giver = str(self._state.tree.home(victim))
-        slot = self._state.tree.slots[giver]
+        """The message of a reclaim: deserved and use of both queues."""
+        claimant, deserved, names = self._claimant, self._deserved, self._state.resources.names
+        victim_queue = str(self._state.tree.quota_of(victim))
+        slot = self._state.tree.slots[victim_queue]
         by_name = {names[row]: row for row in self._rows}
         over = (name for name in sorted(by_name) if self._over(slot, by_name[name]) > 0)
         name = next(over, min(by_name))
-        row = by_name[name]
+        row, path = by_name[name], claimant.claim.pods[0].path
         return (
-            f"queue {plea.queue} takes back what it deserves for {plea.claim.pods[0].path}: "
-            f"deserves {text(name, deserved.get(row, plea.slot))} {name}, "
-            f"used {text(name, deserved.soon(row, plea.slot))}, "
-            f"{asked(plea.claim.size, name, dict(plea.charge).get(row, 0))}; "
-            f"queue {giver} deserves {text(name, deserved.get(row, slot))}, "
-            f"uses {text(name, deserved.soon(row, slot))}"
+            f"queue {claimant.queue} takes back what it deserves for {path}: "
+            f"deserves {text(name, deserved.get(row, claimant.slot))} {name}, "
+            f"used {text(name, deserved.after_leaving(row, claimant.slot))}, "
+            f"{ask_text(claimant.claim.size, name, dict(claimant.charge).get(row, 0))}; "
+            f"queue {victim_queue} deserves {text(name, deserved.get(row, slot))}, "
+            f"uses {text(name, deserved.after_leaving(row, slot))}"
         )

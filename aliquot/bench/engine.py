@@ -1,0 +1,251 @@
+"""The engine, measured: decisions, preemption and reclaim in clusters of 5,000 nodes.
+
+Machines differ and are shared, so each absolute figure has a yardstick from the same run, and
+growth is a ratio within one run. The garbage collector is frozen as in every command (`collector`).
+"""
+
+import gc
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from aliquot.bench.figure import Figure
+from aliquot.bench.gpus import gpu
+from aliquot.bench.queues import queues
+from aliquot.bench.shares import share
+from aliquot.collector import tune_collector
+from aliquot.engine import (
+    Bind,
+    Decision,
+    Engine,
+    Event,
+    Evict,
+    Node,
+    NodeSet,
+    Pod,
+    PodGone,
+    PodSet,
+    Quota,
+    QuotaSet,
+    Shape,
+)
+
+GPU = "nvidia.com/gpu"
+_GIB = 2**30
+_ROUNDS = 3
+"""Runs of each measurement; the best counts, as the others were disturbed."""
+_CLAIMS = 200
+"""Reclaim decisions measured: enough for a p99."""
+
+
+def decisions(progress: Callable[[str], None]) -> list[Figure]:
+    """Decide on 50,000 waiting pods of 50 shapes; ten pods a node. Flat quotas, then a tree."""
+    best: dict[int, tuple[float, float, int]] = {}
+    for count in (500, 5_000):
+        progress(f"decisions on {count} nodes, {10 * count} pods")
+        best[count] = min(_decide(flat_cluster(count, 10 * count)) for _ in range(_ROUNDS))
+    tree: dict[int, float] = {}
+    for fan_out in (2, 10):
+        progress(f"decisions in a tree of {fan_out**3} quotas")
+        events = tree_cluster(5_000, 50_000, fan_out)
+        tree[fan_out] = min(_decide(events, "hierarchy") for _ in range(2))[0]
+    progress("the bare fit")
+    fit = _bare_fit(5_000)
+    cost, intake, started = best[5_000]
+    growth, rate = cost / best[500][0], 1e6 / cost
+    return [
+        Figure("decided, of 50,000 waiting pods on 5,000 nodes", rate, "pods/s", ">= 20,000"),
+        Figure("one decision on 5,000 nodes", cost, "us"),
+        Figure("one decision on 500 nodes", best[500][0], "us"),
+        Figure("growth from 500 to 5,000 nodes", growth, "x", "<= 2"),
+        Figure("one bare numpy fit over 5,000 nodes", fit, "us"),
+        Figure("a decision, in bare fits", cost / fit, "x"),
+        Figure("taking in one pod's event, before that", intake, "us"),
+        Figure("pods started", started, "pods"),
+        Figure("decided in a tree of 1,000 quotas on 3 levels", 1e6 / tree[10], "pods/s"),
+        Figure("growth from a tree of 8 quotas to one of 1,000", tree[10] / tree[2], "x", "<= 2"),
+    ]
+
+
+def preempt(progress: Callable[[str], None]) -> list[Figure]:
+    """One reclaim decision at a time, in a full cluster of 50,000 pods."""
+    progress("preempt: 5,000 nodes, 50,000 pods")
+    engine, teams = _lent_out(nodes=5_000, quotas=200, cpu_pods=10_000)
+    times = []
+    for number in range(_CLAIMS):
+        claim = _reclaiming_pod(number, teams[number % len(teams)], gpus=(1, 2, 4)[number % 3])
+        engine.apply(PodSet(claim))
+        begin = time.perf_counter()
+        decided = engine.cycle()
+        times.append((time.perf_counter() - begin) * 1e3)
+        _apply(engine, decided)
+        _apply(engine, engine.cycle())
+    times.sort()
+    return [
+        Figure("a reclaim decision, median", times[len(times) // 2], "ms"),
+        Figure("a reclaim decision, p99", times[int(len(times) * 0.99)], "ms", "<= 20"),
+        Figure("the slowest of them", times[-1], "ms"),
+        Figure("reclaim decisions measured", len(times), ""),
+    ]
+
+
+def reclaim(progress: Callable[[str], None]) -> list[Figure]:
+    """4,000 pods of quotas within their min reclaim from 4,000 borrowing pods on 500 nodes."""
+    progress("reclaim: 500 nodes, 4,000 owners' pods against 4,000 borrowers'")
+    engine, teams = _lent_out(nodes=500, quotas=20, cpu_pods=0)
+    for number in range(4_000):
+        engine.apply(PodSet(_reclaiming_pod(number, teams[number % len(teams)], gpus=1)))
+    begin = time.perf_counter()
+    started = evicted = 0
+    while decided := [d for d in engine.cycle() if isinstance(d, Bind | Evict)]:
+        started += sum(isinstance(decision, Bind) for decision in decided)
+        evicted += sum(isinstance(decision, Evict) for decision in decided)
+        _apply(engine, decided)
+    took = time.perf_counter() - begin
+    return [
+        Figure("all decisions", took, "s", "<= 5"),
+        Figure("pods evicted", evicted, "pods"),
+        Figure("pods started", started, "pods"),
+    ]
+
+
+BENCHMARKS: dict[str, Callable[[Callable[[str], None]], list[Figure]]] = {
+    "decisions": decisions,
+    "preempt": preempt,
+    "reclaim": reclaim,
+    "share": share,
+    "queues": queues,
+    "gpu": gpu,
+}
+
+
+def flat_cluster(nodes: int, pods: int, quotas: int = 100, shapes: int = 50) -> list[Event]:
+    """A cluster of equal GPU nodes, quotas that share it evenly, and pods that nearly fill it."""
+    rng = random.Random(nodes)
+    kinds = [_shape(rng) for _ in range(shapes)]
+    has = (("cpu", 96_000), ("memory", 1024 * _GIB), (GPU, 8), ("pods", 110))
+    events: list[Event] = [NodeSet(Node(f"node-{i}", has)) for i in range(nodes)]
+    for i in range(quotas):
+        low = (("cpu", 96_000 * nodes // quotas), (GPU, 8 * nodes // quotas))
+        high = tuple((resource, 2 * amount) for resource, amount in low)
+        events.append(
+            QuotaSet(Quota(f"team-{i}/q", low, high, namespaces=frozenset({f"team-{i}"})))
+        )
+    for i in range(pods):
+        pod = Pod(
+            uid=f"uid-{i}",
+            namespace=f"team-{rng.randrange(quotas)}",
+            name=f"pod-{i}",
+            shape=rng.choice(kinds),
+            priority=rng.choice((0, 0, 0, 100)),
+            created=i,
+        )
+        events.append(PodSet(pod))
+    return events
+
+
+def tree_cluster(nodes: int, pods: int, fan_out: int) -> list[Event]:
+    """The same with quotas on three levels, each quota with `fan_out` children."""
+    leaves = fan_out**3
+    events = flat_cluster(nodes, pods, leaves)
+    above: list[Event] = []
+    for level in (1, 2):
+        count = fan_out**level
+        low = (("cpu", 96_000 * nodes // count), (GPU, 8 * nodes // count))
+        for i in range(count):
+            parent = None if level == 1 else f"top-{i % fan_out}"
+            name = f"top-{i}" if level == 1 else f"mid-{i}"
+            above.append(QuotaSet(Quota(name, low, (), parent=parent, is_parent=True)))
+    below = [
+        QuotaSet(replace(event.quota, parent=f"mid-{number % fan_out**2}"))
+        for number, event in enumerate(each for each in events if isinstance(each, QuotaSet))
+    ]
+    first = [event for event in events if isinstance(event, NodeSet)]
+    return [*first, *above, *below, *(event for event in events if isinstance(event, PodSet))]
+
+
+def _lent_out(nodes: int, quotas: int, cpu_pods: int) -> tuple[Engine, list[str]]:
+    """A full cluster: half of the quotas use all GPUs, the other half, the lenders, none."""
+    has = (("cpu", 96_000), ("memory", 1024 * _GIB), (GPU, 8), ("pods", 110))
+    engine = Engine("capacity")
+    rng = random.Random(nodes)
+    for i in range(nodes):
+        engine.apply(NodeSet(Node(f"node-{i}", has)))
+    teams = [f"team-{i}" for i in range(quotas)]
+    for team in teams:
+        low = ((GPU, 8 * nodes // quotas),)
+        engine.apply(QuotaSet(Quota(f"{team}/q", low, namespaces=frozenset({team}))))
+    one = Shape((("cpu", 2_000), ("memory", 4 * _GIB), (GPU, 1), ("pods", 1)))
+    plain = Shape((("cpu", 1_000), ("memory", 2 * _GIB), ("pods", 1)))
+    for i in range(8 * nodes + cpu_pods):
+        pod = Pod(
+            uid=f"run-{i}",
+            namespace=teams[i % (quotas // 2)],
+            name=f"run-{i}",
+            shape=one if i < 8 * nodes else plain,
+            priority=rng.choice((0, 0, 10)),
+            created=rng.randrange(10**6),
+            node=f"node-{i % nodes}",
+        )
+        engine.apply(PodSet(pod))
+    engine.cycle()
+    tune_collector()
+    return engine, teams[quotas // 2 :]
+
+
+def _reclaiming_pod(number: int, team: str, gpus: int) -> Pod:
+    shape = Shape((("cpu", 1_000), ("memory", _GIB), (GPU, gpus), ("pods", 1)))
+    return Pod(f"own-{number}", team, f"own-{number}", shape, created=10**6 + number)
+
+
+def _apply(engine: Engine, decided: Sequence[Decision]) -> None:
+    for decision in decided:
+        if isinstance(decision, Bind):
+            engine.apply(PodSet(replace(decision.pod, node=decision.node)))
+        elif isinstance(decision, Evict):
+            engine.apply(PodGone(decision.pod.uid))
+
+
+def _shape(rng: random.Random) -> Shape:
+    gpus = rng.choice((0, 0, 0, 0, 0, 1, 1, 1, 2, 4))
+    requests = [("cpu", 1000 * rng.randint(1, 12)), ("memory", _GIB * rng.randint(2, 96))]
+    return Shape(tuple(sorted([*requests, *([(GPU, gpus)] if gpus else []), ("pods", 1)])))
+
+
+def _decide(events: list[Event], policy: str = "capacity") -> tuple[float, float, int]:
+    """Microseconds of a decision and of the intake of an event; pods started."""
+    engine = Engine(policy)
+    arriving = [event for event in events if isinstance(event, PodSet)]
+    for event in events[: len(events) - len(arriving)]:
+        engine.apply(event)
+    tune_collector()
+    begin = time.perf_counter()
+    for event in arriving:
+        engine.apply(event)
+    waiting = time.perf_counter()
+    decided = engine.cycle()
+    end = time.perf_counter()
+    gc.unfreeze()
+    started = sum(isinstance(decision, Bind) for decision in decided)
+    each = 1e6 / len(arriving)
+    return (end - waiting) * each, (waiting - begin) * each, started
+
+
+def _bare_fit(nodes: int) -> float:
+    """Microseconds of the least that a scheduler must do: compare, and pick the fullest node."""
+    free = np.random.default_rng(0).integers(0, 100, (4, nodes))
+    ask = np.array([[1], [2], [3], [1]])
+
+    def fit() -> int:
+        fits = np.logical_and.reduce(free >= ask)
+        return int(np.where(fits, 1000 - free[0], -1).argmax())
+
+    times = []
+    for _ in range(200):
+        begin = time.perf_counter()
+        fit()
+        times.append(time.perf_counter() - begin)
+    return sorted(times)[len(times) // 2] * 1e6

@@ -1,0 +1,138 @@
+"""`aliquot bench`: the performance budgets, measured on this machine."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aliquot.cli.commands.choices import (
+    BENCHMARKS,
+    CLUSTER_NODES,
+    CLUSTER_PARTS,
+    CLUSTER_PODS,
+    CLUSTER_PODS_LISTED,
+)
+from aliquot.cli.commands.options import output_option
+
+if TYPE_CHECKING:
+    from aliquot.bench.figure import Figure
+
+_CLUSTER = "cluster"
+_MOST_NODES = 20_000
+"""Four times the 5,000 nodes that Kubernetes supports; a larger number is taken for a mistake."""
+
+
+class _Name(click.Argument):
+    """The name of a benchmark. The usage line says NAME; error messages list the names."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["NAME"]
+
+
+def _counts(context: click.Context, option: click.Parameter, value: str) -> tuple[int, ...]:
+    """Numbers with commas between them, such as 500,5000."""
+    words = value.split(",")
+    if not all(word.isdecimal() and 0 < int(word) <= _MOST_NODES for word in words):
+        raise click.BadParameter(f"{value!r} is not like 500,5000, at most {_MOST_NODES}")
+    return tuple(int(word) for word in words)
+
+
+@click.command()
+@click.argument("name", cls=_Name, type=click.Choice([*BENCHMARKS, _CLUSTER, "all"]))
+@output_option("table", "json")
+@click.option(
+    "--nodes",
+    default=",".join(map(str, CLUSTER_NODES)),
+    metavar="N,...",
+    callback=_counts,
+    help="cluster: nodes, with a run for each number.",
+)
+@click.option(
+    "--pods",
+    default=CLUSTER_PODS,
+    type=click.IntRange(2),
+    metavar="N",
+    help="cluster: pods to bind.",
+)
+@click.option(
+    "--pods-listed",
+    default=CLUSTER_PODS_LISTED,
+    type=click.IntRange(1),
+    metavar="N",
+    help="cluster: pods that run when a scheduler starts.",
+)
+@click.option(
+    "--kube-scheduler",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="cluster: measure this binary beside Aliquot.",
+)
+@click.option(
+    "--part",
+    type=click.Choice(CLUSTER_PARTS),
+    multiple=True,
+    help="cluster: measure only this; repeatable.",
+)
+@click.pass_context
+def bench(context: click.Context, /, name: str, output: str, **options: Any) -> None:
+    """Measure the performance budgets on this machine.
+
+    \b
+    NAME is one of these, or `all` for all of them but `cluster`:
+      decisions  50,000 waiting pods on 5,000 nodes, one cycle
+      preempt    one reclaim decision at a time among 50,000 running pods
+      reclaim    4,000 pods take back what 4,000 borrowing pods hold
+      share      water-filling over 10,000 quotas
+      queues     500,000 pods of 50,000 jobs in 100 queues
+      gpu        20,000 pods that ask for parts of 8,000 cards
+      apiserver  the embedded API server: 50,000 pods created and watched
+      cluster    a scheduler process on an API server; takes many minutes
+
+    Figures hold for this machine and moment: compare the ratios within one run.
+
+    \b
+    Examples:
+      aliquot bench decisions
+      aliquot bench all -o json
+      aliquot bench cluster --nodes 500 --pods 5000 --part binding
+    """
+    from rich.console import Console
+
+    from aliquot.bench.figure import as_json
+    from aliquot.cli.show import documents, figures
+
+    given = {
+        word: value
+        for word, value in options.items()
+        if context.get_parameter_source(word) is not click.core.ParameterSource.DEFAULT
+    }
+    if given and name != _CLUSTER:
+        words = ", ".join(f"--{word.replace('_', '-')}" for word in given)
+        raise click.UsageError(f"{words}: only for `bench {_CLUSTER}`")
+    names = BENCHMARKS if name == "all" else [name]
+    measure = _benchmarks(given)
+    console = Console(stderr=True)
+    with console.status("measuring") as status:
+        # Where stderr is no terminal, progress is a line for each step.
+        say = status.update if console.is_terminal else partial(click.echo, err=True)
+        results = {each: measure[each](lambda words: say(f"measuring {words}")) for each in names}
+    if output == "json":
+        click.echo(documents.as_json({each: as_json(found) for each, found in results.items()}))
+        return
+    for each, found in results.items():
+        figures.print_figures(each, found)
+
+
+def _benchmarks(
+    given: dict[str, Any],
+) -> "dict[str, Callable[[Callable[[str], None]], list[Figure]]]":
+    """Every benchmark by name; `cluster` with the options that were given."""
+    from aliquot.bench.apiserver import apiserver
+    from aliquot.bench.cluster.comparison import Settings, measure
+    from aliquot.bench.engine import BENCHMARKS
+
+    fields = {"pods_listed": "listed", "part": "parts"}
+    settings = Settings(**{fields.get(word, word): value for word, value in given.items()})
+    return {**BENCHMARKS, "apiserver": apiserver, _CLUSTER: partial(measure, settings)}

@@ -1,0 +1,36 @@
+"""What options offer and what they default to.
+
+The library defines these values in modules that need numpy, msgspec or aiohttp. They are repeated
+here, so that `--help` and a mistyped option cost no more than click; tests/cli/test_choices.py
+compares every one of them with its definition.
+"""
+
+from typing import Literal
+
+LogFormat = Literal["json", "console"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+POLICIES = ("auto", "capacity", "fair", "hierarchy", "queues")
+
+NAMESPACE = "aliquot-system"
+SCHEDULER = "aliquot-scheduler"
+"""The Lease of the scheduler, and its Deployment."""
+WEBHOOK = "aliquot-webhook"
+"""The Service of the webhook, and its Deployment."""
+CERTIFICATE = "aliquot-webhook-certificate"
+"""The Secret with the webhook's certificate."""
+CONFIGURATION = "aliquot"
+"""The webhook configurations, and the ConfigMap with the Configuration."""
+REPLICAS = 2
+INSTALL_PARTS = ("crds", "rbac", "workloads", "webhooks")
+
+NODES = "8x8"
+GPU_MODEL = "NVIDIA-A100-SXM4-80GB"
+
+BENCHMARKS = ("decisions", "preempt", "reclaim", "share", "queues", "gpu", "apiserver")
+"""What `bench all` measures, in this order."""
+CLUSTER_PARTS = ("binding", "start", "takeover")
+"""What `bench cluster` measures."""
+CLUSTER_NODES = (500, 5_000)
+CLUSTER_PODS = 10_000
+CLUSTER_PODS_LISTED = 50_000

@@ -1,0 +1,89 @@
+"""`aliquot scheduler`: the control plane on a cluster."""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from aliquot.cli.commands.choices import SCHEDULER, LogFormat, LogLevel
+from aliquot.cli.commands.options import (
+    cluster_options,
+    config_option,
+    health_port_option,
+    host_option,
+    log_options,
+    namespace_option,
+    policy_option,
+)
+
+
+@click.command()
+@cluster_options
+@config_option
+@policy_option("The policy of all profiles; overrides the Configuration.")
+@click.option("--dry-run", is_flag=True, help="Decide and log; write nothing to the cluster.")
+@namespace_option("The namespace of its Lease.")
+@click.option(
+    "--lease-name",
+    default=SCHEDULER,
+    metavar="NAME",
+    help="The Lease by which replicas elect a leader.",
+)
+@click.option(
+    "--no-leader-election", is_flag=True, help="Schedule at once, without holding the Lease."
+)
+@click.option(
+    "--delete-after",
+    metavar="DURATION",
+    help="Delete a pod whose eviction a PodDisruptionBudget has refused for this long, such as 2m. "
+    "Default: never.",
+)
+@host_option("0.0.0.0", "The address of probes and metrics.")
+@health_port_option(8080)
+@log_options
+def scheduler(
+    kubeconfig: Path | None,
+    context: str | None,
+    config: str | None,
+    policy: str | None,
+    dry_run: bool,
+    namespace: str,
+    lease_name: str,
+    no_leader_election: bool,
+    delete_after: str | None,
+    host: str,
+    health_port: int,
+    log_format: LogFormat | None,
+    log_level: LogLevel,
+) -> None:
+    """Schedule the pods of a cluster and update its quotas' status.
+
+    Schedules the pods of the Configuration's profiles, until SIGTERM or Ctrl-C; then it gives its
+    Lease back.
+
+    \b
+    Examples:
+      aliquot scheduler --dry-run --context staging
+      aliquot scheduler --config aliquot.yaml --no-leader-election
+    """
+    from aliquot.cli.commands import daemon
+    from aliquot.dialects.core.times import duration
+    from aliquot.kube.api import access
+    from aliquot.kube.control import control_plane
+    from aliquot.kube.control.scheduler import Settings
+    from aliquot.validation.inputs import load_configuration
+
+    refused_for = None
+    if delete_after is not None:
+        refused_for = duration(delete_after, "--delete-after", "") / 1e9
+    settings = control_plane.Settings(
+        Settings(load_configuration(config), policy, refused_for, dry_run),
+        namespace,
+        None if no_leader_election or dry_run else lease_name,
+        host=host,
+        health_port=health_port,
+    )
+    reach = partial(access.find, kubeconfig, context)
+    reach()  # a kubeconfig that cannot be used is an error before anything starts
+    daemon.set_up_logs(log_format, log_level)
+    daemon.serve("scheduler", control_plane.control_plane(reach, settings))

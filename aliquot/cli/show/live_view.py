@@ -1,0 +1,73 @@
+"""The live view of `aliquot up --demo`: quotas as bars and the last decisions, redrawn in place."""
+
+import asyncio
+import time
+from collections import deque
+from datetime import datetime
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from aliquot.cli.show.grid import indented, table
+from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.engine import Bind, Decision, Evict
+from aliquot.kube.control.control_plane import ControlPlane
+from aliquot.simulation.outcome import quota
+
+_PERIOD = 0.5
+"""Seconds between two drawings: short beside the seconds that a pod of the demo runs, and cheap
+beside the control plane in the same process."""
+_MOST_DECISIONS = 12
+"""Decisions on the screen: with the quotas of the demo above them they fit a window of 40 lines."""
+
+
+class LiveView:
+    """The quotas of a control plane in this process, how many pods wait, and what it decided."""
+
+    def __init__(self, plane: ControlPlane, headline: str) -> None:
+        self._plane = plane
+        self._headline = headline
+        self._decided: deque[tuple[float, Bind | Evict]] = deque(maxlen=_MOST_DECISIONS)
+        plane.scheduler.listeners.append(self._record)
+
+    async def run(self, console: Console) -> None:
+        """Draw twice a second, until cancelled."""
+        with Live(console=console, auto_refresh=False) as live:
+            while True:
+                live.update(self.picture(console.width), refresh=True)
+                await asyncio.sleep(_PERIOD)
+
+    def picture(self, width: int) -> RenderableType:
+        """Everything, for a console of this width."""
+        snapshot = self._plane.metrics.snapshot
+        policy = self._plane.scheduler.intake.sharing_mode.policy
+        parts: list[RenderableType] = [Text(self._headline), Text("")]
+        if snapshot.quotas:
+            quotas = [quota(each) for each in snapshot.quotas]
+            parts += [
+                Text("QUOTAS", style="bold"),
+                *quota_bars(policy, quotas, width),
+            ]
+        waiting = sum(snapshot.pending.values())
+        parts.append(Text(f"\n{waiting} pods wait", style="yellow" if waiting else ""))
+        if self._decided:
+            parts += [Text("\nWHAT HAPPENED", style="bold"), self._history(width)]
+        return Group(*parts)
+
+    def _record(self, decisions: list[Decision]) -> None:
+        for each in decisions:
+            if isinstance(each, Bind | Evict):
+                self._decided.append((time.time(), each))
+
+    def _history(self, width: int) -> RenderableType:
+        drawn = table(width, "at", "", "pod", "node", "why")
+        for at, each in self._decided:
+            clock = datetime.fromtimestamp(at).strftime("%H:%M:%S")
+            if isinstance(each, Bind):
+                drawn.add_row(clock, Text("starts", style="green"), each.pod.path, each.node, "")
+            else:
+                why = f"{each.reason}: {each.message}"
+                evicted = Text("evicted", style="red")
+                drawn.add_row(clock, evicted, each.pod.path, each.pod.node, why)
+        return indented(drawn)

@@ -1,0 +1,50 @@
+"""The local cluster of `aliquot up` as its user sees it: where it is, and the demo on it.
+
+`up` imports this module only when it runs: it needs all of the server and of the control plane.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import click
+from rich.console import Console
+
+from aliquot.cli.show.live_view import LiveView
+from aliquot.kube.api.client import Client
+from aliquot.kube.control import control_plane
+from aliquot.local import demo
+from aliquot.local.cluster import LocalCluster, local_cluster
+from aliquot.server.app import Settings
+
+
+@asynccontextmanager
+async def shown_cluster(
+    settings: Settings, own: control_plane.Settings | None, with_demo: bool
+) -> AsyncIterator[None]:
+    """Start the cluster, print how to reach it, and play the demo if asked to."""
+    async with local_cluster(settings, own) as made, AsyncExitStack() as stack:
+        click.echo(f"kubeconfig: {made.server.kubeconfig}")
+        click.echo(f"url: {made.server.url}")
+        if with_demo:
+            await stack.enter_async_context(_demo(made))
+        yield
+
+
+@asynccontextmanager
+async def _demo(made: LocalCluster) -> AsyncIterator[None]:
+    """Play the demo, with the live view where stdout is a terminal."""
+    look = f"KUBECONFIG={made.server.kubeconfig} kubectl get eq,pods -A -w"
+    console = Console(highlight=False)
+    async with Client(made.reach(), connections=2) as client, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(demo.play(client))]
+        if console.is_terminal and made.plane is not None:
+            headline = f"{made.server.url}   look inside: {look}   stop: Ctrl-C"
+            tasks.append(group.create_task(LiveView(made.plane, headline).run(console)))
+        else:
+            click.echo(f"look inside: {look}")
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()

@@ -1,0 +1,107 @@
+"""Quotas as bars: a line for each quota and resource, to one scale, children below their parent."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from aliquot.cli.show.grid import Segment, bar, bar_length, indented, legend, table
+from aliquot.engine import quantity
+from aliquot.simulation.outcome import Result
+
+_SEGMENTS: tuple[Segment, ...] = (
+    ("█", "green", "used within min"),
+    ("▓", "yellow", "borrowed"),
+    ("░", "cyan", "idle min, to lend"),
+    ("+", "magenta", ""),
+    ("·", "bright_black", "up to max"),
+)
+_POLICY_FIGURES = {
+    "fair": ("guaranteed", "its part of what is idle"),
+    "hierarchy": ("runtime", "up to its runtime"),
+}
+"""The figure that a policy adds to used, min and max, and the legend of its `+` segment."""
+
+
+def quota_bars(policy: str, quotas: list[Result], width: int) -> Iterator[RenderableType]:
+    """The table and its legend; bars are as long as the words leave room for."""
+    figure, meaning = _POLICY_FIGURES.get(policy, ("", ""))
+    named = {resource for each in quotas for word in ("min", "max") for resource in each[word]}
+    scale = {resource: _largest(quotas, resource) for resource in named}
+    headings = ("quota", "resource", "used", "min", "max", *([figure] if figure else []))
+    lines = [
+        (quota, resource, _cells(quota, resource, name if number == 0 else "", figure))
+        for name, quota in _tree(quotas)
+        for number, resource in enumerate(sorted(named & set(quota["used"])))
+    ]
+    remarks = [_remark(quota, resource) for quota, resource, _ in lines]
+    length = bar_length(width, [headings, *(cells for _, _, cells in lines)], remarks)
+    drawn = table(width, *headings, "bar", "", right=headings[2:])
+    drawn.columns[len(headings)].header = ""
+    for (quota, resource, (name, *cells)), remark in zip(lines, remarks, strict=True):
+        shown = bar(_ends(quota, resource), _SEGMENTS, scale[resource], length)
+        drawn.add_row(Text(name, style="bold"), *cells, shown, remark)
+    yield indented(drawn)
+    if policy == "fair":
+        yield indented(_idle(quotas, sorted(named)))
+    yield indented(legend((sign, style, words or meaning) for sign, style, words in _SEGMENTS))
+
+
+def _tree(
+    quotas: list[Result], parent: str | None = None, depth: int = 0
+) -> Iterator[tuple[str, Result]]:
+    """Each quota after its parent, its name indented by its depth."""
+    for quota in quotas:
+        if quota["parent"] == parent:
+            yield "  " * depth + quota["name"], quota
+            yield from _tree(quotas, quota["name"], depth + 1)
+
+
+def _cells(quota: Result, resource: str, name: str, figure: str) -> tuple[str, ...]:
+    used, low = quota["used"][resource], quota["min"].get(resource, "0")
+    high = quota["max"].get(resource, "∞")
+    of_policy = (quota[figure].get(resource, ""),) if figure else ()
+    return (name, resource, used, low, high, *of_policy)
+
+
+def _idle(quotas: list[Result], resources: list[str]) -> Text:
+    """The idle min of all quotas together, which `fair` shares, and how much of it is borrowed."""
+    words = []
+    for resource in resources:
+        idle = sum(quantity.amount(resource, quota["idle"].get(resource, "0")) for quota in quotas)
+        borrowed = sum(
+            quantity.amount(resource, quota["borrowed"].get(resource, "0")) for quota in quotas
+        )
+        lent = quantity.text(resource, borrowed)
+        words.append(f"{quantity.text(resource, idle)} {resource}, {lent} of it borrowed")
+    return Text(f"available over-quota: {'; '.join(words)}")
+
+
+def _largest(quotas: list[Result], resource: str) -> int:
+    """The largest figure of any quota in this resource: what a full bar stands for."""
+    return max((figure for quota in quotas for figure in _ends(quota, resource)), default=0) or 1
+
+
+def _ends(quota: Result, resource: str) -> tuple[int, ...]:
+    """Where each segment of the bar ends."""
+    used, low, high, guaranteed, runtime = (
+        quantity.amount(resource, quota.get(word, {}).get(resource, "0"))
+        for word in ("used", "min", "max", "guaranteed", "runtime")
+    )
+    of_policy = low + guaranteed if "guaranteed" in quota else runtime
+    ends = min(used, low), used, max(used, low), max(used, low, of_policy)
+    return (*ends, max(*ends, high))
+
+
+def _remark(quota: Result, resource: str) -> Text:
+    """What the quota borrows, a min that is scaled down, and what its waiting pods ask for."""
+    borrowed = quota["borrowed"].get(resource, "0")
+    waiting = quantity.amount(resource, quota["request"][resource]) - quantity.amount(
+        resource, quota["used"][resource]
+    )
+    words = [Text(f"borrows {borrowed}", style="yellow")] if borrowed != "0" else []
+    if resource in quota.get("scaledMin", {}):
+        words.append(Text(f"min in force {quota['scaledMin'][resource]}", style="red"))
+    if waiting > 0:
+        words.append(Text(f"wants {quota['request'][resource]}", style="bright_black"))
+    return Text(", ").join(words)

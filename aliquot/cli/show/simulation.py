@@ -1,0 +1,119 @@
+"""A simulation on a terminal: quotas as bars, every binding and eviction, what waits and why."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
+from aliquot.cli.show.grid import MOST_ROWS, indented, omitted
+from aliquot.cli.show.grid import table as _table
+from aliquot.cli.show.queue_bars import gang_bars, queue_bars
+from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.dialects.core.findings import list_names
+from aliquot.dialects.core.times import seconds
+from aliquot.engine import Bind, Evict
+from aliquot.simulation.outcome import Result, outcome
+from aliquot.simulation.simulation import Done, Simulation
+
+_PIPE_WIDTH = 160
+"""Columns where the output is no terminal: wide enough that the messages of examples/ stand on one
+or two lines, and the same on every machine, so that outputs can be compared."""
+
+
+def print_tables(simulation: Simulation, why: str) -> None:
+    """Print the tables: in colour on a terminal, plain and of a fixed width anywhere else."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(tables(simulation, why, console.width))
+        return
+    console.width = _PIPE_WIDTH
+    with console.capture() as capture:
+        console.print(tables(simulation, why, console.width))
+    click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def tables(simulation: Simulation, why: str, width: int) -> RenderableType:
+    """The tables, to be printed on a console of this width."""
+    return Group(*_parts(simulation, outcome(simulation), why, width))
+
+
+def _parts(
+    simulation: Simulation, result: Result, why: str, width: int
+) -> Iterator[RenderableType]:
+    yield _headline(result, why)
+    queues = {each["name"] for each in result["queues"]}
+    quotas = [each for each in result["quotas"] if each["name"] not in queues]
+    if quotas:
+        yield _titled("QUOTAS", *quota_bars(result["policy"], quotas, width))
+    if queues:
+        tree = simulation.engine.state.tree.quotas
+        requests = {each["name"]: each["request"] for each in result["quotas"]}
+        yield _titled("QUEUES", *queue_bars(result["queues"], tree, requests, width))
+    if result["gangs"]:
+        yield _titled("GANGS", *gang_bars(result["gangs"], width))
+    if result["gpuQuotas"]:
+        bounds = simulation.world.mirror.gpu_quotas.told
+        yield _titled("GPU QUOTAS", *gpu_quota_bars(result["gpuQuotas"], bounds, width))
+    if simulation.history:
+        yield _titled("WHAT HAPPENED", _history(simulation.history, width))
+    if result["pending"]:
+        yield _titled("WAITING", _waiting(result["pending"], width))
+
+
+def _titled(title: str, *parts: RenderableType) -> RenderableType:
+    return Group(Text(f"\n{title}", style="bold"), *parts)
+
+
+def _headline(result: Result, why: str) -> Text:
+    """The policy and why it was chosen, the end of the simulation, and pods by phase."""
+    count = Counter(pod["phase"] for pod in result["pods"])
+    line = Text.assemble("policy ", (result["policy"], "bold"), f" ({why}), ")
+    line.append(f"simulated to {_time(result['until'])}: ")
+    parts = [
+        (f"{count['Running']} running", "green"),
+        (f"{count['Pending']} waiting", "yellow" if count["Pending"] else ""),
+        (f"{count['Evicted']} evicted", "red" if count["Evicted"] else ""),
+    ]
+    others = {"Succeeded": "ended", "Failed": "failed", "Deleted": "deleted"}
+    parts += [(f"{count[phase]} {word}", "") for phase, word in others.items() if count[phase]]
+    return line.append(Text(", ").join(Text(*part) for part in parts))
+
+
+def _history(history: Sequence[Done], width: int) -> RenderableType:
+    """A line for each binding and eviction, in the order of the decisions."""
+    table = _table(width, "at", "", "pod", "node", "why", right=("at",))
+    for done in islice(history, MOST_ROWS):
+        at, pod = _time(seconds(done.at)), done.decision.pod
+        match done.decision:
+            case Bind(node=node, devices=devices):
+                on = f"{node} ({list_names(devices)})" if devices else node
+                table.add_row(at, Text("starts", style="green"), pod.path, on, "")
+            case Evict(reason=reason, message=message):
+                why = f"{reason}: {message}"
+                table.add_row(at, Text("evicted", style="red"), pod.path, pod.node, why)
+    return indented(Group(table, *omitted(len(history) - MOST_ROWS)))
+
+
+def _waiting(pending: list[Result], width: int) -> RenderableType:
+    """A line for each reason and message, with the first pod that waits for it and a count."""
+    table = _table(width, "pods", "reason", "why")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in pending:
+        groups.setdefault((each["reason"], each["message"]), []).append(each["pod"])
+    for (reason, message), pods in islice(groups.items(), MOST_ROWS):
+        others = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
+        table.add_row(f"{pods[0]}{others}", Text(reason, style="yellow"), message)
+    return indented(Group(table, *omitted(len(groups) - MOST_ROWS)))
+
+
+def _time(seconds: float) -> str:
+    """A time as durations are written in manifests: `1h30m`, `45s`."""
+    if seconds != int(seconds) or seconds == 0:
+        return f"{seconds:g}s"
+    hours, rest = divmod(int(seconds), 3600)
+    parts = ((hours, "h"), (rest // 60, "m"), (rest % 60, "s"))
+    return "".join(f"{value}{unit}" for value, unit in parts if value)

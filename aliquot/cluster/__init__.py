@@ -1,1 +1,0 @@
-"""The embedded, in-process cluster: objects, virtual time, workloads, benchmarks."""

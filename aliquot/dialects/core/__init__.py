@@ -1,0 +1,1 @@
+"""Kubernetes' own objects, and what all dialects are written in."""

@@ -1,0 +1,32 @@
+"""Labels, annotations and selectors: maps of text.
+
+Unquoted YAML such as `true` or `1` is no text. It is read as its author wrote it, and `validation`
+warns that an API server would refuse it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aliquot.dialects.core.manifest import Manifest
+
+
+def text_map(values: Mapping[str, Any] | None, manifest: Manifest, field: str) -> dict[str, str]:
+    """The map with text values; an unquoted `true` or number is read as it was written."""
+    found = {}
+    for key, value in (values or {}).items():
+        if isinstance(value, dict | list):
+            raise manifest.error(f"{field}[{key}]", "must be text")
+        found[key] = to_text(value)
+    return found
+
+
+def to_text(value: object) -> str:
+    """A plain YAML value as its author wrote it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def unquoted_keys(values: Mapping[str, Any] | None) -> list[str]:
+    """The keys whose values are no text, which an API server would refuse."""
+    return [key for key, value in (values or {}).items() if not isinstance(value, str)]

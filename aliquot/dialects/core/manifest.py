@@ -1,0 +1,236 @@
+"""Manifests: documents of a kind that matters to scheduling, with checked types and a name.
+
+Kinds that have no part in scheduling are skipped and counted, not refused.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar
+
+import msgspec
+
+from aliquot.dialects.core import objects as wire
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.findings import Finding, Severity
+from aliquot.dialects.core.objects import Metadata, Wire
+from aliquot.dialects.kep9 import objects as quota_wire
+from aliquot.dialects.nos import objects as nos_wire
+from aliquot.dialects.tensor_fusion import objects as gpu_wire
+from aliquot.dialects.volcano import objects as volcano_wire
+from aliquot.errors import InputError
+from aliquot.json import Body
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name, which identify an object."""
+
+ALIQUOT_GROUP = "aliquot.dev"
+KEP9_GROUPS = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
+NOS_GROUPS = ("nos.nebuly.com", "nos.nebuly.ai")
+VOLCANO_GROUP = "scheduling.volcano.sh"
+VOLCANO_JOBS = "batch.volcano.sh"
+TENSOR_FUSION = "tensor-fusion.ai"
+KOORDINATOR_PREFIX = "quota.scheduling.koordinator.sh/"
+
+_KINDS: dict[tuple[str, str], type[Wire]] = {
+    ("", "Node"): wire.NodeWire,
+    ("", "Namespace"): wire.PlainWire,
+    ("", "Pod"): wire.PodWire,
+    ("", "ResourceQuota"): wire.ResourceQuotaWire,
+    ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClassWire,
+    ("policy", "PodDisruptionBudget"): wire.BudgetWire,
+    ("apps", "Deployment"): wire.WorkloadWire,
+    ("apps", "ReplicaSet"): wire.WorkloadWire,
+    ("apps", "StatefulSet"): wire.WorkloadWire,
+    ("batch", "Job"): wire.WorkloadWire,
+    (VOLCANO_GROUP, "Queue"): volcano_wire.QueueWire,
+    (VOLCANO_GROUP, "PodGroup"): volcano_wire.PodGroupWire,
+    **{(group, "PodGroup"): volcano_wire.PodGroupWire for group in KEP9_GROUPS},
+    (VOLCANO_JOBS, "Job"): volcano_wire.GangJobWire,
+    (TENSOR_FUSION, "GPUResourceQuota"): gpu_wire.GpuQuotaWire,
+    (TENSOR_FUSION, "GPU"): gpu_wire.GpuWire,
+    (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
+    **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
+    **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
+}
+_UNSUPPORTED = {("quota.koordinator.sh", "ElasticQuotaProfile")}
+_CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAMELESS = {"Timeline"}
+_PLAIN_WORDS = {
+    " | null": "",
+    "`array`": "a list",
+    "`object`": "an object",
+    "`str`": "text",
+    "`int`": "a whole number",
+    "`null`": "nothing",
+    "`bool`": "true or false",
+    "`": "",
+}
+AnyWire = TypeVar("AnyWire", bound=Wire)
+Result = TypeVar("Result")
+
+_AT = re.compile(r" - at `(?:key in )?\$\.?(?P<field>[^`]*)`$")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object of the input: its identity, its place, its typed content and its whole body."""
+
+    kind: str
+    group: str
+    namespace: str
+    name: str
+    place: str
+    content: Wire
+    body: Body
+    _read: dict[str, Any] | None = field(default=None, init=False, compare=False, repr=False)
+    """The results of readers that are decorated with `once`, by reader."""
+
+    @property
+    def key(self) -> Key:
+        """Its kind, namespace and name."""
+        return key(self.kind, self.namespace, self.name)
+
+    @property
+    def title(self) -> str:
+        """`Pod team-a/train`, as messages name it."""
+        path = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {path}"
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its metadata."""
+        metadata = getattr(self.content, "metadata", None)
+        assert isinstance(metadata, Metadata)
+        return metadata
+
+    def error(self, field: str, problem: str) -> InputError:
+        """An error that names this object and a field of it."""
+        return InputError(f"{self.place}: {self.title}", field, problem)
+
+    def finding(self, severity: Severity, field: str, problem: str) -> Finding:
+        """A finding that names this object and a field of it."""
+        return Finding(severity, self.place, self.title, field, problem)
+
+
+def once(reader: Callable[[Manifest], Result]) -> Callable[[Manifest], Result]:
+    """Cache a reader's result with the manifest, which never changes and is read by many rules.
+
+    An error is not cached: it is raised anew at every call.
+    """
+    name = f"{reader.__module__}.{reader.__qualname__}"
+
+    @wraps(reader)
+    def read_once(manifest: Manifest) -> Result:
+        known = manifest._read
+        if known is None:
+            known = {}
+            object.__setattr__(manifest, "_read", known)
+        if name not in known:
+            known[name] = reader(manifest)
+        found: Result = known[name]
+        return found
+
+    return read_once
+
+
+def read(document: Document) -> Manifest | None:
+    """The object of a document; None for kinds that have no part in scheduling."""
+    body, place = document.body, document.place
+    kind = str(body["kind"])
+    version = body.get("apiVersion")
+    if not isinstance(version, str) or not version:
+        problem = "is missing" if version is None else f"{version!r} must be text"
+        raise InputError(f"{place}: {kind}", "apiVersion", problem)
+    group = version.rpartition("/")[0]
+    if (group, kind) in _UNSUPPORTED:
+        raise InputError(place, "kind", f"{kind} of {group} is not supported yet")
+    shape = _KINDS.get((group, kind))
+    if shape is None:
+        return None
+    content = convert(body, shape, f"{place}: {_title(body)}")
+    unnamed = Manifest(kind, group, "", "", place, content, body)
+    name = unnamed.metadata.name
+    _, namespace, _ = key(kind, unnamed.metadata.namespace, name)
+    if kind not in _NAMELESS:
+        _check_name(name, _NAME, f"{place}: {kind}", "metadata.name")
+    if namespace:
+        check_namespace(namespace, f"{place}: {kind} {name}", "metadata.namespace")
+    return replace(unnamed, namespace=namespace, name=name)
+
+
+def key(kind: str, namespace: str | None, name: str) -> Key:
+    """The key of an object; that of a cluster-wide kind has an empty namespace."""
+    return (kind, "" if kind in _CLUSTER_WIDE else namespace or "default", name)
+
+
+def owner_reference(manifest: Manifest) -> Body:
+    """The owner reference that names this object, for its pods and its PodGroup."""
+    return {
+        "apiVersion": manifest.body["apiVersion"],
+        "kind": manifest.kind,
+        "name": manifest.name,
+        "controller": True,
+    }
+
+
+def owner_of(manifest: Manifest) -> Key | None:
+    """The key of the object that controls this one, if any does."""
+    for reference in manifest.metadata.owner_references or []:
+        if reference.controller:
+            return (reference.kind, manifest.namespace, reference.name)
+    return None
+
+
+def is_known_kind(kind: str) -> bool:
+    """Is it a kind that is read here, in any group?"""
+    return any(kind == known for _, known in _KINDS)
+
+
+def similar_kind(document: Document) -> str | None:
+    """The known kind that a skipped kind was probably meant to be: same name, another group."""
+    kind = str(document.body["kind"])
+    for group, known in _KINDS:
+        if kind.lower() == known.lower():
+            return f"{known} of {group or 'v1'}"
+    return None
+
+
+def convert(body: Body, shape: type[AnyWire], place: str) -> AnyWire:
+    """Convert a body to a struct; a field of the wrong type is refused by its path."""
+    try:
+        return msgspec.convert(body, shape)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        match = _AT.search(text)
+        field = match["field"] if match else ""
+        problem = text[: match.start()] if match else text
+        for word, plain in _PLAIN_WORDS.items():
+            problem = problem.replace(word, plain)
+        raise InputError(place, field, problem[0].lower() + problem[1:]) from None
+    except RecursionError:
+        raise InputError(place, "", "nested too deeply") from None
+
+
+def _title(body: Body) -> str:
+    """Kind and name for a message, as far as they can be read."""
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f"{body['kind']} {name}" if isinstance(name, str) else str(body["kind"])
+
+
+def check_namespace(name: str, place: str, field: str) -> None:
+    """Refuse a text that cannot be the name of a namespace."""
+    _check_name(name, _NAMESPACE, place, field)
+
+
+def _check_name(name: str, pattern: re.Pattern[str], place: str, field: str) -> None:
+    if not name:
+        raise InputError(place, field, "is missing")
+    if not pattern.fullmatch(name):
+        rule = "lower-case letters, digits and -" + (" and ." if pattern is _NAME else "")
+        shown = name if len(name) < 60 else f"{name[:60]}..."
+        raise InputError(place, field, f"{shown!r} must be made of {rule}")

@@ -1,0 +1,57 @@
+"""Nodes as the engine's: allocatable resources, labels, taints and the class of their GPUs."""
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.labels import text_map
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import NodeSpec, NodeStatus, NodeWire
+from aliquot.dialects.nos.cards import Cards
+from aliquot.engine import GPU_MEMORY, Effect, Node, Taint, quantity
+
+HOSTNAME = "kubernetes.io/hostname"
+_EFFECTS: dict[str, Effect] = {
+    "NoSchedule": "NoSchedule",
+    "PreferNoSchedule": "PreferNoSchedule",
+    "NoExecute": "NoExecute",
+}
+
+
+def node(manifest: Manifest, cards: Cards) -> Node:
+    """A node as the engine's. A node that does not state `pods` takes any number of them.
+
+    Its GPU memory is computed from its cards and slices; a value in its status is ignored.
+    """
+    read = manifest.content
+    assert isinstance(read, NodeWire)
+    status = read.status or NodeStatus()
+    field = "status.allocatable" if status.allocatable is not None else "status.capacity"
+    quantities = status.allocatable if status.allocatable is not None else status.capacity
+    has = {"pods": quantity.LIMIT, **amounts.read(quantities, manifest, field)}
+    has.pop(GPU_MEMORY, None)
+    written = text_map(manifest.metadata.labels, manifest, "metadata.labels")
+    labels = {HOSTNAME: manifest.name, **written}
+    has.update(cards.of_node(has, labels))
+    return Node(
+        name=manifest.name,
+        allocatable=tuple(sorted(has.items())),
+        labels=tuple(sorted(labels.items())),
+        taints=_taints(read, manifest),
+        node_class=cards.node_class(labels),
+    )
+
+
+def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
+    """Its taints, and the taints for being cordoned (unschedulable) or not ready."""
+    spec = read.spec or NodeSpec()
+    taints = []
+    for index, each in enumerate(spec.taints or []):
+        effect = _EFFECTS.get(each.effect)
+        if effect is None:
+            field = f"spec.taints[{index}].effect"
+            raise manifest.error(field, f"{each.effect!r} is none of {', '.join(_EFFECTS)}")
+        taints.append(Taint(each.key, each.value or "", effect))
+    if spec.unschedulable:
+        taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+    conditions = read.status.conditions if read.status is not None else None
+    if any(each.type == "Ready" and each.status != "True" for each in conditions or []):
+        taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
+    return tuple(taints)

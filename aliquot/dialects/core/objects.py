@@ -1,0 +1,299 @@
+"""The parts of Kubernetes' own objects that matter here, as they stand in JSON.
+
+Each dialect has its own objects beside these, in the `objects` of its folder. Every field is
+optional, as in the API's own types; a field that must be there is checked where it is used, so that
+the message can say what it is for. Fields that are not named here are not read.
+"""
+
+from typing import Any
+
+import msgspec
+
+Quantities = dict[str, Any]
+"""Quantities by resource, each checked where it is read, so that a message names the resource."""
+
+
+class Wire(msgspec.Struct, rename="camel", gc=False):
+    """A JSON object with camelCase keys. JSON has no cycles, so the garbage collector skips it."""
+
+
+class OwnerReference(Wire):
+    """The object that owns this one, and whether it controls it."""
+
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class Metadata(Wire):
+    """The metadata of an object."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class ResourceRequirements(Wire):
+    """Requests and limits of a container, or of a pod as a whole."""
+
+    requests: Quantities | None = None
+    limits: Quantities | None = None
+
+
+class Container(Wire):
+    """A container; restartPolicy Always makes an init container a sidecar."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
+
+
+class SelectorRequirement(Wire):
+    """One requirement of a selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class SelectorTerm(Wire):
+    """Requirements that must all hold."""
+
+    match_expressions: list[SelectorRequirement] | None = None
+    match_fields: list[SelectorRequirement] | None = None
+
+
+class RequiredTerms(Wire):
+    """Terms of which one must hold."""
+
+    node_selector_terms: list[SelectorTerm] | None = None
+
+
+class PreferredTerm(Wire):
+    """A term that should hold, and its weight."""
+
+    weight: int = 0
+    preference: SelectorTerm | None = None
+
+
+class NodeAffinity(Wire):
+    """The nodes that a pod requires and prefers."""
+
+    required_during_scheduling_ignored_during_execution: RequiredTerms | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] | None = None
+
+
+class Affinity(Wire):
+    """Affinity to nodes; affinity to pods is not considered."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: Any = None
+    pod_anti_affinity: Any = None
+
+
+class TolerationWire(Wire):
+    """A taint that a pod tolerates."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class PodSpec(Wire):
+    """What a pod requests and where it may run."""
+
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    resources: ResourceRequirements | None = None
+    overhead: Quantities | None = None
+    node_name: str | None = None
+    scheduler_name: str | None = None
+    node_selector: dict[str, Any] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[TolerationWire] | None = None
+    priority: int | None = None
+    priority_class_name: str | None = None
+    preemption_policy: str | None = None
+    scheduling_gates: list[dict[str, Any]] | None = None
+    topology_spread_constraints: Any = None
+
+
+class Condition(Wire):
+    """A condition in a status."""
+
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
+class ContainerStatus(Wire):
+    """What is allocated to a container, which differs from its spec during a resize."""
+
+    name: str = ""
+    allocated_resources: Quantities | None = None
+    resources: ResourceRequirements | None = None
+
+
+class PodStatus(Wire):
+    """The status of a pod."""
+
+    phase: str | None = None
+    start_time: str | None = None
+    nominated_node_name: str | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    conditions: list[Condition] | None = None
+
+
+class PodWire(Wire):
+    """A pod."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class PodTemplate(Wire):
+    """The template of a workload's pods."""
+
+    metadata: Metadata | None = None
+    spec: PodSpec | None = None
+
+
+class WorkloadSpec(Wire):
+    """The spec of a Deployment, ReplicaSet, StatefulSet or Job."""
+
+    replicas: int | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool | None = None
+    template: PodTemplate | None = None
+
+
+class WorkloadWire(Wire):
+    """A Deployment, ReplicaSet, StatefulSet or Job."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: WorkloadSpec | None = None
+
+
+class TaintWire(Wire):
+    """A taint of a node."""
+
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+
+
+class NodeSpec(Wire):
+    """The spec of a node."""
+
+    unschedulable: bool | None = None
+    taints: list[TaintWire] | None = None
+
+
+class NodeStatus(Wire):
+    """The capacity and conditions of a node."""
+
+    allocatable: Quantities | None = None
+    capacity: Quantities | None = None
+    conditions: list[Condition] | None = None
+
+
+class NodeWire(Wire):
+    """A node."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class PriorityClassWire(Wire):
+    """A PriorityClass."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    value: int | None = None
+    global_default: bool | None = None
+    preemption_policy: str | None = None
+
+
+class ResourceQuotaSpec(Wire):
+    """The spec of a core ResourceQuota."""
+
+    hard: Quantities | None = None
+
+
+class ResourceQuotaWire(Wire):
+    """A core ResourceQuota."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: ResourceQuotaSpec | None = None
+
+
+class LabelSelector(Wire):
+    """A selector of pods by their labels."""
+
+    match_labels: dict[str, Any] | None = None
+    match_expressions: list[SelectorRequirement] | None = None
+
+
+class BudgetSpec(Wire):
+    """The spec of a PodDisruptionBudget."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class BudgetStatus(Wire):
+    """The status of a PodDisruptionBudget, written by the disruption controller."""
+
+    disruptions_allowed: int | None = None
+    disrupted_pods: dict[str, Any] | None = None
+
+
+class BudgetWire(Wire):
+    """A PodDisruptionBudget."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: BudgetSpec | None = None
+    status: BudgetStatus | None = None
+
+
+class PlainWire(Wire):
+    """An object of which only the metadata are read."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+
+
+class Deletion(Wire, forbid_unknown_fields=True):
+    """An object that a timeline deletes."""
+
+    kind: str
+    name: str
+    namespace: str | None = None
+
+
+class Step(Wire, forbid_unknown_fields=True):
+    """The changes of a timeline at one moment."""
+
+    at: str | int | float
+    apply: list[dict[str, Any]] | None = None
+    delete: list[Deletion] | None = None
+
+
+class TimelineWire(Wire, forbid_unknown_fields=True):
+    """Changes to the objects over time."""
+
+    api_version: str
+    kind: str
+    steps: list[Step]
+    metadata: Metadata = msgspec.field(default_factory=Metadata)

@@ -1,0 +1,307 @@
+"""Pods as the engine's: above all, what a pod requests in all, and the nodes it may run on.
+
+What a pod requests is computed as kube-scheduler computes it, with init containers, sidecars,
+overhead, resizes and pod-level resources.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.labels import text_map
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import (
+    Container,
+    Metadata,
+    PodSpec,
+    PodStatus,
+    PodWire,
+    Quantities,
+    ResourceRequirements,
+    SelectorRequirement,
+    SelectorTerm,
+)
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.nos.gpu_memory import as_written
+from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
+from aliquot.dialects.tensor_fusion import requests as gpu_requests
+from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
+from aliquot.dialects.volcano import keys as volcano
+from aliquot.engine import (
+    GPU_MEMORY,
+    NodeConstraints,
+    Pod,
+    Requirement,
+    Shape,
+    Term,
+    Toleration,
+    quantity,
+)
+
+_OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
+_EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}
+_FINISHED = {"Succeeded", "Failed"}
+
+Sums = dict[str, int]
+PriorityInfo = tuple[int, bool]
+"""A priority, and whether pods of it may preempt others."""
+
+
+def pod(
+    manifest: Manifest,
+    uid: str,
+    priority_infos: PriorityInfo,
+    created: int,
+    cards: Cards,
+    defaults: Defaults = NO_DEFAULTS,
+    known: Shape | None = None,
+    started: int = 0,
+) -> Pod:
+    """A pod by itself: its quota and its gang depend on other objects and are left empty.
+
+    `defaults` are the GPU requests of its namespace, for a pod that states none. `known` is the
+    shape, if it was computed before for an equal pod. A pod that has a node is not nominated.
+    """
+    pod_spec, pod_status = spec(manifest), status(manifest)
+    metadata = manifest.metadata
+    labels = text_map(metadata.labels, manifest, "metadata.labels")
+    priority, preempts = priority_infos
+    return Pod(
+        uid=uid,
+        namespace=manifest.namespace,
+        name=manifest.name,
+        shape=known
+        or shape(pod_spec, pod_status, manifest, cards, metadata=metadata, defaults=defaults),
+        priority=priority,
+        created=created,
+        node=pod_spec.node_name or None,
+        nominated=(not pod_spec.node_name and pod_status.nominated_node_name) or None,
+        gated=bool(pod_spec.scheduling_gates),
+        terminating=metadata.deletion_timestamp is not None,
+        preempts=preempts,
+        preemptible=koordinator.is_preemptible(labels) and volcano.is_preemptable(metadata),
+        started=started,
+        labels=tuple(sorted(labels.items())),
+        task=volcano.group_ref(metadata, manifest).task,
+        devices=devices(manifest, cards),
+    )
+
+
+def devices(manifest: Manifest, cards: Cards) -> tuple[str, ...]:
+    """The GPUs that a pod runs on, by its annotation; none while it waits."""
+    if not cards.shared or not spec(manifest).node_name:
+        return ()
+    return gpu_annotations.devices(manifest.metadata, manifest)
+
+
+def spec(manifest: Manifest) -> PodSpec:
+    """The spec of a pod; an empty one if it has none."""
+    content = manifest.content
+    assert isinstance(content, PodWire)
+    return content.spec or PodSpec()
+
+
+def status(manifest: Manifest) -> PodStatus:
+    """The status of a pod; an empty one if it has none."""
+    content = manifest.content
+    assert isinstance(content, PodWire)
+    return content.status or PodStatus()
+
+
+def shape(
+    spec: PodSpec | None,
+    status: PodStatus | None,
+    manifest: Manifest,
+    cards: Cards,
+    field: str = "spec",
+    metadata: Metadata | None = None,
+    defaults: Defaults = NO_DEFAULTS,
+) -> Shape:
+    """What a pod requests and where it may run; `field` is the field of the spec.
+
+    Requests for single GPUs are read where `metadata` are given, in which they are annotations.
+    """
+    if spec is None or not spec.containers:
+        raise manifest.error(f"{field}.containers", "a pod needs at least one container")
+    phases = _phases(spec, status, manifest, field)
+    most = reduce(_larger, phases)
+    asked = {name: amount for name, amount in most.items() if amount}
+    asked["pods"] = 1
+    requests = tuple(sorted(asked.items()))
+    gpu = None
+    if cards.shared and metadata is not None:
+        annotated = gpu_annotations.read_request(metadata, manifest)
+        gpu = gpu_requests.gpu_ask(annotated, phases, cards.default, defaults)
+    constraints = _node_constraints(spec, manifest, field)
+    return Shape(requests, constraints, cards.charges(requests, phases), gpu)
+
+
+def finished(status: PodStatus | None) -> bool:
+    """Has the pod ended, so that it holds no resources any more?"""
+    return status is not None and status.phase in _FINISHED
+
+
+def _phases(spec: PodSpec, status: PodStatus | None, manifest: Manifest, field: str) -> list[Sums]:
+    """What a pod holds while each init container runs, and then; with overhead.
+
+    A pod requests the most that it holds in any of these phases. Sidecars run beside everything
+    that starts after them. A container that is being resized counts with the larger of what is
+    allocated and what it requests. Pod-level resources override the sum of the containers.
+    """
+    allocated = _allocated(status or PodStatus(), manifest)
+    running: Sums = {}
+    for index, container in enumerate(spec.containers or []):
+        asked = _requests(container.resources, manifest, f"{field}.containers[{index}].resources")
+        _add(running, _larger(asked, allocated.get(container.name, {})))
+    phases = _with_init_containers(spec, running, allocated, manifest, field)
+    summed = reduce(_larger, phases)
+    whole = _whole_pod(spec.resources, summed, manifest, f"{field}.resources")
+    overhead = _read(spec.overhead, manifest, f"{field}.overhead")
+    for phase in phases:
+        phase.update(whole)
+        _add(phase, overhead)
+    return phases
+
+
+def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
+    """What is allocated to each container, as its node reports it."""
+    found: dict[str, Sums] = {}
+    for field, statuses in (
+        ("status.containerStatuses", status.container_statuses),
+        ("status.initContainerStatuses", status.init_container_statuses),
+    ):
+        for each in statuses or []:
+            resources = each.resources or ResourceRequirements()
+            found[each.name] = _larger(
+                _read(each.allocated_resources, manifest, f"{field}.allocatedResources"),
+                _read(resources.requests, manifest, f"{field}.resources.requests"),
+            )
+    return found
+
+
+def _with_init_containers(
+    spec: PodSpec, running: Sums, allocated: Mapping[str, Sums], manifest: Manifest, field: str
+) -> list[Sums]:
+    """Each init container with the sidecars before it, then the main ones with all sidecars."""
+    sidecars: Sums = {}
+    phases: list[Sums] = []
+    for index, container in enumerate(spec.init_containers or []):
+        place = f"{field}.initContainers[{index}].resources"
+        asked = _requests(container.resources, manifest, place)
+        if _is_sidecar(container):
+            _add(sidecars, _larger(asked, allocated.get(container.name, {})))
+            phases.append(dict(sidecars))
+        else:
+            phases.append(_sum(sidecars, asked))
+    return [*phases, _sum(sidecars, running)]
+
+
+def _is_sidecar(container: Container) -> bool:
+    return container.restart_policy == "Always"
+
+
+def _requests(resources: ResourceRequirements | None, manifest: Manifest, field: str) -> Sums:
+    """Requests; a resource without a request has its limit, as the API server defaults it."""
+    if resources is None:
+        return {}
+    asked = _read(resources.requests, manifest, f"{field}.requests")
+    limits = _read(resources.limits, manifest, f"{field}.limits")
+    for name, limit in limits.items():
+        if asked.setdefault(name, limit) > limit:
+            numbers = (
+                f"requests {quantity.text(name, asked[name])}, limits {quantity.text(name, limit)}"
+            )
+            raise manifest.error(f"{field}.requests", f"{name} is above its limit: {numbers}")
+    return asked
+
+
+def _read(quantities: Quantities | None, manifest: Manifest, field: str) -> Sums:
+    """Amounts of resources that a container can request; GPU memory is not one of them."""
+    found = amounts.read(quantities, manifest, field)
+    if found.pop(GPU_MEMORY, 0):
+        where = f"{field}[{as_written(GPU_MEMORY, quantities)}]"
+        problem = "is a unit of quotas that no node has; ask for GPUs, or slices of them, instead"
+        raise manifest.error(where, problem)
+    return found
+
+
+def _whole_pod(
+    resources: ResourceRequirements | None, summed: Sums, manifest: Manifest, field: str
+) -> Sums:
+    """Pod-level requests; a pod-level limit counts only where no container requests."""
+    if resources is None:
+        return {}
+    explicit = set(resources.requests or {})
+    asked = _requests(resources, manifest, field)
+    return {
+        name: amount for name, amount in asked.items() if name in explicit or name not in summed
+    }
+
+
+def _node_constraints(spec: PodSpec, manifest: Manifest, field: str) -> NodeConstraints:
+    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    required: tuple[Term, ...] | None = None
+    preferred: tuple[tuple[int, Term], ...] = ()
+    if affinity is not None:
+        at = f"{field}.affinity.nodeAffinity"
+        needed = affinity.required_during_scheduling_ignored_during_execution
+        if needed is not None:
+            required = tuple(_term(term, manifest, at) for term in needed.node_selector_terms or [])
+        preferred = tuple(
+            (each.weight, _term(each.preference or SelectorTerm(), manifest, at))
+            for each in affinity.preferred_during_scheduling_ignored_during_execution or []
+        )
+    return NodeConstraints(
+        selector=tuple(
+            sorted(text_map(spec.node_selector, manifest, f"{field}.nodeSelector").items())
+        ),
+        required=required,
+        preferred=preferred,
+        tolerations=_tolerations(spec, manifest, field),
+    )
+
+
+def _term(term: SelectorTerm, manifest: Manifest, field: str) -> Term:
+    return Term(
+        tuple(_requirement(each, manifest, field) for each in term.match_expressions or []),
+        tuple(_requirement(each, manifest, field) for each in term.match_fields or []),
+    )
+
+
+def _requirement(written: SelectorRequirement, manifest: Manifest, field: str) -> Requirement:
+    if written.operator not in _OPERATORS:
+        known = ", ".join(sorted(_OPERATORS))
+        raise manifest.error(field, f"operator {written.operator!r} is none of {known}")
+    return Requirement(written.key, written.operator, tuple(written.values or ()))
+
+
+def _tolerations(spec: PodSpec, manifest: Manifest, field: str) -> tuple[Toleration, ...]:
+    found = []
+    for each in spec.tolerations or []:
+        toleration = Toleration(
+            each.key or "", each.operator or "Equal", each.value or "", each.effect or ""
+        )
+        if toleration.operator not in ("Equal", "Exists"):
+            problem = f"operator {each.operator!r} is neither Equal nor Exists"
+            raise manifest.error(f"{field}.tolerations", problem)
+        if toleration.effect not in _EFFECTS:
+            problem = f"effect {each.effect!r} is not an effect of a taint"
+            raise manifest.error(f"{field}.tolerations", problem)
+        found.append(toleration)
+    return tuple(found)
+
+
+def _add(total: Sums, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:
+    total = dict(one)
+    _add(total, other)
+    return total
+
+
+def _larger(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}

@@ -1,0 +1,221 @@
+"""Koordinator's labels and annotations on quotas and pods.
+
+Where the design and its implementation spell a key differently, both are read. Values are text, and
+maps and lists are JSON in text. Unquoted YAML is read as it was meant, as in the design's own
+examples, and `validation.object_rules` warns that an API server would refuse it. Names of other
+quotas are returned as written; `quota_index` resolves them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.labels import to_text
+from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX as PREFIX
+from aliquot.dialects.core.manifest import Manifest, check_namespace, once
+from aliquot.dialects.core.pod_templates import template_views
+from aliquot.engine import Amounts
+from aliquot.errors import InputError
+
+NAMESPACE = "koordinator-system"
+ROOT = "koordinator-root-quota"
+SYSTEM = "koordinator-system-quota"
+DEFAULT = "koordinator-default-quota"
+SPECIAL = (ROOT, SYSTEM, DEFAULT)
+
+PARENT = (f"{PREFIX}parent", f"{PREFIX}parent-quota-name")
+QUOTA = (f"{PREFIX}name", f"{PREFIX}quota-name")
+PREEMPTIBLE = f"{PREFIX}preemptible"
+IS_PARENT = f"{PREFIX}is-parent"
+IS_ROOT = f"{PREFIX}is-root"
+LEND = f"{PREFIX}allow-lent-resource"
+FORCE = f"{PREFIX}allow-force-update"
+TREE = f"{PREFIX}tree-id"
+WEIGHT = f"{PREFIX}shared-weight"
+NAMESPACES = f"{PREFIX}namespaces"
+STRICT = f"{PREFIX}max-strict-check-resource-keys"
+ADMISSION = f"{PREFIX}admission"
+FLAGS = (IS_PARENT, IS_ROOT, LEND, FORCE)
+
+_CRITICAL = 2_000_000_000
+"""The value of the PriorityClass `system-cluster-critical`."""
+
+Labels = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a quota's labels and annotations say about its place in a tree."""
+
+    parent: str = ""
+    """The parent's bare name; empty on the first level."""
+    is_parent: bool = False
+    lend: bool = True
+    weight: Amounts = ()
+    """The shared weight; empty where max is the weight."""
+    namespaces: tuple[str, ...] = ()
+    tree: str = ""
+    """The id of its tree; empty if it has none."""
+    forced: bool = False
+    """May the mins of its children add up to more than its own (allow-force-update, is-root)?"""
+    strict: tuple[str, ...] = ()
+    """Resources whose max must not be below what is used."""
+
+
+def has_keys(metadata_maps: Sequence[Labels | None]) -> bool:
+    """Is any key of these maps Koordinator's?"""
+    return any(key.startswith(PREFIX) for each in metadata_maps for key in each or ())
+
+
+@once
+def keys(manifest: Manifest) -> Keys:
+    """The keys of a quota; a value that cannot be read is refused by its key."""
+    labels = manifest.metadata.labels or {}
+    parent = _read_name(labels, PARENT, manifest, "metadata.labels")
+    return Keys(
+        parent="" if parent == ROOT else parent,
+        is_parent=flag_text(labels, IS_PARENT) == "true",
+        lend=flag_text(labels, LEND) != "false",
+        weight=_weight(manifest),
+        namespaces=_namespaces(manifest),
+        tree=_read_name(labels, (TREE,), manifest, "metadata.labels"),
+        forced=any(flag_text(labels, key) == "true" for key in (FORCE, IS_ROOT)),
+        strict=_strict(manifest),
+    )
+
+
+def pod_labels(manifest: Manifest) -> tuple[Labels, str]:
+    """The labels of a pod, or of the pods of a workload, and their field.
+
+    Of several templates, those of the first that names a quota.
+    """
+    found = [
+        (each.metadata.labels or {}, f"{each.metadata_field}.labels")
+        for each in template_views(manifest)
+    ]
+    named = (each for each in found if any(key in each[0] for key in QUOTA))
+    return next(named, found[0] if found else ({}, "metadata.labels"))
+
+
+def quota_named(manifest: Manifest) -> str | None:
+    """The bare name of the quota that a pod, or the pods of a workload, name by label."""
+    labels, field = pod_labels(manifest)
+    return _read_name(labels, QUOTA, manifest, field) or None
+
+
+def quota_field(manifest: Manifest) -> str:
+    """The field in which a pod names its quota."""
+    labels, field = pod_labels(manifest)
+    return f"{field}[{next(key for key in QUOTA if key in labels)}]"
+
+
+def flag_text(labels: Labels, key: str) -> str:
+    """The value of a label that should be true or false."""
+    return to_text(labels.get(key))
+
+
+def is_preemptible(labels: Labels) -> bool:
+    """May a pod be preempted?"""
+    return flag_text(labels, PREEMPTIBLE) != "false"
+
+
+def is_of_the_system(namespace: str, priority: int) -> bool:
+    """Does a pod that names no quota belong to Koordinator's system quota?"""
+    return namespace == "kube-system" or priority >= _CRITICAL
+
+
+def weight_problem(manifest: Manifest) -> str | None:
+    """Why the shared weight cannot be read; None if it can."""
+    written = (manifest.metadata.annotations or {}).get(WEIGHT)
+    try:
+        _amounts(written, manifest)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _read_name(labels: Labels, spellings: Sequence[str], manifest: Manifest, field: str) -> str:
+    """The name under any of a key's spellings; under two, it must be the same."""
+    found = {key: labels[key] for key in spellings if key in labels}
+    for key, value in found.items():
+        if isinstance(value, dict | list):
+            raise manifest.error(f"{field}[{key}]", "must be text")
+    names = {key: to_text(value) for key, value in found.items()}
+    if len(set(names.values())) > 1:
+        (first, one), (second, other) = names.items()
+        raise manifest.error(f"{field}[{second}]", f"is {other!r}, but {first} is {one!r}")
+    return next(iter(names.values()), "")
+
+
+def _weight(manifest: Manifest) -> Amounts:
+    """The shared weight; empty if it cannot be read or all its amounts are 0."""
+    written = (manifest.metadata.annotations or {}).get(WEIGHT)
+    try:
+        found = _amounts(written, manifest)
+    except ValueError:
+        return ()
+    return tuple(sorted(found.items())) if any(found.values()) else ()
+
+
+def _amounts(written: object, manifest: Manifest) -> dict[str, int]:
+    """A map of quantities; raises ValueError if it is no map, InputError if one is negative."""
+    if written is None or written == "":
+        return {}
+    read = _parsed(written)
+    if not isinstance(read, dict):
+        raise ValueError('is not a JSON map, such as {"cpu": 4}')
+    quantities = dict(_pair(key, value) for key, value in read.items())
+    for name, value in quantities.items():
+        if str(value).startswith("-"):
+            where = f"metadata.annotations[{WEIGHT}]"
+            raise manifest.error(where, f"{name}: {value} is negative")
+    try:
+        return amounts.read(quantities, manifest, "")
+    except InputError as error:
+        raise ValueError(f"{error.field.strip('[]')}: {error.problem}") from None
+
+
+def _pair(key: str, value: object) -> tuple[str, object]:
+    """A key and its value; YAML reads `{cpu:4}`, without a blank, as a key without a value."""
+    if value is None and ":" in key:
+        key, _, value = key.rpartition(":")
+    return key, value
+
+
+def _namespaces(manifest: Manifest) -> tuple[str, ...]:
+    found = _names(manifest, NAMESPACES)
+    for name in found:
+        place = f"{manifest.place}: {manifest.title}"
+        check_namespace(name, place, f"metadata.annotations[{NAMESPACES}]")
+    return found
+
+
+def _strict(manifest: Manifest) -> tuple[str, ...]:
+    return _names(manifest, STRICT)
+
+
+def _names(manifest: Manifest, key: str) -> tuple[str, ...]:
+    """The names in an annotation that holds a JSON list."""
+    written = (manifest.metadata.annotations or {}).get(key)
+    if written is None or written == "":
+        return ()
+    try:
+        read = _parsed(written)
+    except ValueError:
+        read = None
+    if not isinstance(read, list) or not all(isinstance(each, str) for each in read):
+        problem = 'is not a JSON list of names, such as ["team-a"]'
+        raise manifest.error(f"metadata.annotations[{key}]", problem)
+    return tuple(read)
+
+
+def _parsed(written: object) -> object:
+    """The value of JSON in text; plain YAML that was not quoted is returned as it is."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return json.loads(written)
+    except (ValueError, RecursionError):
+        raise ValueError("is not JSON") from None

@@ -1,0 +1,276 @@
+"""All quotas together: each with its parent and its namespaces resolved.
+
+Koordinator's quotas refer to each other, and pods to them, by a bare name that is unique in the
+cluster; the engine knows a quota as `namespace/name`. Volcano's queues have no namespace, and the
+engine knows them by their bare name. What a name stands for depends on all objects, so the index is
+built anew when a quota changes, and the order of the objects does not matter. It never raises on
+quotas that do not fit together: a parent that does not exist, or a cycle, is left out, and
+`koordinator.rules` and `volcano.queue_rules` report it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Literal
+
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest, once, read
+from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys, quota, quota_name
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.koordinator.keys import DEFAULT, NAMESPACE, ROOT, SYSTEM
+from aliquot.dialects.volcano import queues
+from aliquot.engine import Membership, Quota
+
+Special = Literal["", "koordinator", "volcano"]
+"""Which dialect's built-in quotas exist without an object: Koordinator's system and default quota,
+Volcano's default queue, or none."""
+
+_API_VERSION = "scheduling.sigs.k8s.io/v1alpha1"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaIndex:
+    """Every quota, with its parent and its namespaces resolved."""
+
+    pairs: tuple[tuple[Manifest, Quota], ...] = ()
+    """Each ElasticQuota and CompositeElasticQuota: the object, and the engine's quota."""
+    queues: tuple[tuple[Manifest, Quota], ...] = ()
+    """Each Queue: the object, and the engine's quota."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The engine's name of each quota, by its bare name."""
+    quotas: dict[str, Quota] = field(default_factory=dict)
+    """All of them by the engine's name, parents before their children."""
+    membership: Membership = field(default_factory=Membership)
+    has_trees: bool = False
+    """Are the ElasticQuotas Koordinator's trees? One Koordinator key on any of them says so."""
+
+    def requested_quota(
+        self, manifest: Manifest, priority: int, queue: str | None = None
+    ) -> str | None:
+        """The engine's name of the quota that a pod asks for; None if it asks for none.
+
+        That is the quota named by its label, else Koordinator's system quota for a pod of the
+        system, else `queue`, the pod's queue, where there are queues.
+        """
+        return self.find_quota(
+            koordinator.quota_named(manifest), manifest.namespace, priority, queue
+        )
+
+    def find_quota(
+        self, named: str | None, namespace: str, priority: int, queue: str | None = None
+    ) -> str | None:
+        """The same for a pod of a namespace whose label names this quota, or none."""
+        if named is not None:
+            return self.engine_name(named)
+        system = self.names.get(SYSTEM)
+        if system is not None and koordinator.is_of_the_system(namespace, priority):
+            return system
+        return queue if self.queues else None
+
+    def engine_name(self, name: str) -> str:
+        """The engine's name of the quota with this bare name; no quota's name if there is none."""
+        return self.names.get(name, f"{name}/")
+
+    def ancestry(self, name: str) -> Iterator[Quota]:
+        """The quota itself, then its parent, and so on to the top."""
+        found: str | None = name
+        while found is not None:
+            yield self.quotas[found]
+            found = self.quotas[found].parent
+
+
+def build(manifests: Iterable[Manifest], special: Special = "") -> QuotaIndex:
+    """The index of the quotas among these objects.
+
+    With Koordinator's built-in quotas, the system quota and the default quota exist whether or not
+    there are objects for them; without, an object for the system quota is ignored, because only
+    `hierarchy` has a quota without bounds. With Volcano's, the default queue exists.
+    """
+    manifests = list(manifests)
+    found = [each for each in manifests if each.kind in KINDS and not _is_named(each, ROOT)]
+    if special == "koordinator":
+        found += [each for each in built_in() if not any(_is_named(e, each.name) for e in found)]
+    else:
+        found = [each for each in found if not _is_named(each, SYSTEM)]
+    names: dict[str, str] = {}
+    for each in sorted(found, key=quota_name, reverse=True):
+        if each.group in KEP9_GROUPS:
+            names[each.name] = quota_name(each)
+    parents = _parents(found, names)
+    owners = _owners(found)
+    pairs = tuple((each, _quota(each, parents, owners)) for each in found)
+    queue_pairs = tuple(_queues(manifests, special == "volcano"))
+    quotas = {each.name: each for _, each in (*pairs, *queue_pairs)}
+    membership = Membership()
+    for one in quotas.values():
+        membership.add(one)
+    has_trees = special == "koordinator" or any(has_koordinator_keys(each) for each in found)
+    return QuotaIndex(pairs, queue_pairs, names, _parents_first(quotas), membership, has_trees)
+
+
+@cache
+def built_in() -> tuple[Manifest, ...]:
+    """Koordinator's system quota and default quota, which exist without an object."""
+    bodies = (
+        {
+            "apiVersion": _API_VERSION,
+            "kind": "ElasticQuota",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {},
+        }
+        for name in (SYSTEM, DEFAULT)
+    )
+    manifests = (read(Document("built in", body)) for body in bodies)
+    return tuple(each for each in manifests if each is not None)
+
+
+@cache
+def default_queue() -> Manifest:
+    """Volcano's default queue, which exists without an object."""
+    body = {
+        "apiVersion": f"{VOLCANO_GROUP}/v1beta1",
+        "kind": queues.KIND,
+        "metadata": {"name": queues.DEFAULT},
+        "spec": {"weight": 1},
+    }
+    manifest = read(Document("built in", body))
+    assert manifest is not None
+    return manifest
+
+
+def _queues(manifests: Iterable[Manifest], special: bool) -> Iterator[tuple[Manifest, Quota]]:
+    """The queues, with their parents resolved. The root is the cluster and needs no quota.
+
+    Volcano creates a default queue, as a rule without bounds. Under a policy of quotas it is not
+    the quota of every pod that has none, unless the queue has bounds or children.
+    """
+    found = [each for each in manifests if each.kind == queues.KIND and each.name != queues.ROOT]
+    if special and all(each.name != queues.DEFAULT for each in found):
+        found.append(default_queue())
+    alone = [(each, queues.queue(each)) for each in found]
+    if not special:
+        above = {queues.parent(each) for each in found}
+        alone = [(m, q) for m, q in alone if not q.fallback or q.min or q.max or q.name in above]
+    names = {each.name for each, _ in alone}
+    written = ((each.name, queues.parent(each)) for each, _ in alone)
+    parents = without_cycles({name: up for name, up in written if up in names and up is not None})
+    with_children = set(parents.values())
+    for manifest, one in alone:
+        up = parents.get(one.name)
+        yield manifest, replace(one, parent=up, is_parent=one.name in with_children)
+
+
+def _is_named(manifest: Manifest, name: str) -> bool:
+    return manifest.name == name and manifest.group in KEP9_GROUPS
+
+
+def _quota(
+    manifest: Manifest, parents: Mapping[str, str], owners: Mapping[str, str | None]
+) -> Quota:
+    alone = quota(manifest)
+    if manifest.group not in KEP9_GROUPS:
+        return alone
+    if manifest.name == SYSTEM:
+        return Quota(alone.name, unshared=True)
+    place = (parents.get(alone.name), owners.get(manifest.namespace) == alone.name)
+    known = _places(manifest)
+    if place not in known:
+        parent, owns = place
+        known[place] = replace(
+            alone,
+            parent=parent,
+            namespaces=alone.namespaces | ({manifest.namespace} if owns else set()),
+            fallback=manifest.name == DEFAULT,
+        )
+    return known[place]
+
+
+@once
+def _places(manifest: Manifest) -> dict[tuple[str | None, bool], Quota]:
+    """The engine's quotas of a manifest, by parent and whether its namespace is its own.
+
+    Kept with the manifest, because a quota rarely changes either.
+    """
+    return {}
+
+
+def _parents(found: Iterable[Manifest], names: Mapping[str, str]) -> dict[str, str]:
+    """The parent of each quota whose parent exists and is not below the quota itself."""
+    written = (
+        (quota_name(each), names.get(koordinator.keys(each).parent))
+        for each in found
+        if each.group in KEP9_GROUPS
+    )
+    return without_cycles({name: parent for name, parent in written if parent is not None})
+
+
+def without_cycles(parents: Mapping[str, str]) -> dict[str, str]:
+    """The same parents, without those of quotas that are their own ancestors."""
+    in_a_cycle = {name for name in parents if name in _above(name, parents)}
+    return {name: parent for name, parent in parents.items() if name not in in_a_cycle}
+
+
+def describe_cycle(name: str, parents: Mapping[str, str | None]) -> str | None:
+    """For a message: the chain of parents from a quota back to itself; None if there is none."""
+    trail = {name: None}
+    at = parents.get(name)
+    while at is not None and at not in trail:
+        trail[at] = None
+        at = parents.get(at)
+    if at != name:
+        return None
+    words = " is below ".join([*trail, at])
+    return "is its own parent" if len(trail) == 1 else f"a circle: {words}"
+
+
+def _above(name: str, parents: Mapping[str, str]) -> set[str]:
+    """The ancestors of a quota; in a cycle, the quota itself is one of them."""
+    seen: set[str] = set()
+    at = parents.get(name)
+    while at is not None and at not in seen:
+        seen.add(at)
+        at = parents.get(at)
+    return seen
+
+
+def _owners(found: Iterable[Manifest]) -> dict[str, str | None]:
+    """The quota of each namespace: the one of the namespace's name, else the only one in it.
+
+    The first is Koordinator's rule, the second that of the other designs. Parents hold no pods and
+    do not count as the only one. A namespace that a quota lists belongs to that quota; a namespace
+    with several quotas belongs to none.
+    """
+    singles = [
+        (each, koordinator.keys(each))
+        for each in found
+        if each.group in KEP9_GROUPS and each.name not in koordinator.SPECIAL
+    ]
+    listed = {name for _, keys in singles for name in keys.namespaces}
+    holders = [each for each, keys in singles if not keys.is_parent]
+    count = Counter(each.namespace for each in holders)
+    owners: dict[str, str | None] = {
+        each.namespace: quota_name(each)
+        for each in holders
+        if count[each.namespace] == 1 and each.namespace not in listed
+    }
+    owners.update(
+        (each.namespace, quota_name(each)) for each, _ in singles if each.name == each.namespace
+    )
+    return owners
+
+
+def _parents_first(quotas: Mapping[str, Quota]) -> dict[str, Quota]:
+    depths: dict[str, int] = {}
+
+    def depth(name: str) -> int:
+        trail = []
+        at: str | None = name
+        while at is not None and at not in depths:
+            trail.append(at)
+            at = quotas[at].parent
+        base = depths[at] if at is not None else -1
+        depths.update(zip(reversed(trail), range(base + 1, base + 1 + len(trail)), strict=True))
+        return depths[name]
+
+    return {name: quotas[name] for name in sorted(quotas, key=depth)}

@@ -1,0 +1,1 @@
+"""TensorFusion's GPU quotas, GPUs, and what pods ask for of them."""

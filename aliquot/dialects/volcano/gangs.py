@@ -1,0 +1,67 @@
+"""PodGroups, of Volcano and of the scheduler plugins: pods that start together or not at all."""
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.volcano.keys import queue_named
+from aliquot.dialects.volcano.objects import PodGroupSpec, PodGroupWire
+from aliquot.engine import Gang
+
+KIND = "PodGroup"
+
+_MOST = 2**31 - 1
+"""The largest int32, which is what the API's field holds."""
+
+
+def gang(
+    manifest: Manifest, queue: str | None = None, priority: int | None = None, created: int = 0
+) -> Gang:
+    """A PodGroup as the engine's gang; `queue` is the gang's queue if the group names none.
+
+    minTaskMember does not count where its sum is above minMember, as in Volcano: otherwise the gang
+    could never start with minMember pods.
+    """
+    group = spec(manifest)
+    tasks = tuple(sorted((name, low) for name, low in _min_tasks(manifest).items() if low))
+    min_member = _at_least(group.min_member, 1, manifest, "spec.minMember")
+    min_resources = amounts.read(group.min_resources, manifest, "spec.minResources")
+    return Gang(
+        name=gang_name(manifest),
+        min_member=min_member,
+        min_tasks=tasks if sum(low for _, low in tasks) <= min_member else (),
+        min_resources=tuple(sorted(min_resources.items())),
+        quota=queue_of(manifest)[0] or queue,
+        priority=priority,
+        created=created,
+    )
+
+
+def spec(manifest: Manifest) -> PodGroupSpec:
+    """The spec of a PodGroup; an empty one if it has none."""
+    read = manifest.content
+    assert isinstance(read, PodGroupWire)
+    return read.spec or PodGroupSpec()
+
+
+def gang_name(manifest: Manifest) -> str:
+    """The engine's name of a gang: `namespace/name`."""
+    return f"{manifest.namespace}/{manifest.name}"
+
+
+def queue_of(manifest: Manifest) -> tuple[str | None, str]:
+    """The queue that a PodGroup names, if it does, and the field that names it."""
+    queue = spec(manifest).queue
+    return (queue, "spec.queue") if queue else queue_named(manifest.metadata, manifest)
+
+
+def _min_tasks(manifest: Manifest) -> dict[str, int]:
+    written = spec(manifest).min_task_member or {}
+    return {
+        name: _at_least(low, 0, manifest, f"spec.minTaskMember[{name}]")
+        for name, low in written.items()
+    }
+
+
+def _at_least(value: int | None, low: int, manifest: Manifest, field: str) -> int:
+    if value is not None and not low <= value <= _MOST:
+        raise manifest.error(field, f"{value} is not between {low} and {_MOST}")
+    return low if value is None else value

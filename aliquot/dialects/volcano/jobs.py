@@ -1,0 +1,71 @@
+"""Volcano Jobs: tasks, each a number of identical pods; all pods of a Job are one gang."""
+
+from dataclasses import dataclass
+
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire, TaskWire
+from aliquot.dialects.volcano.queues import DEFAULT
+
+_MOST_PODS = 100_000
+"""As for other workloads (`mirror.store`): twice the pods that the engine is measured with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of a Job: its pods, and how many of them the gang needs to start."""
+
+    name: str
+    replicas: int
+    min_available: int
+
+
+def spec(manifest: Manifest) -> GangJobSpec:
+    """The spec of a Job; an empty one if it has none."""
+    content = manifest.content
+    assert isinstance(content, GangJobWire)
+    return content.spec or GangJobSpec()
+
+
+def tasks(manifest: Manifest) -> list[Task]:
+    """The tasks of a Job, in order; one without a name is named by its number, as in Volcano."""
+    written = spec(manifest).tasks
+    if not written:
+        raise manifest.error("spec.tasks", "must hold at least one task")
+    found = [_task(number, task, manifest) for number, task in enumerate(written)]
+    names = [task.name for task in found]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise manifest.error(f"spec.tasks[{number}].name", f"{name!r} stands here already")
+    total = sum(task.replicas for task in found)
+    if total > _MOST_PODS:
+        raise manifest.error("spec.tasks", f"{total} pods are more than {_MOST_PODS}")
+    return found
+
+
+def min_available(manifest: Manifest) -> int:
+    """How many pods must start together: the Job's minAvailable, else the sum of its tasks'."""
+    found = tasks(manifest)
+    written, total = spec(manifest).min_available, sum(task.replicas for task in found)
+    if written is not None and not 0 <= written <= total:
+        problem = f"{written} is not between 0 and the {total} pods of its tasks"
+        raise manifest.error("spec.minAvailable", problem)
+    return written or sum(task.min_available for task in found)
+
+
+def queue(manifest: Manifest) -> str:
+    """The queue of all its pods."""
+    return spec(manifest).queue or DEFAULT
+
+
+def _task(number: int, written: TaskWire, manifest: Manifest) -> Task:
+    at = f"spec.tasks[{number}]"
+    if written.template is None:
+        raise manifest.error(f"{at}.template", "is missing")
+    replicas = 1 if written.replicas is None else written.replicas
+    if not 0 <= replicas <= _MOST_PODS:
+        raise manifest.error(f"{at}.replicas", f"{replicas} is not between 0 and {_MOST_PODS}")
+    min_available = replicas if written.min_available is None else written.min_available
+    if not 0 <= min_available <= replicas:
+        problem = f"{min_available} is not between 0 and its {replicas} replicas"
+        raise manifest.error(f"{at}.minAvailable", problem)
+    return Task(written.name or f"default{number}", replicas, min_available)

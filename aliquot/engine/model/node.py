@@ -1,0 +1,60 @@
+"""Nodes, and what keeps pods off them: selectors, affinity, taints and tolerations.
+
+Values only: whether a pod may run on a node is decided in `placement.constraints`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from aliquot.engine.model.quantity import Amounts
+from aliquot.engine.model.selector import Term
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint: keeps pods off a node unless they tolerate it."""
+
+    key: str
+    value: str
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration. An empty key with Exists tolerates every taint."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConstraints:
+    """The nodes that a pod may run on, and those it prefers, apart from its requests."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[Term, ...] | None = None
+    preferred: tuple[tuple[int, Term], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+ANY_NODE = NodeConstraints()
+"""No constraints: the pod may run on every node without taints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: its allocatable resources, labels and taints.
+
+    A cordoned or not-ready node carries the taint that Kubernetes gives it. On all nodes of one
+    `node_class` (the same GPU model) a pod is charged the same to its quota.
+    """
+
+    name: str
+    allocatable: Amounts
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
+    node_class: str = ""

@@ -1,0 +1,36 @@
+"""A quota: one node of the quota tree, in the same form whatever dialect's object it came from."""
+
+from dataclasses import dataclass, field
+
+from aliquot.engine.model.quantity import Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A node of the quota tree. A resource missing from `min` is 0, from `max` unlimited."""
+
+    name: str
+    min: Amounts = ()
+    max: Amounts = ()
+    weight: Amounts = ()
+    parent: str | None = None
+    lend: bool = True
+    namespaces: frozenset[str] = field(default_factory=frozenset)
+    group: str = ""
+    """Its lending group: its idle min is lent to quotas of that group only; if empty, to all."""
+    is_parent: bool = False
+    """Whether it holds other quotas, and no pods of its own."""
+    unshared: bool = False
+    """Whether it takes no part in sharing; what it uses is not shared among the others."""
+    fallback: bool = False
+    """Whether it takes the pods that belong to no other quota."""
+    default_weight: int = 0
+    """Its weight in every resource that `weight` does not name; 0 if it has none."""
+    deserved: Amounts = ()
+    """Its share, where the object fixes it instead of leaving it to weights."""
+    reclaimable: bool = True
+    """Whether others may reclaim what it uses beyond its share."""
+    closed: bool = False
+    """Whether no more pods may start in it."""
+    priority: int = 0
+    """Queues of higher priority take their turns first, whatever the shares."""

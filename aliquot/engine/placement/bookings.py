@@ -1,0 +1,52 @@
+"""Bookings of pods: what a pod is entered in the ledger with, on a node or while it waits.
+
+A booking follows from the pod, its quota, the node and the devices chosen there. It is made here
+alone, so that what is tried, nominated, assumed and committed for a pod is the same.
+"""
+
+from aliquot.engine.books.ledger import Booking, Ledger
+from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.books.quota_tree import QuotaTree
+from aliquot.engine.gpus.devices import Devices
+from aliquot.engine.model.gpu import GpuAsk, Taken
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.placement.best_node import Placement
+
+
+class Bookings:
+    """Makes the bookings of pods."""
+
+    def __init__(
+        self, tree: QuotaTree, nodes: Nodes, ledger: Ledger, placement: Placement, devices: Devices
+    ) -> None:
+        self._tree = tree
+        self._nodes = nodes
+        self._ledger = ledger
+        self._placement = placement
+        self._devices = devices
+
+    def booking(
+        self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
+    ) -> Booking:
+        """What a pod takes on a node and its quota is charged; on these devices, if given."""
+        known, ask = self._nodes.known.get(node), self._placement.ask(pod.shape)
+        charge = ask.charge(None if known is None else known.node_class)
+        gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
+        return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang, gpu)
+
+    def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
+        """What a pod takes of a node's devices: of these, else of its own, else of the best."""
+        entry = self._ledger.entries.get(pod.uid)
+        booked = entry.booking if entry is not None else None
+        if ask.sliced:
+            return self._devices.sliced(ask, node)
+        if devices or pod.devices:
+            return self._devices.taken(ask, devices or pod.devices)
+        if booked is not None and booked.node == node and booked.gpu is not None:
+            return self._devices.taken(ask, booked.gpu.devices)
+        return self._devices.taken(ask, self._devices.choose(ask, node) or ())
+
+    def pending(self, pod: Pod) -> Booking:
+        """What a pending pod requests."""
+        charge = self._placement.ask(pod.shape).charge(None)
+        return Booking(self._tree.quota_of(pod), charge, namespace=pod.namespace, gang=pod.gang)

@@ -1,0 +1,60 @@
+"""Exponential backoff with jitter: how long to wait before the next attempt.
+
+The jitter keeps clients that failed together from trying again together.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+_SHORTEST = 0.2
+"""Seconds: a connection that was merely dropped is made again before a person notices."""
+_LONGEST = 30.0
+"""Seconds: client-go's reflector waits no longer either, and a restarted server is found soon."""
+_MOST_DOUBLINGS = 16
+"""Keeps the power small; 0.2 s doubled 16 times is hours, far beyond any `longest` in use."""
+
+
+def pause(tries: int, shortest: float = _SHORTEST, longest: float = _LONGEST) -> float:
+    """Seconds to wait after so many failures: doubled each time, shortened by up to a half."""
+    whole = shortest * 2.0 ** min(tries, _MOST_DOUBLINGS)
+    return min(whole, longest) * random.uniform(0.5, 1.0)
+
+
+class Backoff:
+    """The pauses of one loop that tries again after each failure."""
+
+    def __init__(self) -> None:
+        self._tries = 0
+
+    def pause(self, at_least: float | None = None) -> float:
+        """Seconds to wait after one more failure; `at_least` is what a server asked for."""
+        self._tries += 1
+        return max(pause(self._tries - 1), at_least or 0.0)
+
+    def reset(self) -> None:
+        """The last attempt was good: the next pause is a short one."""
+        self._tries = 0
+
+
+class Timers:
+    """Callbacks that are due after a while, and can be cancelled all at once."""
+
+    def __init__(self) -> None:
+        self._handles: set[asyncio.TimerHandle] = set()
+
+    def after(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call `call` after so many seconds."""
+
+        def now() -> None:
+            self._handles.discard(handle)
+            call()
+
+        handle = asyncio.get_running_loop().call_later(seconds, now)
+        self._handles.add(handle)
+
+    def stop(self) -> None:
+        """Cancel all callbacks that are not yet due."""
+        for handle in self._handles:
+            handle.cancel()
+        self._handles.clear()

@@ -1,0 +1,91 @@
+"""Resources: the kinds of objects as the API addresses them, and the paths of their objects.
+
+Only the kinds that the control plane reads or writes are listed here. Custom resources come from
+the dialects' definitions, so that a new dialect is watched without a change to this module.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+from aliquot.dialects.crds import DEFINITIONS
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of the API; the core group is empty."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str | None = None, part: str = "") -> str:
+        """The path of all objects, of a namespace's, of one object, or of a subresource."""
+        where = f"{self._root}/namespaces/{_escaped(namespace)}" if namespace else self._root
+        where = f"{where}/{self.plural}"
+        if name:
+            where = f"{where}/{_escaped(name)}"
+        return f"{where}/{part}" if part else where
+
+    @property
+    def full_name(self) -> str:
+        """Plural and group, as a CustomResourceDefinition is named."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as an object's `apiVersion` has them."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def _root(self) -> str:
+        return f"/{'apis' if self.group else 'api'}/{self.api_version}"
+
+
+def _escaped(word: str) -> str:
+    """A name as part of a path; the test for plain names is far cheaper than quoting."""
+    return word if word.replace("-", "").isalnum() and word.isascii() else quote(word, safe="")
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
+EVENTS = Resource("", "v1", "events", "Event")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+PRIORITY_CLASSES = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+)
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+VALIDATING_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+MUTATING_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
+    namespaced=False,
+)
+DEFINITIONS_OF_KINDS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+
+CUSTOM: dict[str, Resource] = {
+    f"{each.plural}.{each.group}": Resource(
+        each.group, each.version, each.plural, each.kind, each.namespaced
+    )
+    for each in DEFINITIONS
+}
+"""Every custom resource of the dialects, by the name of its definition."""

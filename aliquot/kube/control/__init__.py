@@ -1,0 +1,1 @@
+"""The control plane: intake, scheduler, executor, operator, and the writer they share."""

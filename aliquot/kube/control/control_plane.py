@@ -1,0 +1,182 @@
+"""The control plane as a whole: intake, scheduler, writer, operator, audit, election, probes.
+
+    async with control_plane(find_access, settings) as plane: ...
+
+starts all of them, and stops them in the right order; a command or a test needs no more. The
+election and the probes run in the background loop, everything else in the main loop.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from aliquot.collector import paused_collector
+from aliquot.kube.api.access import Access
+from aliquot.kube.api.client import Client
+from aliquot.kube.control.operator import Operator
+from aliquot.kube.control.scheduler import Scheduler
+from aliquot.kube.control.scheduler import Settings as SchedulerSettings
+from aliquot.kube.control.sharing_mode import one_policy
+from aliquot.kube.control.writer import Writer
+from aliquot.kube.leader.leader_election import Election
+from aliquot.kube.leader.leader_rules import Timing
+from aliquot.kube.observe.audit import Audit
+from aliquot.kube.observe.background_loop import BackgroundLoop, Work
+from aliquot.kube.observe.health import Health
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.probes import Probes
+
+_CACHES = "caches"
+"""The check of /readyz that is met when everything has been listed."""
+_CACHES_POLL = 0.05
+_METRICS_SECONDS = 1.0
+"""How often gauges are set: far more often than Prometheus scrapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a control plane is to run."""
+
+    scheduler: SchedulerSettings
+    namespace: str = "aliquot-system"
+    lease: str | None = "aliquot-scheduler"
+    """The name of the Lease for leader election; None: this replica always leads."""
+    timing: Timing = field(default_factory=Timing)
+    host: str = "127.0.0.1"
+    health_port: int | None = None
+    """The port of probes and metrics; 0: any free port, None: no probes."""
+    at_once: int = 32
+    """How many writes are under way at a time, each on a connection of its own."""
+    audit_seconds: float = 30.0
+    """Seconds between two audits of the ledger."""
+
+
+@dataclass(slots=True)
+class ControlPlane:
+    """A running control plane."""
+
+    scheduler: Scheduler
+    writer: Writer
+    metrics: Metrics
+    health: Health
+    election: Election | None
+    probes: Probes | None
+
+    def leads(self) -> bool:
+        """May this replica write?"""
+        return self.election is None or self.election.holds()
+
+    async def update_metrics(self) -> None:
+        """Set gauges until cancelled."""
+        intake, restarts = self.scheduler.intake, dict[str, int]()
+        while True:
+            self.metrics.leader.set(self.leads())
+            self.metrics.writes_waiting.set(self.writer.waiting)
+            for resource, reflector in intake.reflectors.items():
+                name = resource.full_name
+                self.metrics.cache_objects.labels(name).set(len(reflector))
+                more = reflector.restarts - restarts.get(name, 0)
+                self.metrics.watch_restarts.labels(name).inc(max(more, 0))
+                restarts[name] = reflector.restarts
+            await asyncio.sleep(_METRICS_SECONDS)
+
+
+@contextlib.asynccontextmanager
+async def control_plane(
+    find_access: Callable[[], Access], settings: Settings
+) -> AsyncIterator[ControlPlane]:
+    """Run a control plane for as long as the block lasts.
+
+    `find_access` is called once for each thread, because credentials belong to one event loop. An
+    error of any part ends the block.
+    """
+    one_policy(settings.scheduler.configuration)
+    async with Client(find_access(), connections=settings.at_once) as client:
+        election_client = Client(find_access(), connections=2)
+        plane = _assemble(client, election_client, settings)
+        background = BackgroundLoop(*_background_work(plane, election_client))
+        async with background, asyncio.TaskGroup() as group:
+            work = _main_work(plane, client, background, settings)
+            tasks = [group.create_task(each) for each in work]
+            try:
+                yield plane
+            finally:
+                await plane.writer.stop()  # before the Lease is given back
+                for task in tasks:
+                    task.cancel()
+
+
+def _assemble(client: Client, election_client: Client, settings: Settings) -> ControlPlane:
+    metrics, health = Metrics(), Health()
+    health.expect(_CACHES)
+    loop, wakes = asyncio.get_running_loop(), list[Callable[[], None]]()
+
+    def wake() -> None:
+        """Wake the scheduler after an election; called in the background thread."""
+        with contextlib.suppress(RuntimeError):  # the main loop has ended
+            for each in wakes:
+                loop.call_soon_threadsafe(each)
+
+    election = None
+    if settings.lease is not None:
+        where = (settings.namespace, settings.lease)
+        election = Election(
+            election_client, *where, on_won=wake, on_lost=wake, timing=settings.timing
+        )
+    leads = election.holds if election is not None else _always
+    writer = Writer(leads, settings.at_once, partial(_observe, metrics))
+    scheduler = Scheduler(client, settings.scheduler, leads, writer, metrics, health.beat)
+    wakes.append(scheduler.wake)
+    probes = None
+    if settings.health_port is not None:
+        probes = Probes(health, metrics.registry, settings.health_port, settings.host)
+    return ControlPlane(scheduler, writer, metrics, health, election, probes)
+
+
+def _background_work(plane: ControlPlane, election_client: Client) -> Iterator[Work]:
+    """What runs in the background loop."""
+    election = plane.election
+    if election is not None:
+
+        async def elect() -> None:
+            async with election_client:
+                await election.run()
+
+        yield elect
+    if plane.probes is not None:
+        yield plane.probes.run
+
+
+def _main_work(
+    plane: ControlPlane, client: Client, background: BackgroundLoop, settings: Settings
+) -> Iterator[Coroutine[None, None, None]]:
+    """What runs in the main loop."""
+    scheduler = plane.scheduler
+    yield background.failed()
+    yield _fill_caches(plane)
+    yield scheduler.intake.run()
+    yield plane.writer.run()
+    yield scheduler.run()
+    yield plane.update_metrics()
+    if not settings.scheduler.dry_run:
+        yield Operator(client, plane.writer, scheduler, plane.metrics).run()
+    yield Audit(scheduler, plane.metrics, plane.health).run(settings.audit_seconds)
+
+
+async def _fill_caches(plane: ControlPlane) -> None:
+    """Be ready once everything has been listed; until then, the garbage collector is off."""
+    with paused_collector():
+        while not plane.scheduler.intake.ready:
+            await asyncio.sleep(_CACHES_POLL)
+    plane.health.met(_CACHES)
+
+
+def _always() -> bool:
+    return True
+
+
+def _observe(metrics: Metrics, operation: str, result: str, seconds: float) -> None:
+    metrics.writes.labels(operation, result).inc()
+    metrics.write_duration.labels(operation).observe(seconds)

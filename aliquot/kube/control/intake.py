@@ -1,0 +1,239 @@
+"""The intake: watches every kind, and keeps the objects in a mirror.
+
+First all objects but pods are listed, because they decide the sharing mode, by which pods are read;
+then pods. When the sharing mode changes, a new mirror replaces the old one and pods are listed
+again. What the watches report is queued until `settle` is called: the mirror must never change
+during a cycle of the engine.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from aliquot.dialects.configuration import Configuration
+from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
+from aliquot.dialects.core.objects import PodWire
+from aliquot.dialects.policy import special_quotas
+from aliquot.engine import Event
+from aliquot.errors import InputError
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import (
+    BUDGETS,
+    CUSTOM,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
+    Resource,
+)
+from aliquot.kube.control.objects import SHARING_MODE_KINDS, Objects, manifest_of, name_of, shape_of
+from aliquot.kube.control.pods import InvalidPodListener, Pods
+from aliquot.kube.control.sharing_mode import PodHints, SharingMode, sharing_mode
+from aliquot.kube.watch.known_names import Name
+from aliquot.kube.watch.reflector import Reflector
+from aliquot.mirror.mirror import Mirror
+
+_log = structlog.get_logger()
+
+WATCHED: tuple[Resource, ...] = (
+    *(NODES, NAMESPACES, RESOURCE_QUOTAS, PRIORITY_CLASSES, BUDGETS),
+    *(each for each in CUSTOM.values() if each.group != VOLCANO_JOBS),
+)
+"""All kinds but pods."""
+
+_POLL_SECONDS = 0.01
+"""How often `refresh` looks whether the list is complete: small beside the time of a list."""
+
+
+@dataclass(slots=True)
+class _Inbox:
+    """The listener of one kind's reflector: queues what it reports."""
+
+    resource: Resource
+    news: deque[tuple[Resource, Any]]
+    wake: Callable[[], None]
+    complete: asyncio.Event
+
+    def put(self, found: Any) -> None:
+        self.news.append((self.resource, found))
+        self.wake()
+
+    def gone(self, name: Name) -> None:
+        self.news.append((self.resource, name))
+        self.wake()
+
+    def synced(self, resource: Resource) -> None:
+        self.complete.set()
+
+
+class Intake:
+    """The objects of a cluster, as watched.
+
+    `listener` is called with the engine's events that follow from changes, `wake` when there is
+    something to settle, `on_invalid` with each pod that is invalid.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        configuration: Configuration,
+        policy: str | None,
+        listener: Callable[[Event], None],
+        wake: Callable[[], None],
+        on_invalid: InvalidPodListener | None = None,
+    ) -> None:
+        self.scheduler_names = frozenset(each.scheduler_name for each in configuration.profiles)
+        self.reflectors: dict[Resource, Reflector[Any]] = {}
+        self.ready = False
+        """Has everything been listed, pods by the current sharing mode?"""
+        self.read_since = 0.0
+        """When the last list of pods was begun: what was written before is in it."""
+        self._client = client
+        self._configuration = configuration
+        self._policy = policy
+        self._listener = listener
+        self._wake = wake
+        self._on_invalid = on_invalid
+        self._bodies: dict[tuple[Resource, str, str], Any] = {}
+        """All objects but pods, as decoded, for the next mirror."""
+        self._news: deque[tuple[Resource, Any]] = deque()
+        self._pod_news: deque[tuple[Resource, Any]] = deque()
+        self._objects_read = False
+        """Have all objects but pods been listed, so that the sharing mode is known?"""
+        self._complete = {each: asyncio.Event() for each in (*WATCHED, PODS)}
+        self._mode_changed = asyncio.Event()
+        self._hints = PodHints()
+        self.sharing_mode = sharing_mode(configuration, policy, (), self._hints)
+        self._build()
+
+    def _build(self) -> None:
+        """Make a new mirror for the current sharing mode, with all objects but pods."""
+        special = special_quotas(self.sharing_mode.policy)
+        self.mirror = Mirror(self._listener, self.sharing_mode.cards, special, written_here=True)
+        self.objects = Objects(self.mirror)
+        self.pods = Pods(self.mirror, self.scheduler_names, self._on_invalid)
+        for (resource, _, _), found in self._bodies.items():
+            self.objects.put(resource, found)
+        self.objects.settle()
+
+    @property
+    def missing(self) -> list[str]:
+        """The kinds that have not been listed yet."""
+        return [each.full_name for each, event in self._complete.items() if not event.is_set()]
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        async with asyncio.TaskGroup() as self._group:
+            for resource in WATCHED:
+                self._group.create_task(self._reflect(resource, shape_of(resource)).run())
+            for resource in WATCHED:
+                await self._complete[resource].wait()
+            self.settle()
+            self.sharing_mode, self._objects_read = self._sharing_mode(), True
+            while True:
+                await self._follow_pods()
+
+    async def _follow_pods(self) -> None:
+        """List and watch pods until the sharing mode changes."""
+        why = self.sharing_mode.why
+        _log.info("the cluster is shared", policy=self.sharing_mode.policy, because=why)
+        self._mode_changed.clear()
+        self._complete[PODS].clear()
+        self._pod_news = deque()
+        self._build()
+        self.read_since = time.monotonic()
+        self._watching = self._group.create_task(self._reflect(PODS, PodWire).run())
+        await self._complete[PODS].wait()
+        self.settle()
+        if not self._mode_changed.is_set():
+            self.ready = True
+            self._wake()
+            await self._mode_changed.wait()
+        self._watching.cancel()
+
+    async def refresh(self) -> None:
+        """List all pods again, so that all that was written before is known."""
+        reflector = self.reflectors[PODS]
+        lists = reflector.lists
+        self._watching.cancel()
+        reflector.list_again()
+        self.read_since = time.monotonic()
+        self._watching = self._group.create_task(reflector.run())
+        while not self.ready or (reflector is self.reflectors[PODS] and reflector.lists == lists):
+            await asyncio.sleep(_POLL_SECONDS)
+        self.settle()
+
+    def settle(self) -> bool:
+        """Apply all queued changes to the mirror; returns whether there were any.
+
+        Objects come before pods, which are read by them.
+        """
+        news = bool(self._news or self._pod_news)
+        while self._news:
+            self._apply(*self._news.popleft())
+        self.objects.settle()
+        while self._pod_news:
+            _, found = self._pod_news.popleft()
+            if isinstance(found, Name):
+                self.pods.gone(found.uid)
+            else:
+                self.pods.put(found)
+        self._update_sharing_mode()
+        return news
+
+    def _apply(self, resource: Resource, found: Any) -> None:
+        if isinstance(found, Name):
+            self._bodies.pop((resource, found.namespace, found.name), None)
+            self.objects.gone(resource, found.namespace, found.name)
+        else:
+            self._bodies[(resource, *name_of(found))] = found
+            self.objects.put(resource, found)
+
+    def _update_sharing_mode(self) -> None:
+        """If the sharing mode has changed, have pods listed again."""
+        hints = self._pod_hints()
+        if not self._objects_read or not (self.objects.dirty or hints != self._hints):
+            return
+        self.objects.dirty, self._hints = False, hints
+        try:
+            found = self._sharing_mode()
+        except InputError as error:
+            _log.error("the objects contradict each other", problem=str(error))
+            return
+        if found != self.sharing_mode:
+            self.sharing_mode = found
+            self.ready = False
+            self._mode_changed.set()
+
+    def _pod_hints(self) -> PodHints:
+        """The hints of all pods; during a list, also those of pods not listed again yet."""
+        sharing = self.pods.sharing
+        hints = PodHints(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
+        return hints if self._complete[PODS].is_set() else self._hints.and_also(hints)
+
+    def _sharing_mode(self) -> SharingMode:
+        return sharing_mode(self._configuration, self._policy, self._manifests(), self._hints)
+
+    def _manifests(self) -> Iterable[Manifest]:
+        for (resource, _, _), found in self._bodies.items():
+            if resource.kind not in SHARING_MODE_KINDS:
+                continue
+            try:
+                manifest = manifest_of(resource, found)
+            except InputError:
+                continue
+            if manifest is not None:
+                yield manifest
+
+    def _reflect(self, resource: Resource, shape: type[Any]) -> Reflector[Any]:
+        news = self._pod_news if resource == PODS else self._news
+        inbox = _Inbox(resource, news, self._wake, self._complete[resource])
+        reflector = Reflector(self._client, resource, shape, inbox)
+        self.reflectors[resource] = reflector
+        return reflector

@@ -1,0 +1,226 @@
+"""Objects other than pods, from the watch into the mirror: which are in force, what changed.
+
+Most changes are Aliquot's own writes coming back: a status, figures in annotations. They are kept,
+to be compared with what is to be written, but the mirror is told of no change. An invalid object
+leaves its last valid version in force. Two API groups can have objects of one kind and name: the
+group of the higher rank is in force, the other one once that object is deleted.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from aliquot.dialects.core import budgets
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.manifest import (
+    KEP9_GROUPS,
+    NOS_GROUPS,
+    VOLCANO_GROUP,
+    Key,
+    Manifest,
+    read,
+)
+from aliquot.dialects.core.objects import Metadata, NodeWire
+from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.kep9.quotas import KINDS as QUOTA_KINDS
+from aliquot.dialects.koordinator.status import FIGURES
+from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire
+from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
+from aliquot.dialects.volcano.gangs import KIND as POD_GROUP
+from aliquot.errors import InputError
+from aliquot.json import Body
+from aliquot.kube.api.resource import NODES, Resource
+from aliquot.mirror.mirror import Mirror
+
+_PLACE = "cluster"
+"""What errors name in place of a file."""
+_OWN_STATUS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
+"""The kinds whose status only Aliquot writes, so that a change of it is no news."""
+SHARING_MODE_KINDS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
+"""The kinds that the sharing mode depends on."""
+_RANKS = {group: rank for rank, group in enumerate((VOLCANO_GROUP, *KEP9_GROUPS, *NOS_GROUPS))}
+"""Which API group is in force where several have an object of one kind and name."""
+_log = structlog.get_logger()
+
+
+class Objects:
+    """The objects of a cluster but pods, applied to a mirror."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self.dirty = False
+        """Has an object changed that the sharing mode depends on?"""
+        self.problems: dict[tuple[str, Key], str] = {}
+        """What is wrong with invalid objects, by group and key."""
+        self._mirror = mirror
+        self._by_group: dict[Key, dict[str, Manifest]] = {}
+        self._changed: list[Key] = []
+        self._budgets: dict[Key, None] = {}
+        self._invalid: dict[tuple[str, Key], tuple[Resource, Any]] = {}
+
+    def put(self, resource: Resource, found: Any) -> None:
+        """An object was created or changed."""
+        manifest = self._read(resource, found)
+        if manifest is None:
+            return
+        self._by_group.setdefault(manifest.key, {})[manifest.group] = manifest
+        self._put_in_force(manifest.key)
+
+    def gone(self, resource: Resource, namespace: str, name: str) -> None:
+        """An object was deleted."""
+        key = (resource.kind, namespace, name)
+        self._forget(resource.group, key)
+        by_group = self._by_group.get(key, {})
+        if by_group.pop(resource.group, None) is None:
+            return
+        if not by_group:
+            del self._by_group[key]
+        self._put_in_force(key)
+
+    def settle(self) -> None:
+        """Tell the mirror of all changes since the last time.
+
+        An invalid object may only miss its PriorityClass: it is read again when one has changed.
+        """
+        if any(kind == "PriorityClass" for kind, _, _ in self._changed):
+            for resource, found in list(self._invalid.values()):
+                self.put(resource, found)
+        if self._changed:
+            changed, self._changed = self._changed, []
+            self._mirror.restate(changed, _created)
+            for key in changed:
+                if key[0] == "PodDisruptionBudget":
+                    self._note_budget(key)
+
+    def _note_budget(self, key: Key) -> None:
+        manifest = self._mirror.store.objects.get(key)
+        if manifest is None:
+            self._budgets.pop(key, None)
+        else:
+            self._budgets[key] = None
+            self._mirror.state_budget(manifest)
+
+    def restate_budgets(self) -> None:
+        """Compute again what budgets allow whose status no disruption controller writes."""
+        store = self._mirror.store
+        for key in self._budgets:
+            if not budgets.has_status(store.objects[key]):
+                self._mirror.state_budget(store.objects[key])
+
+    def _put_in_force(self, key: Key) -> None:
+        """Put the object in force whose group has the highest rank of those with this key."""
+        store = self._mirror.store
+        old, by_group = store.objects.get(key), self._by_group.get(key, {})
+        new = min(by_group.values(), key=lambda each: _RANKS.get(each.group, 0), default=None)
+        if new is None:
+            if old is not None:
+                store.remove(key)
+                self._mirror.drop(old)
+                self._change(key)
+            return
+        if len(by_group) > 1 and new is not old:
+            _log.warning("several of one name", object=new.title, standing=new.group)
+        store.put(new)
+        if old is None or _relevant(old) != _relevant(new):
+            self._change(key)
+
+    def _change(self, key: Key) -> None:
+        self._changed.append(key)
+        self.dirty = self.dirty or key[0] in SHARING_MODE_KINDS
+
+    def _read(self, resource: Resource, found: Any) -> Manifest | None:
+        try:
+            manifest = manifest_of(resource, found)
+            if manifest is not None:
+                self._mirror.store.check(manifest)
+        except InputError as error:
+            where = (resource.group, (resource.kind, *name_of(found)))
+            self._invalid[where] = (resource, found)
+            self._keep_last_valid(resource, found, error)
+            if self.problems.get(where) != str(error):
+                self.problems[where] = str(error)
+                _log.warning("left as it was, because it makes no sense", problem=str(error))
+            return None
+        if manifest is not None:
+            self._forget(manifest.group, manifest.key)
+        return manifest
+
+    def _keep_last_valid(self, resource: Resource, found: Any, error: InputError) -> None:
+        """Keep the last valid content of an object, with the body that the cluster shows now.
+
+        A GPUResourceQuota that was never valid allows no GPUs at all: an invalid field must not be
+        a way around the quota.
+        """
+        key = (resource.kind, *name_of(found))
+        valid = self._by_group.get(key, {}).get(resource.group)
+        if valid is None and resource.kind == GPU_QUOTA:
+            content = GpuQuotaWire(metadata=Metadata(name=key[2], namespace=key[1]))
+            valid = Manifest(resource.kind, resource.group, key[1], key[2], _PLACE, content, {})
+        if valid is None or isinstance(found, NodeWire):
+            return
+        kept = replace(valid, body=_body(resource, found))
+        self._by_group.setdefault(key, {})[resource.group] = kept
+        if resource.kind == GPU_QUOTA:
+            self._mirror.gpu_quotas.problems[key[1:]] = f"{error.field}: {error.problem}"
+            self._change(key)
+        in_force = self._mirror.store.objects.get(key)
+        if in_force is None or in_force.group == resource.group:
+            self._mirror.store.put(kept)
+
+    def _forget(self, group: str, key: Key) -> None:
+        if key[0] == GPU_QUOTA:
+            self._mirror.gpu_quotas.problems.pop(key[1:], None)
+        self.problems.pop((group, key), None)
+        self._invalid.pop((group, key), None)
+
+
+def name_of(found: Any) -> tuple[str, str]:
+    """Namespace and name of an object."""
+    if isinstance(found, NodeWire):
+        return "", found.metadata.name
+    metadata = found.get("metadata") or {}
+    return metadata.get("namespace") or "", metadata.get("name") or ""
+
+
+def shape_of(resource: Resource) -> type[Any]:
+    """What objects of a kind are decoded to: `dict`, but for nodes, which are many and large."""
+    return NodeWire if resource == NODES else dict
+
+
+def manifest_of(resource: Resource, found: Any) -> Manifest | None:
+    """An object as a manifest; None if its kind does not matter here."""
+    if isinstance(found, NodeWire):
+        return Manifest("Node", "", "", found.metadata.name, _PLACE, found, {})
+    return read(Document(_PLACE, _body(resource, found)))
+
+
+def _body(resource: Resource, found: Body) -> Body:
+    """An object with kind and apiVersion, which the items of a list do not have."""
+    return {**found, "kind": resource.kind, "apiVersion": resource.api_version}
+
+
+def _relevant(manifest: Manifest) -> object:
+    """The part of an object whose change is news, without what Aliquot itself writes."""
+    if isinstance(manifest.content, NodeWire):
+        node = manifest.content
+        return node.metadata.labels, node.spec, node.status
+    metadata: Body = manifest.body.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    others = {key: value for key, value in annotations.items() if key not in FIGURES}
+    rest = {
+        key: value
+        for key, value in manifest.body.items()
+        if key not in ("metadata", "status")
+        or (key == "status" and manifest.kind not in _OWN_STATUS)
+    }
+    status = manifest.body.get("status") or {}
+    if manifest.kind == "Queue":
+        rest["status"] = status.get("state")
+    if manifest.kind == "GPU":
+        rest["status"] = {key: value for key, value in status.items() if key != "available"}
+    return metadata.get("labels") or {}, others, rest, metadata.get("deletionTimestamp")
+
+
+def _created(manifest: Manifest) -> int:
+    written = manifest.metadata.creation_timestamp
+    return timestamp(written, _PLACE, "metadata.creationTimestamp") or 0

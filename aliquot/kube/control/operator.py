@@ -1,0 +1,253 @@
+"""The operator: keeps statuses and annotations of quotas, queues and gangs, and labels of pods.
+
+It compares all of them with the cluster after decisions or changes, with pauses in between, and
+writes only differences. It patches only fields that Aliquot owns, in objects named by their uid: a
+field of another writer is never overwritten, and a patch never conflicts.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+
+from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSION, Manifest
+from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.tensor_fusion.conditions import Conditions
+from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
+from aliquot.engine import Engine, Pod
+from aliquot.errors import ApiError
+from aliquot.json import Body
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
+from aliquot.kube.control.events import InvolvedObject, Kind
+from aliquot.kube.control.pod_status import PodStatusWriter
+from aliquot.kube.control.scheduler import Scheduler
+from aliquot.kube.control.stale_reasons import StaleReasons
+from aliquot.kube.control.writer import Urgency, Write, Writer
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
+from aliquot.mirror.statuses import Statuses, capacity_labels
+
+_log = structlog.get_logger()
+
+_RESOURCES = {(each.group, each.kind): each for each in CUSTOM.values()}
+_PAUSE = 1.0
+"""Seconds between two rounds at least: statuses are for people, who do not read faster."""
+_PAUSE_FACTOR = 20
+"""After a round, pause for so many times as long as it took: at most 5% of the time."""
+_REPEAT_SECONDS = 5.0
+"""How long a write that the watch does not show yet is not repeated: it shows one in well under a
+second, so that only a lost write is."""
+_CREATE_SECONDS = 30.0
+"""The same for an object that is created: longer, because its kind may not be served at all."""
+_OBJECT_GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
+"""The object was deleted, or another one has its name (its uid does not fit)."""
+
+
+class Operator:
+    """Writes statuses while its scheduler leads."""
+
+    def __init__(
+        self, client: Client, writer: Writer, scheduler: Scheduler, metrics: Metrics
+    ) -> None:
+        self._client = client
+        self._writer = writer
+        self._scheduler = scheduler
+        self._metrics = metrics
+        self._pod_status = PodStatusWriter(client, writer)
+        self._stale_reasons = StaleReasons(self._pod_status)
+        self._conditions = Conditions()
+        self._engine: Engine | None = None
+        self._sent: dict[tuple[str, str], tuple[Body, float]] = {}
+        """The last patch of each object and part, and when it was sent."""
+
+    async def run(self) -> None:
+        """Reconcile after decisions and changes, until cancelled."""
+        while True:
+            await self._scheduler.decided.wait()
+            self._scheduler.decided.clear()
+            engine = self._scheduler.engine
+            if engine is None:
+                self._metrics.snapshot = MetricsSnapshot()
+                continue
+            began = time.perf_counter()
+            self.reconcile(engine)
+            took = time.perf_counter() - began
+            await asyncio.sleep(max(_PAUSE, _PAUSE_FACTOR * took))
+
+    def reconcile(self, engine: Engine) -> None:
+        """Write whatever differs from what the engine and the mirror say."""
+        mirror = self._scheduler.intake.mirror
+        if engine is not self._engine:
+            self._begin(engine, mirror.store.objects.values())
+        self._conditions.note(engine.gpu_quotas(), time.time_ns())
+        statuses = Statuses(engine, mirror, self._conditions)
+        self._metrics.snapshot = MetricsSnapshot(
+            quotas=tuple(statuses.quotas.values()),
+            queues=tuple(engine.queues()),
+            gangs=tuple(statuses.gangs.values()),
+            gpu_quotas=tuple(statuses.gpu_quotas.values()),
+            pending=self._pending(),
+        )
+        for manifest in list(mirror.store.objects.values()):
+            if (manifest.group, manifest.kind) in _RESOURCES:
+                self._write_status(manifest, statuses.of(manifest))
+        self._create_missing()
+        self._record_crossings()
+        self._update_labels(engine)
+        self._stale_reasons.refresh(engine, self._scheduler.intake)
+        self._forget_old_writes()
+
+    def _forget_old_writes(self) -> None:
+        """An old write is in the cluster by now, or must be sent again."""
+        oldest = time.monotonic() - _CREATE_SECONDS
+        self._sent = {key: sent for key, sent in self._sent.items() if sent[1] > oldest}
+
+    def _begin(self, engine: Engine, objects: Iterable[Manifest]) -> None:
+        """Start with a new engine: take the last conditions of quotas from their statuses."""
+        self._engine, self._conditions = engine, Conditions()
+        self._sent.clear()
+        for manifest in objects:
+            if manifest.kind == GPU_QUOTA:
+                self._conditions.recall(manifest)
+
+    def _pending(self) -> dict[str, int]:
+        shown = self._scheduler.intake.pods.shown
+        records = self._scheduler.intake.mirror.records
+        waiting = (
+            each
+            for uid, each in shown.items()
+            if uid in records and records[uid].phase == "Pending"
+        )
+        return Counter(each.refusal[0] if each.refusal else "Pending" for each in waiting)
+
+    def _write_status(self, manifest: Manifest, wanted: Body) -> None:
+        """Write an object's status, and the figures in its annotations."""
+        resource, body = _RESOURCES[manifest.group, manifest.kind], manifest.body
+        metadata = body.get("metadata") or {}
+        status = merge_patch(body.get("status") or {}, wanted.get("status") or {})
+        ours = {key: value for key, value in status.items() if value is not None}
+        if ours:
+            self._patch(resource, metadata, "status", {"status": ours})
+        annotations = merge_patch(
+            metadata.get("annotations") or {}, wanted["metadata"].get("annotations") or {}
+        )
+        if annotations:
+            self._patch(resource, metadata, "", {"metadata": {"annotations": annotations}})
+
+    def _patch(self, resource: Resource, metadata: Body, part: str, patch: Body) -> None:
+        namespace, name = metadata.get("namespace"), metadata["name"]
+        where = resource.path(namespace, name, part)
+        sent = self._sent.get((where, part))
+        if sent is not None and sent[0] == patch and time.monotonic() - sent[1] < _REPEAT_SECONDS:
+            return
+        self._sent[where, part] = (patch, time.monotonic())
+        uid = {"uid": metadata["uid"]} if metadata.get("uid") else {}
+        body = {**patch, "metadata": {**patch.get("metadata", {}), **uid}}
+
+        async def run() -> None:
+            try:
+                await self._client.patch(where, body)
+            except ApiError as error:
+                if error.code not in _OBJECT_GONE:
+                    raise
+
+        self._writer.add(Write(where, "status", Urgency.STATUS, run))
+
+    def _create_missing(self) -> None:
+        """Create objects for the default quotas and the default queue, which no user wrote."""
+        mirror = self._scheduler.intake.mirror
+        quota_index = mirror.quota_index
+        for manifest, _ in (*quota_index.pairs, *quota_index.queues):
+            if manifest.key not in mirror.store.objects:
+                self._create(manifest)
+
+    def _create(self, manifest: Manifest) -> None:
+        where, sent = manifest.title, self._sent.get((manifest.title, "made"))
+        if sent is not None and time.monotonic() - sent[1] < _CREATE_SECONDS:
+            return
+        self._sent[where, "made"] = ({}, time.monotonic())
+        groups = KEP9_GROUPS if manifest.group in KEP9_GROUPS else (manifest.group,)
+        resources = [_RESOURCES[group, manifest.kind] for group in reversed(groups)]
+
+        async def run() -> None:
+            for resource in resources:
+                if await self._create_in(resource, manifest):
+                    return
+
+        self._writer.add(Write(where, "make", Urgency.STATUS, run))
+
+    async def _create_in(self, resource: Resource, manifest: Manifest) -> bool:
+        """Create an object, and its namespace if need be; False if its kind is not served."""
+        body = {**manifest.body, "apiVersion": resource.api_version}
+        where = resource.path(manifest.namespace or None)
+        try:
+            await self._client.post(where, body)
+        except ApiError as error:
+            missing = error.code == HTTPStatus.NOT_FOUND
+            if missing and (error.details or {}).get("kind") == "namespaces":
+                await self._create_namespace(manifest.namespace)
+                await self._client.post(where, body)
+            elif missing:
+                return False
+            elif error.code != HTTPStatus.CONFLICT:
+                raise
+        _log.info("made", object=manifest.title)
+        return True
+
+    async def _create_namespace(self, name: str) -> None:
+        """Create a namespace; it may exist by now, as several objects need the same one."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await self._client.post(NAMESPACES.path(), body)
+        except ApiError as error:
+            if error.code != HTTPStatus.CONFLICT:
+                raise
+
+    def _record_crossings(self) -> None:
+        """Record an event for each GPUResourceQuota that has crossed a bound, in or out."""
+        crossings = self._conditions.crossings
+        for each in crossings:
+            about = InvolvedObject(f"{TENSOR_FUSION}/v1", GPU_QUOTA, each.namespace, each.name)
+            kind: Kind = "Warning" if each.condition.status else "Normal"
+            condition = each.condition
+            self._scheduler.events.record(about, kind, condition.reason, condition.message)
+        crossings.clear()
+
+    def _update_labels(self, engine: Engine) -> None:
+        """Label pods as within or over their quota's min, where nos or the fair policy is used."""
+        intake = self._scheduler.intake
+        found = intake.mirror.store.objects.values()
+        of_nos = any(each.kind in quotas.KINDS and each.group in NOS_GROUPS for each in found)
+        if not of_nos and engine.policy != "fair":
+            return
+        wanted = capacity_labels(engine, intake.mirror)
+        for uid, shown in intake.pods.shown.items():
+            record, should = intake.mirror.records.get(uid), wanted.get(uid, {})
+            if record is not None and shown.capacity != should:
+                self._set_labels(record.pod, shown.capacity, should)
+
+    def _set_labels(self, pod: Pod, has: dict[str, str], should: dict[str, str]) -> None:
+        change: dict[str, str | None] = {key: None for key in has if key not in should}
+        change |= {key: value for key, value in should.items() if has.get(key) != value}
+        sent = self._sent.get((pod.uid, "label"))
+        if sent is None or sent[0] != change or time.monotonic() - sent[1] > _REPEAT_SECONDS:
+            self._sent[pod.uid, "label"] = (dict(change), time.monotonic())
+            self._pod_status.label(pod, change)
+
+
+def merge_patch(old: Any, new: Any) -> Any:
+    """The JSON merge patch that makes `new` of `old`; empty if they are equal."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        if key not in old:
+            patch[key] = value
+        elif old[key] != value:
+            patch[key] = merge_patch(old[key], value)
+    return patch

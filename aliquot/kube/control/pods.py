@@ -1,0 +1,211 @@
+"""Pods from the watch into the mirror: which of them count, and what they request.
+
+Pending pods count if they name one of our schedulers; bound pods count whichever scheduler bound
+them, because they use their node. Pods of one template share one `Shape`, found by their encoded
+spec, so that it is computed once. Nothing here decides or writes.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import msgspec
+
+from aliquot.dialects.core import pods
+from aliquot.dialects.core.manifest import Manifest, owner_of
+from aliquot.dialects.core.objects import PodSpec, PodStatus, PodWire
+from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
+from aliquot.dialects.volcano import keys as volcano
+from aliquot.engine import Shape
+from aliquot.errors import InputError
+from aliquot.mirror.mirror import Mirror
+from aliquot.mirror.pod_record import Phase, PodRecord
+from aliquot.mirror.statuses import CAPACITY_LABELS
+
+DEFAULT_SCHEDULER = "default-scheduler"
+_PLACE = "cluster"
+"""What errors name in place of a file."""
+_MOST_SHAPES = 20_000
+"""Shapes kept: far more than a cluster has templates; beyond it, the cache starts again empty."""
+
+InvalidPodListener = Callable[[PodWire, InputError], None]
+"""Called with each pod that is invalid, and why."""
+
+
+@dataclass(slots=True)
+class ShownStatus:
+    """What the cluster shows of a pod's status and labels that Aliquot writes."""
+
+    created: int = 0
+    nominated: str | None = None
+    refusal: tuple[str, str] | None = None
+    """Reason and message of the condition PodScheduled, if that is False."""
+    capacity: dict[str, str] = field(default_factory=dict)
+    """Its labels that say whether it is within its quota's min."""
+
+
+class Pods:
+    """The pods of a cluster, applied to a mirror."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        scheduler_names: Collection[str],
+        on_invalid: InvalidPodListener | None = None,
+    ) -> None:
+        self.shown: dict[str, ShownStatus] = {}
+        """By uid, of every pod that counts."""
+        self.koordinator: dict[str, None] = {}
+        """The uids of pods with Koordinator labels."""
+        self.sharing: dict[str, bool] = {}
+        """The uids of pods that request parts of GPUs; do they request compute (TFLOPs), too?"""
+        self.invalid: dict[str, tuple[PodWire, InputError]] = {}
+        """The pending pods that are invalid, and why, by uid."""
+        self._mirror = mirror
+        self._scheduler_names = scheduler_names
+        self._on_invalid = on_invalid
+        self._shapes: dict[bytes, Shape] = {}
+        self._encoder = msgspec.json.Encoder()
+
+    def put(self, wire: PodWire) -> None:
+        """A pod was created or changed."""
+        uid, spec = wire.metadata.uid or "", wire.spec or PodSpec()
+        scheduler = spec.scheduler_name or DEFAULT_SCHEDULER
+        if not spec.node_name and scheduler not in self._scheduler_names:
+            self.gone(uid)
+            return
+        self.invalid.pop(uid, None)
+        self._note_keys(uid, wire)
+        if pods.finished(wire.status):
+            self._finished(uid, wire)
+            return
+        record = self._read(wire)
+        if record is None:
+            self._drop(uid)
+            return
+        self._keep(record, self._mirror.records.get(uid))
+
+    def gone(self, uid: str) -> None:
+        """A pod was deleted, or does not count."""
+        self.koordinator.pop(uid, None)
+        self.sharing.pop(uid, None)
+        self.invalid.pop(uid, None)
+        self._drop(uid)
+
+    def _drop(self, uid: str) -> None:
+        """Drop a pod from the mirror, but keep its part in `koordinator` and `sharing`.
+
+        These decide the sharing mode, on which it may depend whether the pod is valid.
+        """
+        self.shown.pop(uid, None)
+        if uid in self._mirror.records:
+            self._mirror.forget(uid)
+
+    def _keep(self, record: PodRecord, old: PodRecord | None) -> None:
+        mirror = self._mirror
+        record.pod = mirror.where_it_belongs(record)
+        mirror.keep(record)
+        mirror.gangs.note(record, record.phase)
+        if old is None or not old.alive or old.pod != record.pod:
+            mirror.tell(record)
+
+    def _finished(self, uid: str, wire: PodWire) -> None:
+        """The pod has ended and uses nothing any more; its gang remembers how it ended."""
+        old = self._mirror.records.get(uid)
+        well = wire.status is not None and wire.status.phase == "Succeeded"
+        phase: Phase = "Succeeded" if well else "Failed"
+        if old is None:
+            record = self._read(wire)
+            self.shown.pop(uid, None)
+            if record is None or record.group_ref.gang is None:
+                return
+            record.phase = phase
+            self._mirror.keep(record)
+            self._mirror.gangs.note(record, phase)
+        elif old.alive:
+            self._mirror.end(old, phase)
+        self.shown.pop(uid, None)
+
+    def _read(self, wire: PodWire) -> PodRecord | None:
+        """The pod's record; None if it is invalid and pending.
+
+        An invalid pod that is bound is read without labels and annotations: it uses its node.
+        """
+        try:
+            return self._record(wire)
+        except InputError as error:
+            waits = not (wire.spec or PodSpec()).node_name
+            if waits and not pods.finished(wire.status):
+                self.invalid[wire.metadata.uid or ""] = (wire, error)
+            if self._on_invalid is not None:
+                self._on_invalid(wire, error)
+        if waits:
+            return None
+        bare = msgspec.structs.replace(wire.metadata, labels=None, annotations=None)
+        try:
+            return self._record(msgspec.structs.replace(wire, metadata=bare))
+        except InputError:
+            return None
+
+    def _record(self, wire: PodWire) -> PodRecord:
+        manifest, mirror = _manifest(wire), self._mirror
+        uid, spec, status = wire.metadata.uid or "", pods.spec(manifest), pods.status(manifest)
+        created = timestamp(wire.metadata.creation_timestamp, _PLACE, "creationTimestamp") or 0
+        priority_infos = mirror.store.priority(spec, manifest, "spec")
+        old = mirror.records.get(uid)
+        defaults = old.defaults if old else mirror.gpu_quotas.defaults(manifest.namespace)
+        shape = None if mirror.cards.shared else self._shape(spec, status, manifest)
+        started = 0
+        if spec.node_name:
+            started = timestamp(status.start_time, _PLACE, "startTime") or created
+        rest = (mirror.cards, defaults, shape, started)
+        pod = pods.pod(manifest, uid, priority_infos, created, *rest)
+        record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
+        record.owner = owner_of(manifest)
+        if uid in self.koordinator:
+            record.asks_for = koordinator.quota_named(manifest)
+        record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
+        self.shown[uid] = _shown(wire, created)
+        return record
+
+    def _shape(self, spec: PodSpec, status: PodStatus, manifest: Manifest) -> Shape:
+        """What a pod requests; pods with the same encoded spec share one shape."""
+        encoded = self._encoder.encode(
+            (
+                *(spec.containers, spec.init_containers, spec.resources, spec.overhead),
+                *(spec.node_selector, spec.affinity, spec.tolerations),
+                *(status.container_statuses, status.init_container_statuses),
+            )
+        )
+        shape = self._shapes.get(encoded)
+        if shape is None:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            shape = pods.shape(spec, status, manifest, self._mirror.cards)
+            self._shapes[encoded] = shape
+        return shape
+
+    def _note_keys(self, uid: str, wire: PodWire) -> None:
+        """Note the labels and annotations of a pod that bear on the sharing mode."""
+        self.koordinator.pop(uid, None)
+        self.sharing.pop(uid, None)
+        if koordinator.has_keys((wire.metadata.labels,)):
+            self.koordinator[uid] = None
+        if gpu_annotations.requests_gpus(wire.metadata):
+            self.sharing[uid] = gpu_annotations.requests_compute(wire.metadata)
+
+
+def _manifest(wire: PodWire) -> Manifest:
+    metadata = wire.metadata
+    return Manifest("Pod", "", metadata.namespace or "", metadata.name, _PLACE, wire, {})
+
+
+def _shown(wire: PodWire, created: int) -> ShownStatus:
+    status, labels = wire.status or PodStatus(), wire.metadata.labels or {}
+    refusal = None
+    for each in status.conditions or ():
+        if each.type == "PodScheduled" and each.status == "False":
+            refusal = (each.reason or "", each.message or "")
+    capacity = {key: str(labels[key]) for key in CAPACITY_LABELS.values() if key in labels}
+    return ShownStatus(created, status.nominated_node_name or None, refusal, capacity)

@@ -1,0 +1,269 @@
+"""The scheduler: applies what the intake reports, runs cycles of the engine, executes decisions.
+
+One loop in one thread: all changes are applied between two cycles, and none during a cycle. The
+engine is created when leadership is won, from the cluster's state at that time, and dropped when
+leadership is lost: a decision that was not written never happened. If the engine raises, which is
+a defect, it is created anew in the same way.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from aliquot.dialects.configuration import Configuration, knobs
+from aliquot.dialects.core.objects import PodWire
+from aliquot.engine import Decision, Engine, Event, Pod, Shape, Wait
+from aliquot.errors import InputError
+from aliquot.kube.api.backoff import pause
+from aliquot.kube.api.client import Client
+from aliquot.kube.control.events import Events, of_pod
+from aliquot.kube.control.executor import Executor
+from aliquot.kube.control.intake import Intake
+from aliquot.kube.control.pod_status import PodStatusWriter
+from aliquot.kube.control.writer import Writer
+from aliquot.kube.observe.metrics import Metrics
+
+_log = structlog.get_logger()
+
+INVALID_POD = "InvalidPod"
+"""The reason in the condition of a pod that cannot be read."""
+_BATCH_SECONDS = 0.003
+"""How long to wait for more changes before a cycle: unnoticed by users, and enough for a burst of
+watch events to arrive together."""
+_SHORTEST_WAIT = 0.01
+"""Seconds before a deadline of the engine is looked at again: a deadline is never a busy loop."""
+_STATUS_SECONDS = 10.0
+"""How often statuses are compared with the cluster even if nothing changes."""
+_LONGEST_WAIT = 1.0
+"""Seconds between two rounds of the loop if nothing changes: a lost fence is seen that soon, and
+the beats are far below the patience of the liveness probe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a scheduler is to run."""
+
+    configuration: Configuration
+    policy: str | None = None
+    """Overrides the policy of the configuration."""
+    delete_after: float | None = None
+    """Seconds after which a pod is deleted whose eviction a budget refuses; None: never."""
+    dry_run: bool = False
+    """Log decisions instead of carrying them out."""
+
+
+class Scheduler:
+    """Has an engine while it leads, and runs its cycles."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        leads: Callable[[], bool],
+        writer: Writer,
+        metrics: Metrics,
+        beat: Callable[[], None],
+    ) -> None:
+        self.engine: Engine | None = None
+        """Exists while this replica leads and the intake is ready."""
+        self.decided = asyncio.Event()
+        """Set when statuses may have changed; the operator waits for it."""
+        self.listeners: list[Callable[[list[Decision]], None]] = []
+        """Called with the decisions of each cycle."""
+        self.events = Events(client, writer)
+        self._client = client
+        self._settings = settings
+        self._leads = leads
+        self._writer = writer
+        self._metrics = metrics
+        self._beat = beat
+        self._news = asyncio.Event()
+        self._executor: Executor | None = None
+        self._pod_status = PodStatusWriter(client, writer)
+        self._failures = 0
+        self._quiet_since: float | None = None
+        self._engine_failed = False
+        """Has the engine raised while an event was applied?"""
+        self._changed = False
+        """Has the intake applied changes since statuses were last due?"""
+        self._statuses_due = 0.0
+        """When statuses are due even if nothing changes."""
+        self._now = _steady_clock()
+        self.intake = Intake(
+            *(client, settings.configuration, settings.policy),
+            *(self._forward, self._news.set, self._report_invalid),
+        )
+
+    def wake(self) -> None:
+        """Begin the next round soon: something has changed that no watch reports."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Run a cycle whenever something has changed, until cancelled."""
+        while True:
+            await self._wait()
+            self._beat()
+            self._changed = self.intake.settle() or self._changed
+            self._update_quiet_since()
+            if not self.intake.ready or not self._leads():
+                self._resign()
+            elif self.engine is None:
+                await self._take_over()
+            elif self._engine_failed:
+                await self._restart()
+            elif self._writer.fenced:
+                self._resign()  # leadership was lost for a moment, and with it a write
+                self.wake()
+            else:
+                await self._decide(self.engine)
+
+    async def _wait(self) -> None:
+        """Wait for changes, for the engine's next deadline, or for `_LONGEST_WAIT`."""
+        seconds = _LONGEST_WAIT
+        if self.engine is not None and (due := self.engine.next_deadline()) is not None:
+            seconds = min(max((due - self._now()) / 1e9, _SHORTEST_WAIT), _LONGEST_WAIT)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+                await asyncio.sleep(_BATCH_SECONDS)
+        self._news.clear()
+
+    def _update_quiet_since(self) -> None:
+        """Note since when no write can be under way, of another replica or of this one."""
+        if not self._leads() or self.engine is not None:
+            self._quiet_since = None
+        elif self._quiet_since is None and self._writer.idle:
+            self._quiet_since = time.monotonic()
+
+    async def _take_over(self) -> None:
+        """Create an engine from the cluster's state, now that no other replica writes.
+
+        All writes of the former leader, and of this replica, must be in that state: so no write may
+        be under way, and pods are listed again unless they have been since.
+        """
+        began = time.perf_counter()
+        async with asyncio.TaskGroup() as group:
+            beating = group.create_task(self._keep_beating())
+            self._writer.drop_all()
+            while not self._writer.idle:
+                self._writer.drop_all()
+                await asyncio.sleep(_SHORTEST_WAIT)
+            if self._quiet_since is None or self.intake.read_since < self._quiet_since:
+                await self.intake.refresh()
+            beating.cancel()
+        if not self._leads() or not self.intake.ready:
+            return
+        engine = Engine(self.intake.sharing_mode.policy, knobs(self._settings.configuration))
+        self.intake.mirror.replay(engine.apply)
+        self._executor = Executor(
+            *(engine, self.intake, self._client, self._writer),
+            *(self.events, self._metrics, self.wake, self._settings.delete_after),
+        )
+        self._executor.adopt()
+        self.engine, self._now = engine, _steady_clock()
+        for each in self.intake.pods.invalid.values():
+            self._refuse_invalid(*each)
+        _log.info(
+            "leading",
+            policy=self.intake.sharing_mode.policy,
+            pods=len(engine.state.pods),
+            seconds=round(time.perf_counter() - began, 3),
+        )
+        await self._decide(engine)
+
+    async def _keep_beating(self) -> None:
+        """Beat while a long list is read, so that the liveness probe does not fail."""
+        while True:
+            self._beat()
+            await asyncio.sleep(_LONGEST_WAIT)
+
+    def _resign(self) -> None:
+        """Drop the engine, and all writes that have not been sent."""
+        self._engine_failed = False
+        if self.engine is not None:
+            _log.info("decides no longer")
+            self.engine = None
+            self._writer.drop_all()
+            self.decided.set()
+        if self._executor is not None:
+            self._executor.stop()
+            self._executor = None
+
+    async def _decide(self, engine: Engine) -> None:
+        self.intake.objects.restate_budgets()
+        began = time.perf_counter()
+        try:
+            decisions = engine.cycle(self._now())
+        except Exception:
+            _log.exception("the engine failed, and is made anew")
+            await self._restart()
+            return
+        self._failures = 0
+        self._metrics.cycle_duration.observe(time.perf_counter() - began)
+        if self._settings.dry_run:
+            _log_only(decisions)
+        elif self._executor is not None:
+            self._executor.execute(decisions)
+        for listener in self.listeners:
+            listener(decisions)
+        if decisions or self._changed or time.monotonic() >= self._statuses_due:
+            self._changed, self._statuses_due = False, time.monotonic() + _STATUS_SECONDS
+            self.decided.set()
+
+    async def _restart(self) -> None:
+        """The engine has raised: drop it, and create another after a pause."""
+        self._resign()
+        self._failures += 1
+        await asyncio.sleep(pause(self._failures))
+        self.wake()
+
+    def _forward(self, event: Event) -> None:
+        if self._executor is None or self._engine_failed:
+            return
+        try:
+            self._executor.forward(event)
+        except Exception:
+            _log.exception("the engine failed, and is made anew")
+            self._engine_failed = True
+
+    def _report_invalid(self, wire: PodWire, error: InputError) -> None:
+        """Log an invalid pod, and write its condition; a new leader writes those of all."""
+        _log.warning("a pod makes no sense", problem=str(error))
+        if self.engine is not None and (wire.metadata.uid or "") in self.intake.pods.invalid:
+            self._refuse_invalid(wire, error)
+
+    def _refuse_invalid(self, wire: PodWire, error: InputError) -> None:
+        if self._settings.dry_run:
+            return
+        metadata = wire.metadata
+        pod = Pod(metadata.uid or "", metadata.namespace or "", metadata.name, Shape(()))
+        conditions = wire.status.conditions if wire.status is not None else None
+        refusal = (INVALID_POD, f"{error.field}: {error.problem}")
+        if any((each.reason, each.message) == refusal for each in conditions or ()):
+            return
+        self._pod_status.refuse(pod, refusal, known=False)
+        self.events.record(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
+
+
+def _steady_clock() -> Callable[[], int]:
+    """A clock that starts at the time of day, and does not jump when that is set.
+
+    A jump would end waits of the engine at once, such as that for victims, and evict other pods.
+    """
+    offset = time.time_ns() - time.monotonic_ns()
+    return lambda: offset + time.monotonic_ns()
+
+
+def _log_only(decisions: list[Decision]) -> None:
+    for each in decisions:
+        word = type(each).__name__.lower()
+        if isinstance(each, Wait):
+            why = {"reason": each.refusal.reason.value, "message": each.refusal.message}
+        else:
+            shown = {name: getattr(each, name, None) for name in ("node", "reason", "message")}
+            why = {name: str(value) for name, value in shown.items() if value is not None}
+        _log.info("would decide", decision=word, pod=each.pod.path, **why)

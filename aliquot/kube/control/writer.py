@@ -1,0 +1,263 @@
+"""The writer: sends writes to the API server by urgency, one at a time for each object.
+
+Only the leader may write, so the fence is asked before each write. A write that has not been sent
+can be replaced by a newer one of the same operation on the same object, and is dropped when
+leadership is lost. A write is retried with backoff if the server did not answer, was busy, or
+reported a conflict; any other refusal is for the caller to handle in the write's `run`.
+"""
+
+import asyncio
+import heapq
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import IntEnum
+from http import HTTPStatus
+
+import structlog
+
+from aliquot.errors import ApiError, UnreachableError
+from aliquot.kube.api.backoff import Timers, pause
+
+WRITE_SECONDS = 4.0
+"""The timeout of a write: below the 5 s between a leader's deadline and the end of its Lease, so
+that no write of a former leader arrives after the next one has begun."""
+
+_RETRIABLE = (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS)
+_WARN_AFTER = 3
+"""Retries before a warning: about a second, so that a short failure is not logged."""
+_log = structlog.get_logger()
+
+Observer = Callable[[str, str, float], None]
+"""Called after each write with its operation, its result and its duration in seconds."""
+
+
+class Urgency(IntEnum):
+    """The order of writes, most urgent first."""
+
+    DECISION = 0
+    """Bindings and evictions."""
+    NOMINATION = 1
+    """A pod's nominated node."""
+    CONDITION = 2
+    """Why a pod waits."""
+    STATUS = 3
+    """Statuses and annotations of objects, labels of pods."""
+    EVENT = 4
+
+
+@dataclass(slots=True)
+class Write:
+    """One write to the API server."""
+
+    about: str
+    """The object: writes to one object are sent one after the other."""
+    operation: str
+    """Such as `bind`; a newer write of the same operation to the same object replaces this one."""
+    urgency: Urgency
+    run: Callable[[], Awaitable[None]]
+    tries: int = 0
+    """How often it has failed."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The writes to one object: one at a time."""
+
+    waiting: deque[Write] = field(default_factory=deque)
+    busy: bool = False
+    withdrawn: set[str] = field(default_factory=set)
+    """Operations that were withdrawn while under way: they are not retried."""
+
+
+class Writer:
+    """Queues writes and sends them, as long as `fence` allows it."""
+
+    def __init__(
+        self, fence: Callable[[], bool], at_once: int = 32, observer: Observer | None = None
+    ) -> None:
+        self._fence = fence
+        self._at_once = at_once
+        self._observer = observer
+        self._lanes: dict[str, _Lane] = {}
+        self._due: list[tuple[int, int, str]] = []
+        self._count = 0
+        self._idle_workers: deque[asyncio.Future[None]] = deque()
+        self._waiting = 0
+        self._under_way = 0
+        self._retries: dict[tuple[str, str], Write] = {}
+        """Writes that are retried after a backoff, unless a newer one replaces them by then."""
+        self._timers = Timers()
+        self._generation = 0
+        """Counts `drop_all`: a write that was sent before is not retried after."""
+        self.fenced = False
+        """Has the fence kept back a write since the last `drop_all`?"""
+
+    @property
+    def waiting(self) -> int:
+        """How many writes have not been sent yet."""
+        return self._waiting
+
+    @property
+    def idle(self) -> bool:
+        """Is no write waiting, under way, or due for a retry?"""
+        return not self._waiting and not self._under_way and not self._retries
+
+    def add(self, write: Write) -> None:
+        """Queue a write."""
+        self._retries.pop((write.about, write.operation), None)
+        lane = self._lanes.setdefault(write.about, _Lane())
+        for index, each in enumerate(lane.waiting):
+            if each.operation == write.operation:
+                lane.waiting[index] = write
+                return
+        others = min((each.urgency for each in lane.waiting), default=None)
+        lane.waiting.append(write)
+        self._waiting += 1
+        if not lane.busy and (others is None or write.urgency < others):
+            self._enqueue(lane, write.about)
+
+    def withdraw(self, about: str, operation: str) -> None:
+        """Drop the write of this operation to this object, unless it has been sent."""
+        self._retries.pop((about, operation), None)
+        lane = self._lanes.get(about)
+        if lane is not None and lane.busy:
+            lane.withdrawn.add(operation)
+        waiting = lane.waiting if lane is not None else ()
+        kept = [each for each in waiting if each.operation != operation]
+        if lane is not None and len(kept) < len(lane.waiting):
+            self._waiting -= len(lane.waiting) - len(kept)
+            lane.waiting = deque(kept)
+            if not lane.busy:
+                self._continue(lane, about)
+
+    def drop_all(self) -> None:
+        """Drop all writes that wait or are due for a retry."""
+        lanes, self._lanes, self._due, self._waiting = self._lanes, {}, [], 0
+        self._retries.clear()
+        self._generation += 1
+        self.fenced = False
+        self._timers.stop()
+        for about, lane in lanes.items():
+            if lane.busy:
+                lane.waiting.clear()
+                self._lanes[about] = lane
+
+    async def run(self) -> None:
+        """Send writes until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._at_once):
+                group.create_task(self._work())
+
+    async def stop(self) -> None:
+        """Send nothing more, and wait for the writes under way, at most for their timeout."""
+        self._fence = _never
+        self.drop_all()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WRITE_SECONDS):
+                while self._under_way:
+                    await asyncio.sleep(0.005)
+
+    def _enqueue(self, lane: _Lane, about: str) -> None:
+        """Queue a lane; its first write is as urgent as the most urgent one behind it."""
+        self._count += 1
+        urgency = min(each.urgency for each in lane.waiting)
+        heapq.heappush(self._due, (urgency, self._count, about))
+        while self._idle_workers:
+            worker = self._idle_workers.popleft()
+            if not worker.done():
+                worker.set_result(None)
+                return
+
+    async def _work(self) -> None:
+        while True:
+            write = await self._next()
+            self._under_way += 1
+            try:
+                await self._send(write)
+            finally:
+                self._under_way -= 1
+                self._done(write.about)
+
+    async def _next(self) -> Write:
+        while True:
+            while self._due:
+                _, _, about = heapq.heappop(self._due)
+                lane = self._lanes.get(about)
+                if lane is not None and lane.waiting and not lane.busy:
+                    lane.busy = True
+                    self._waiting -= 1
+                    return lane.waiting.popleft()
+            worker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle_workers.append(worker)
+            await worker
+
+    def _done(self, about: str) -> None:
+        lane = self._lanes[about]
+        lane.busy = False
+        lane.withdrawn.clear()
+        self._continue(lane, about)
+
+    def _continue(self, lane: _Lane, about: str) -> None:
+        if lane.waiting:
+            self._enqueue(lane, about)
+        else:
+            del self._lanes[about]
+
+    async def _send(self, write: Write) -> None:
+        if not self._fence():
+            self.fenced = True
+            return
+        began, generation = time.perf_counter(), self._generation
+        result = "done"
+        try:
+            await write.run()
+        except (ApiError, UnreachableError) as error:
+            result = "refused"
+            if is_retriable(error):
+                result = "put off"
+                if generation == self._generation:
+                    self._retry(write, error)
+            else:
+                _log.warning(
+                    "refused", write=write.operation, about=write.about, problem=str(error)
+                )
+        except Exception:
+            result = "failed"
+            _log.exception("a write failed", write=write.operation, about=write.about)
+        if self._observer is not None:
+            self._observer(write.operation, result, time.perf_counter() - began)
+
+    def _retry(self, write: Write, error: ApiError | UnreachableError) -> None:
+        """Queue a write again after a backoff, unless a newer one replaces it by then."""
+        if write.tries == _WARN_AFTER:
+            _log.warning("still not written", write=write.operation, problem=str(error))
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        write.tries += 1
+        key = (write.about, write.operation)
+        lane = self._lanes.get(write.about)
+        if lane is not None and (
+            write.operation in lane.withdrawn
+            or any(each.operation == write.operation for each in lane.waiting)
+        ):
+            return
+        self._retries[key] = write
+
+        def again() -> None:
+            if self._retries.get(key) is write:
+                self.add(write)
+
+        self._timers.after(max(pause(write.tries - 1), asked or 0.0), again)
+
+
+def _never() -> bool:
+    return False
+
+
+def is_retriable(error: ApiError | UnreachableError) -> bool:
+    """May the same write succeed later?"""
+    if isinstance(error, UnreachableError):
+        return True
+    return error.code in _RETRIABLE or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR

@@ -1,0 +1,1 @@
+"""Leader election: the rules, and the Lease that they are applied to."""

@@ -1,0 +1,45 @@
+"""Objects nested deeper than the JSON decoder can read.
+
+An API server accepts objects nested some ten times as deep as msgspec decodes. A user who creates
+one of them must not keep a whole kind from being listed: what lies too deep, where no field of any
+API is, is replaced by null. It works on the text, before `decoding` makes objects of it.
+"""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+Decoded = TypeVar("Decoded")
+_DEEPEST = 100
+"""Levels: the fields that are read lie some fifteen deep, the decoder gives up near a thousand."""
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]', re.DOTALL)
+
+
+def tolerant(decode: Callable[[bytes], Decoded]) -> Callable[[bytes], Decoded]:
+    """The same decoder, except that what is nested too deep for it is read as null."""
+
+    def read(text: bytes) -> Decoded:
+        try:
+            return decode(text)
+        except RecursionError:
+            return decode(shallow(text))
+
+    return read
+
+
+def shallow(text: bytes) -> bytes:
+    """JSON with null in place of everything nested more than `_DEEPEST` levels deep."""
+    kept: list[bytes] = []
+    depth = begun = end = 0
+    for token in _TOKEN.finditer(text):
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+                if depth == _DEEPEST + 1:
+                    begun = token.start()
+            case b"}" | b"]":
+                if depth == _DEEPEST + 1:
+                    kept += (text[end:begun], b"null")
+                    end = token.end()
+                depth -= 1
+    return b"".join([*kept, text[end:]])

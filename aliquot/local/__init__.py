@@ -1,0 +1,1 @@
+"""`aliquot up`: API server, simulated nodes and control plane in one process."""

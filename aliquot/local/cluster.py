@@ -1,0 +1,80 @@
+"""The cluster of `aliquot up`: API server, simulated nodes, webhook and control plane, one process.
+
+The control plane is the one that runs in production; it reaches the API server over HTTP, by the
+kubeconfig that users get. Nothing here prints: what users see of the cluster is the commands' part.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from aliquot.dialects.configuration import Configuration
+from aliquot.errors import InputError
+from aliquot.json import Body
+from aliquot.kube.api import access
+from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import NAMESPACES
+from aliquot.kube.control import control_plane as plane
+from aliquot.kube.control import scheduler
+from aliquot.kube.control.control_plane import ControlPlane, control_plane
+from aliquot.kube.webhook import app as webhook
+from aliquot.local import demo
+from aliquot.server.app import Server, Settings, running
+from aliquot.server.controllers import simulated_nodes
+from aliquot.validation import files
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCluster:
+    """A cluster that runs: its API server, its control plane if it has one, and how to reach it."""
+
+    server: Server
+    plane: ControlPlane | None
+    reach: "partial[access.Access]"
+
+
+def plane_settings(
+    configuration: Configuration, policy: str | None, host: str, health_port: int | None
+) -> plane.Settings:
+    """The settings of a control plane that is the only one: it needs no Lease."""
+    deciding = scheduler.Settings(configuration, policy)
+    return plane.Settings(deciding, lease=None, host=host, health_port=health_port)
+
+
+def node_manifests(nodes: str, gpu_model: str) -> list[Body]:
+    """Nodes by count and GPUs each, such as 8x8, or the Nodes of a file or folder."""
+    if not Path(nodes).exists():
+        return simulated_nodes.nodes(nodes, gpu_model)
+    found = [each for each in files.parse(nodes) if each.body.get("kind") == "Node"]
+    if not found:
+        raise InputError(nodes, "", "holds no Nodes")
+    return [each.body for each in found]
+
+
+@asynccontextmanager
+async def local_cluster(
+    settings: Settings, own: plane.Settings | None
+) -> AsyncIterator[LocalCluster]:
+    """The API server, and unless `own` is None the webhook and the control plane."""
+    async with running(settings) as server, AsyncExitStack() as stack:
+        reach = partial(access.find, server.kubeconfig)
+        made = None
+        if own is not None:
+            await stack.enter_async_context(_admission(reach, own))
+            made = await stack.enter_async_context(control_plane(reach, own))
+        yield LocalCluster(server, made, reach)
+
+
+@asynccontextmanager
+async def _admission(reach: "partial[access.Access]", own: plane.Settings) -> AsyncIterator[None]:
+    """The admission webhook, with the Configuration and the policy of the control plane."""
+    settings = webhook.Settings(
+        own.scheduler.configuration, own.scheduler.policy, own.namespace, url=""
+    )
+    async with Client(reach(), connections=4) as client:
+        await demo.make(client, NAMESPACES, demo.namespace(own.namespace))
+        async with webhook.webhook(client, settings) as started:
+            await started.ready.wait()
+            yield

@@ -1,0 +1,1 @@
+"""Admission: priorities, webhooks and ResourceQuotas, before an object is stored."""

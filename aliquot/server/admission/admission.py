@@ -1,0 +1,115 @@
+"""Admission: what changes or refuses a well-formed object before it is stored.
+
+The built-in plugins run first, then mutating and validating webhooks. ResourceQuotas are charged
+last, in the same step as the write, so that nothing can happen in between.
+"""
+
+from dataclasses import replace
+
+from aliquot.json import Body
+from aliquot.server.admission import priorities
+from aliquot.server.admission.resource_quotas import UsageIndex
+from aliquot.server.admission.webhooks import AdmissionRequest, Webhooks
+from aliquot.server.http.options import WriteOptions
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.storage.entry import Entry
+from aliquot.server.storage.store import Store
+
+_ACCOUNT = "default"
+_TOLERATION_SECONDS = 300
+"""The default of kube-apiserver's DefaultTolerationSeconds plugin."""
+
+
+class Admission:
+    """All admission plugins and webhooks."""
+
+    def __init__(self, store: Store) -> None:
+        self.usage = UsageIndex(store)
+        self._store = store
+        self._webhooks = Webhooks(store)
+
+    async def create(self, kind: Kind, body: Body, options: WriteOptions) -> Body:
+        """Admit a new object, perhaps changed."""
+        if kind.unique_name == "Pod":
+            _set_account(body)
+            _add_tolerations(body)
+            priorities.resolve(self._store, kind, body)
+        if kind.unique_name == "PriorityClass":
+            priorities.only_default(self._store, kind, body)
+        if self._webhooks.any():
+            body = await self._call_webhooks("CREATE", kind, "", body, None, options)
+        return body
+
+    async def update(
+        self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
+    ) -> Body:
+        """Admit an update, perhaps changed."""
+        if self._webhooks.any():
+            new = await self._call_webhooks("UPDATE", kind, subresource, new, old, options)
+        return new
+
+    async def delete(self, kind: Kind, found: Entry, dry_run: bool) -> None:
+        """Admit a deletion."""
+        if self._webhooks.any():
+            options = WriteOptions(dry_run=dry_run)
+            await self._call_webhooks("DELETE", kind, "", None, found.read(), options)
+
+    def charge(self, kind: Kind, body: Body) -> None:
+        """Refuse what exceeds a ResourceQuota; the caller must write it before it awaits."""
+        if kind.namespaced:
+            self.usage.charge(kind, body)
+
+    async def close(self) -> None:
+        """Close the connections to webhooks."""
+        await self._webhooks.close()
+
+    async def _call_webhooks(
+        self,
+        operation: str,
+        kind: Kind,
+        subresource: str,
+        new: Body | None,
+        old: Body | None,
+        options: WriteOptions,
+    ) -> Body:
+        about = (new or old or {})["metadata"]
+        request = AdmissionRequest(
+            operation,
+            kind,
+            subresource,
+            about.get("name", ""),
+            about.get("namespace", ""),
+            new,
+            old,
+            options.user,
+            options.dry_run,
+        )
+        changed = await self._webhooks.mutate(request)
+        await self._webhooks.validate(replace(request, new=changed))
+        return changed or {}
+
+
+def _add_tolerations(pod: Body) -> None:
+    """Add the default tolerations for nodes that are not ready or unreachable."""
+    present = pod["spec"].get("tolerations") or []
+    for condition in ("not-ready", "unreachable"):
+        key = f"node.kubernetes.io/{condition}"
+        if not any(_tolerates(each, key) for each in present):
+            toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+            present = [*present, {**toleration, "tolerationSeconds": _TOLERATION_SECONDS}]
+    pod["spec"]["tolerations"] = present
+
+
+def _tolerates(toleration: Body, key: str) -> bool:
+    return toleration.get("key") in (None, "", key) and toleration.get("effect") in (
+        None,
+        "",
+        "NoExecute",
+    )
+
+
+def _set_account(pod: Body) -> None:
+    """Set the service account, `default` unless the pod names one."""
+    spec = pod.setdefault("spec", {})
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount") or _ACCOUNT
+    spec["serviceAccountName"] = spec["serviceAccount"] = name

@@ -1,0 +1,120 @@
+"""ResourceQuotas: the usage of every namespace, and the refusal of what exceeds it.
+
+Usage is summed over the stored objects and updated with every change before the write returns, so
+that two pods created at the same time cannot both use the last of a quota.
+"""
+
+from collections import Counter
+
+from aliquot.json import Body
+from aliquot.server.admission.quota_usage import (
+    Usage,
+    ended,
+    nanos,
+    of_pod,
+    text,
+    unspecified,
+)
+from aliquot.server.http.refusals import forbidden
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.storage.entry import Entry
+from aliquot.server.storage.store import Store
+from aliquot.server.storage.window import Change
+
+QUOTAS = "resourcequotas"
+_ONE = 10**9
+
+
+class UsageIndex:
+    """What the pods of a namespace use; counted when first asked for, then kept up to date."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._by_pod: dict[str, dict[str, Usage]] = {}
+        """By namespace and uid, what each pod uses."""
+        self._totals: dict[str, Usage] = {}
+        store.listeners.append(self._on_change)
+
+    def used(self, namespace: str, word: str) -> int:
+        """What a namespace uses of a key of `spec.hard`, in nanos."""
+        if word in ("configmaps", "secrets", QUOTAS, "serviceaccounts"):
+            return _ONE * len(self._store.all(word, namespace))
+        if word.startswith("count/") and word != "count/pods":
+            return _ONE * len(self._store.all(word.removeprefix("count/"), namespace))
+        if namespace not in self._totals:
+            self._count_namespace(namespace)
+        return self._totals[namespace][word]
+
+    def charge(self, kind: Kind, body: Body) -> None:
+        """Refuse a new object that would exceed a quota of its namespace."""
+        namespace = body["metadata"].get("namespace", "")
+        quotas = self._store.all(QUOTAS, namespace)
+        if not quotas:
+            return
+        asked = of_pod(body) if kind.unique_name == "Pod" else _counted(kind)
+        for entry in quotas:
+            quota = entry.read()
+            hard = (quota.get("spec") or {}).get("hard") or {}
+            if kind.unique_name == "Pod" and (missing := unspecified(body, hard)):
+                raise forbidden(kind, body["metadata"]["name"], _must_specify(entry.name, missing))
+            over = [
+                word
+                for word in hard
+                if asked[word] and self.used(namespace, word) + asked[word] > nanos(hard[word])
+            ]
+            if over:
+                raise forbidden(
+                    kind,
+                    body["metadata"]["name"],
+                    self._exceeded(entry.name, namespace, hard, asked, sorted(over)),
+                )
+
+    def status(self, namespace: str, hard: Body) -> Body:
+        """The status of a ResourceQuota with these bounds."""
+        used = {word: text(self.used(namespace, word), hard[word]) for word in hard if known(word)}
+        return {"hard": hard, "used": used}
+
+    def _exceeded(
+        self, name: str, namespace: str, hard: Body, asked: Usage, over: list[str]
+    ) -> str:
+        requested = ",".join(f"{word}={text(asked[word], hard[word])}" for word in over)
+        used = ",".join(f"{w}={text(self.used(namespace, w), hard[w])}" for w in over)
+        limited = ",".join(f"{word}={hard[word]}" for word in over)
+        return f"exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}"
+
+    def _count_namespace(self, namespace: str) -> None:
+        self._totals[namespace], self._by_pod[namespace] = Counter(), {}
+        for entry in self._store.all("pods", namespace):
+            self._add(entry)
+
+    def _on_change(self, change: Change) -> None:
+        if change.storage != "pods" or change.entry.namespace not in self._totals:
+            return
+        namespace, uid = change.entry.namespace, change.entry.uid
+        self._totals[namespace] -= self._by_pod[namespace].pop(uid, Counter())
+        if change.type != "DELETED":
+            self._add(change.entry)
+
+    def _add(self, entry: Entry) -> None:
+        pod = entry.read()
+        if not ended(pod):
+            self._by_pod[entry.namespace][entry.uid] = usage = of_pod(pod)
+            self._totals[entry.namespace].update(usage)
+
+
+def known(word: str) -> bool:
+    """Is this key of `spec.hard` counted here? Others are kept, but not enforced."""
+    return (
+        word in ("pods", "cpu", "memory", "ephemeral-storage", "configmaps", "secrets", QUOTAS)
+        or word.startswith(("requests.", "limits.", "count/", "hugepages-"))
+        or word == "serviceaccounts"
+    )
+
+
+def _counted(kind: Kind) -> Usage:
+    return Counter({f"count/{kind.resource}": _ONE, kind.plural: 0 if kind.group else _ONE})
+
+
+def _must_specify(name: str, missing: dict[str, list[str]]) -> str:
+    said = [f"{word} for: {','.join(sorted(names))}" for word, names in sorted(missing.items())]
+    return f"failed quota: {name}: must specify {'; '.join(said)}"

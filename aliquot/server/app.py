@@ -1,0 +1,122 @@
+"""The embedded API server as one object: built, bootstrapped, started, and stopped cleanly.
+
+`async with running(Settings(...)) as server:` is all that a test or a command needs.
+"""
+
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from aliquot.dialects.crds import definitions
+from aliquot.json import Body
+from aliquot.server.admission.admission import Admission
+from aliquot.server.admission.priorities import SYSTEM
+from aliquot.server.api import Api
+from aliquot.server.controllers import simulated_nodes
+from aliquot.server.controllers.all_controllers import controllers
+from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
+from aliquot.server.http.handler import Handler
+from aliquot.server.http.verbs import Verbs
+from aliquot.server.kinds.definitions import follow
+from aliquot.server.kinds.registry import Registry
+from aliquot.server.rules.metadata import timestamp
+from aliquot.server.storage.log import Log
+from aliquot.server.storage.store import Store
+
+_GRACE = 2.0
+"""Seconds that open requests get when the server stops; a watch would never end by itself."""
+_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+"""The namespaces that every cluster has from its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where a server keeps its data, where it listens, and what it simulates."""
+
+    data: Path | None = None
+    """The data folder; without it, a temporary one."""
+    kubeconfig: Path | None = None
+    """Where to write the kubeconfig; without it, into the data folder."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0: any free port."""
+    controllers: bool = True
+    """Run the workload controllers, garbage collection and the kubelets of simulated nodes?"""
+    nodes: tuple[Body, ...] = ()
+    """Nodes to create and to run the kubelets of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is running."""
+
+    url: str
+    kubeconfig: Path
+    credentials: Credentials
+    api: Api
+
+
+@asynccontextmanager
+async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
+    """Run a server for as long as the block lasts."""
+    settings = settings or Settings()
+    with ExitStack() as stack:
+        folder = settings.data
+        if folder is None:
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="aliquot-"))
+            folder = Path(made)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        known = credentials(folder, settings.host)
+        store = Store(Log(folder / "objects.sqlite", lasting=settings.data is not None))
+        registry = Registry()
+        follow(store, registry)
+        api = Api(store, registry, Admission(store))
+        try:
+            await _bootstrap(api, settings.nodes)
+            running_controllers = controllers(api) if settings.controllers else nullcontext()
+            async with running_controllers, _listen(api, known, settings) as port:
+                host = f"[{settings.host}]" if ":" in settings.host else settings.host
+                url = f"https://{host}:{port}"
+                file = settings.kubeconfig or folder / "kubeconfig"
+                write_kubeconfig(file, url, known)
+                yield Server(url, file, known, api)
+        finally:
+            await api.admission.close()
+            await store.close()
+
+
+@asynccontextmanager
+async def _listen(api: Api, known: Credentials, settings: Settings) -> AsyncIterator[int]:
+    http_server = web.Server(Handler(Verbs(api), known.token).handle, access_log=None)
+    runner = web.ServerRunner(http_server, shutdown_timeout=_GRACE)
+    await runner.setup()
+    try:
+        site = web.TCPSite(
+            runner, settings.host, settings.port, ssl_context=known.context(), backlog=1024
+        )
+        await site.start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
+    """Create the objects that every cluster has, and the nodes; what exists stays as it is."""
+    for name in _NAMESPACES:
+        await _create_missing(api, "Namespace", {"metadata": {"name": name}})
+    for name, value in SYSTEM.items():
+        await _create_missing(api, "PriorityClass", {"metadata": {"name": name}, "value": value})
+    for definition in definitions():
+        await _create_missing(api, "CustomResourceDefinition", definition)
+    for node in nodes:
+        await _create_missing(api, "Node", simulated_nodes.alive(node, timestamp()))
+
+
+async def _create_missing(api: Api, kind_name: str, body: Body) -> None:
+    kind = api.kind(kind_name)
+    if api.store.get(kind.storage, "", body["metadata"]["name"]) is None:
+        await api.create(kind, None, body)

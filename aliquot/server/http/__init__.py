@@ -1,0 +1,1 @@
+"""HTTP: authentication, paths, verbs, bodies, watches, pages and refusals."""

@@ -1,0 +1,146 @@
+"""The bodies of HTTP: requests are read within limits, responses are written as JSON or YAML.
+
+A request body is JSON, YAML or protobuf. Its size, depth and time are limited, so that one client
+cannot exhaust the memory of the server or hold a connection open for ever.
+"""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+import yaml
+from aiohttp import web
+
+from aliquot.errors import RefusalError
+from aliquot.server.http.refusals import bad_request, unsupported
+from aliquot.server.schema.protobuf import from_protobuf
+
+MOST_BYTES = 3 * 2**20
+"""The largest request body; kube-apiserver has the same limit."""
+_DEEPEST = 100
+"""The most levels of nesting: more than any pod has, far below Python's recursion limit."""
+_SECONDS = 30
+"""Seconds for a client to send a body: 3 MiB at 100 KiB/s, which any local client exceeds."""
+_JSON = ("application/json", "application/octet-stream", "")
+_YAML = "application/yaml"
+_YAMLS = (_YAML, "text/yaml", "application/x-yaml")
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+async def read(request: web.BaseRequest) -> bytes:
+    """The bytes of a body; refused if it is too large or takes too long."""
+    if (request.content_length or 0) > MOST_BYTES:
+        raise _too_large()
+    if not request.body_exists:
+        return b""
+    content = bytearray()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            async for chunk in request.content.iter_any():
+                content += chunk
+                if len(content) > MOST_BYTES:
+                    raise _too_large()
+    except TimeoutError:
+        raise RefusalError(
+            HTTPStatus.REQUEST_TIMEOUT, "Timeout", f"the body took longer than {_SECONDS} s"
+        ) from None
+    return bytes(content)
+
+
+def media_type(request: web.BaseRequest) -> str:
+    """The media type of a body, without its parameters."""
+    return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+async def decoded(request: web.BaseRequest) -> Any:
+    """The body of a request as plain data; None if there is none."""
+    content = await read(request)
+    if not content:
+        return None
+    form = media_type(request)
+    if form in _JSON:
+        return from_json(content)
+    if form in _YAMLS:
+        return from_yaml(content)
+    if form == _PROTOBUF:
+        return from_protobuf(content)
+    raise unsupported(
+        f"the body of the request was in an unknown format ({form[:100]}) - "
+        "accepted media types include: application/json, application/yaml"
+    )
+
+
+def from_json(content: bytes) -> Any:
+    """Plain data from JSON."""
+    try:
+        value = _decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    if content.count(b"{") + content.count(b"[") > _DEEPEST:
+        _check_depth(value)
+    return value
+
+
+def from_yaml(content: bytes) -> Any:
+    """Plain data from YAML: one document, no aliases, since they could expand without bound."""
+    try:
+        if any(
+            isinstance(token, yaml.AliasToken) for token in yaml.scan(content, yaml.CSafeLoader)
+        ):
+            raise bad_request("YAML aliases are not accepted here")
+        value = yaml.load(content, yaml.CSafeLoader)
+        return from_json(msgspec.json.encode(value))
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, ValueError) as error:
+        problem = " ".join(str(error).split())[:200]
+        raise bad_request(f"the object provided is unrecognized: {problem}") from None
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def json_response(
+    body: Any, code: int = HTTPStatus.OK, headers: dict[str, str] | None = None
+) -> web.Response:
+    """A response in JSON; bytes are JSON already."""
+    content = body if isinstance(body, bytes) else _encode(body)
+    return web.Response(body=content, status=code, content_type="application/json", headers=headers)
+
+
+def wants_yaml(accept: str) -> bool:
+    """Is YAML the first media type of an Accept header?"""
+    return accept.partition(",")[0].partition(";")[0].strip() == _YAML
+
+
+def as_yaml(response: web.Response) -> web.Response:
+    """The same response in YAML."""
+    assert isinstance(response.body, bytes)
+    content = msgspec.json.decode(response.body)
+    text = yaml.dump(content, Dumper=yaml.CSafeDumper, sort_keys=False)
+    return web.Response(text=text, status=response.status, content_type=_YAML)
+
+
+def _check_depth(value: Any) -> None:
+    level, depth = [value] if isinstance(value, dict | list) else [], 0
+    while level:
+        depth += 1
+        if depth > _DEEPEST:
+            raise _too_deep()
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+
+
+def _too_deep() -> RefusalError:
+    return bad_request(f"the object provided is nested deeper than {_DEEPEST} levels")
+
+
+def _too_large() -> RefusalError:
+    message = f"Request entity too large: limit is {MOST_BYTES}"
+    return RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", message)

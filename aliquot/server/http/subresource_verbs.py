@@ -1,0 +1,91 @@
+"""Requests about subresources: binding, eviction, scale, finalize and log.
+
+The status subresource is handled with the object itself, in `verbs`.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import web
+
+from aliquot.json import Body
+from aliquot.server.api import Api
+from aliquot.server.http import bodies
+from aliquot.server.http.bodies import json_response
+from aliquot.server.http.options import write_options
+from aliquot.server.http.refusals import bad_request, method_not_allowed
+from aliquot.server.http.target import Target
+from aliquot.server.patch import request as patches
+from aliquot.server.subresources import scale
+from aliquot.server.subresources.binding import bind, pod_name
+from aliquot.server.subresources.eviction import evict
+
+
+class SubresourceVerbs:
+    """Answers requests about subresources."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def answer(self, request: web.BaseRequest, target: Target) -> web.Response:
+        """Answer a request about a subresource."""
+        match target.subresource, request.method:
+            case "binding", "POST":
+                body = await bodies.decoded(request)
+                done = await bind(
+                    self._api,
+                    target.kind,
+                    target.namespace or "",
+                    target.name or pod_name(body),
+                    body,
+                )
+                return json_response(done, HTTPStatus.CREATED)
+            case "eviction", "POST":
+                body, dry = await bodies.decoded(request), write_options(request.query).dry_run
+                done = await evict(
+                    self._api, target.kind, target.namespace or "", target.name, body, dry
+                )
+                return json_response(done, HTTPStatus.CREATED)
+            case "scale", "GET":
+                found = await self._api.get(target.kind, target.namespace, target.name)
+                return json_response(scale.scale(target.kind, found))
+            case "scale", "PUT" | "PATCH":
+                return await self._scale(request, target)
+            case "finalize", "PUT":
+                return await self._finalize(request, target)
+            case "log", "GET":
+                await self._api.get(target.kind, target.namespace, target.name)
+                return web.Response(text="")
+        raise method_not_allowed()
+
+    async def _scale(self, request: web.BaseRequest, target: Target) -> web.Response:
+        wanted: Any
+        if request.method == "PUT":
+            wanted = await bodies.decoded(request)
+        else:
+            content, form = await bodies.read(request), bodies.media_type(request)
+            present = await self._api.get(target.kind, target.namespace, target.name)
+            shown = scale.scale(target.kind, present)
+            del shown["metadata"]["resourceVersion"]
+            wanted = patches.patch(target.kind, form, content)(shown)
+        if not isinstance(wanted, dict) or not isinstance(wanted.get("spec") or {}, dict):
+            raise bad_request("a Scale is expected")
+        if not isinstance(wanted.get("metadata") or {}, dict):
+            raise bad_request("a Scale is expected, with metadata")
+        edit = scale.apply_scale(target.kind, target.name, wanted)
+        options = write_options(request.query)
+        kept = await self._api.change(
+            target.kind, target.namespace, target.name, edit, "scale", options
+        )
+        return json_response(scale.scale(target.kind, kept))
+
+    async def _finalize(self, request: web.BaseRequest, target: Target) -> web.Response:
+        wanted = await bodies.decoded(request)
+        left = ((wanted or {}).get("spec") or {}).get("finalizers") or []
+
+        def edit(body: Body) -> Body:
+            body["spec"] = {"finalizers": left} if left else {}
+            return body
+
+        kept = await self._api.change(target.kind, None, target.name, edit, "finalize")
+        return json_response(kept.body)

@@ -1,0 +1,1 @@
+"""Which kinds are served: the built-in ones, and those of CustomResourceDefinitions."""

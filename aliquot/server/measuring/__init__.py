@@ -1,1 +1,0 @@
-"""A whole cluster, measured: an API server, schedulers beside it, and a load that we make."""

@@ -1,0 +1,49 @@
+"""The patch of a request: which type its media type names, and the update that it makes."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
+from aliquot.json import Body
+from aliquot.server.http import bodies
+from aliquot.server.http.refusals import bad_request, unsupported
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.patch.merge import json_patch, merge_patch
+from aliquot.server.patch.strategic import strategic_merge_patch
+
+JSON = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+
+
+def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
+    """The update that a patch makes."""
+    if form in APPLY:
+        raise unsupported(
+            "server-side apply is not supported here; use kubectl apply without --server-side"
+        )
+    known = (JSON, MERGE) if kind.definition is not None else (JSON, MERGE, STRATEGIC)
+    if form not in known:
+        raise unsupported(
+            f"the body of the request was in an unknown format ({form[:100]}) - "
+            f"accepted media types include: {', '.join(known)}"
+        )
+    read = bodies.from_json(content)
+
+    def change(body: Body) -> Body:
+        try:
+            if form == JSON:
+                return json_patch(body, read)
+            if form == MERGE:
+                return merge_patch(body, read)
+            return strategic_merge_patch(body, read, kind.unique_name)
+        except PatchMisfitError as error:
+            message = f"the server rejected our request due to an error in our request: {error}"
+            raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, {}) from None
+        except PatchError as error:
+            raise bad_request(str(error)) from None
+        except UnsupportedPatchError as error:
+            raise unsupported(str(error)) from None
+
+    return change

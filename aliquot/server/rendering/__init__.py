@@ -1,0 +1,1 @@
+"""The representations of objects in responses: whole, as Tables, metadata only."""

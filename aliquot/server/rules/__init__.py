@@ -1,0 +1,1 @@
+"""Validation beyond the schema, defaults, and the metadata that the server writes."""

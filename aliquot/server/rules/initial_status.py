@@ -1,0 +1,69 @@
+"""The initial status of a new object: written here, not taken from the request."""
+
+from aliquot.json import Body
+from aliquot.server.kinds import definitions
+from aliquot.server.kinds.kind import Kind
+
+
+def drop_status(kind: Kind, body: Body) -> None:
+    """Drop the status that a request sent; but a Node is created with its own."""
+    if kind.has_status and kind.unique_name != "Node":
+        body.pop("status", None)
+
+
+def set_initial_status(kind: Kind, body: Body) -> None:
+    """Write the initial status of a kind, and the spec fields that its server sets."""
+    if kind.unique_name == "Node":
+        body.setdefault("status", {})
+    elif kind.unique_name == "Namespace":
+        body["spec"] = {"finalizers": ["kubernetes"]}
+        body["status"] = {"phase": "Active"}
+    elif kind.unique_name == "CustomResourceDefinition":
+        definitions.set_initial_status(body)
+    elif kind.unique_name == "Pod":
+        _set_gated(body)
+    elif kind.unique_name == "Job":
+        _set_selector(body)
+    elif kind.unique_name in ("Deployment", "ReplicaSet", "ResourceQuota", "PodDisruptionBudget"):
+        body["status"] = _INITIAL.get(kind.unique_name, {}).copy()
+
+
+_INITIAL: dict[str, Body] = {
+    "ReplicaSet": {"replicas": 0},
+    "PodDisruptionBudget": {
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "disruptionsAllowed": 0,
+        "expectedPods": 0,
+    },
+}
+
+
+def _set_gated(pod: Body) -> None:
+    """A pod with scheduling gates has the condition SchedulingGated."""
+    if (pod.get("spec") or {}).get("schedulingGates"):
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+        pod.setdefault("status", {})["conditions"] = [condition]
+
+
+def _set_selector(job: Body) -> None:
+    """A Job selects pods by its uid; the label is written into its template."""
+    job["status"] = {}
+    about, spec = job["metadata"], job.setdefault("spec", {})
+    if spec.get("manualSelector"):
+        return
+    template = spec.setdefault("template", {}).setdefault("metadata", {})
+    own_labels = {
+        "batch.kubernetes.io/controller-uid": about["uid"],
+        "batch.kubernetes.io/job-name": about.get("name", ""),
+        "controller-uid": about["uid"],
+        "job-name": about.get("name", ""),
+    }
+    for labelled in (template, about):
+        labelled["labels"] = {**(labelled.get("labels") or {}), **own_labels}
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": about["uid"]}}

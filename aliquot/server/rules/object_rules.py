@@ -1,0 +1,90 @@
+"""The validation and defaults of an object of any kind: built-in or custom.
+
+Both are checked by schemas. They differ in the refusal: a built-in object of the wrong shape is a
+bad request, as it cannot be decoded; a custom one is invalid.
+"""
+
+from aliquot.dialects.core.schema import QUANTITY_PATTERN
+from aliquot.errors import RefusalError
+from aliquot.json import Body
+from aliquot.server.http.options import WriteOptions
+from aliquot.server.http.refusals import bad_request, invalid
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules import core_rules
+from aliquot.server.rules.causes import Cause
+from aliquot.server.rules.causes import invalid as invalid_value
+from aliquot.server.schema import check
+from aliquot.server.schema.core_schemas import schema as own_schema
+from aliquot.server.schema.known_fields import path, unknown_fields, without
+
+_QUANTITIES = "quantities must match the regular expression of a quantity, such as 2, 500m or 10Gi"
+_NEEDED = "Invalid value: 0x0: must be specified for an update"
+
+
+def drop_unknown(kind: Kind, body: Body, options: WriteOptions) -> Body:
+    """The object without unknown fields; refused or warned of, as fieldValidation says."""
+    schema = own_schema(kind.unique_name) if kind.schema is None else kind.schema
+    if schema is None:
+        return body
+    if kind.schema is None and (causes := check.check(schema, body)):
+        raise _undecodable(kind, causes[0])
+    own = kind.schema is None
+    paths = unknown_fields(kind, body) if own else []
+    dropped = [path(steps) for steps in paths] if own else check.unknown(schema, body)
+    messages = [f'unknown field "{field}"' for field in dropped[:10]]
+    if options.strict and dropped:
+        raise bad_request(f"strict decoding error: {', '.join(messages)}")
+    if options.warnings is not None:
+        options.warnings.extend(messages)
+    if not dropped:
+        return body
+    return without(body, paths) if own else check.prune(schema, body)
+
+
+def _undecodable(kind: Kind, cause: Cause) -> RefusalError:
+    problem = f"{cause.field}: {_QUANTITIES}" if QUANTITY_PATTERN in cause.message else str(cause)
+    return bad_request(
+        f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {problem}'
+    )
+
+
+def fill_defaults(kind: Kind, body: Body) -> Body:
+    """The object with its defaults."""
+    if kind.schema is not None:
+        return check.fill_defaults(kind.schema, body)
+    return core_rules.fill_defaults(kind.unique_name, body)
+
+
+def check_new(kind: Kind, body: Body) -> None:
+    """Refuse a new object that is invalid."""
+    causes = core_rules.check_create(kind.unique_name, body)
+    _refuse(kind, body, [*causes, *_by_schema(kind, body)])
+
+
+def check_change(kind: Kind, old: Body, new: Body) -> None:
+    """Refuse an update that is invalid, or changes immutable fields."""
+    causes = core_rules.check_update(kind.unique_name, old, new)
+    _refuse(kind, new, [*causes, *_by_schema(kind, new)])
+
+
+def check_uid(kind: Kind, old: Body, new: Body) -> None:
+    """Refuse a patch that changes the uid."""
+    metadata = new.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    if uid and uid != old["metadata"]["uid"]:
+        causes = [invalid_value("metadata.uid", uid, "field is immutable")]
+        raise invalid(kind, old["metadata"]["name"], causes)
+
+
+def version_required(kind: Kind, name: str) -> RefusalError:
+    """An update without resourceVersion, of a kind that requires one."""
+    return invalid(kind, name, [Cause("metadata.resourceVersion", "FieldValueInvalid", _NEEDED)])
+
+
+def _by_schema(kind: Kind, body: Body) -> list[Cause]:
+    return [] if kind.schema is None else check.check(kind.schema, body)
+
+
+def _refuse(kind: Kind, body: Body, causes: list[Cause]) -> None:
+    if causes:
+        raise invalid(kind, body["metadata"].get("name", ""), causes)

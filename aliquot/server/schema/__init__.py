@@ -1,0 +1,1 @@
+"""The schemas of kinds, and the validation of objects against them."""

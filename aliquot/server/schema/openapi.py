@@ -1,0 +1,186 @@
+"""The schemas of all kinds as OpenAPI v3: for `kubectl explain`, and for clients that validate.
+
+PATCH lists `fieldValidation` and `dryRun`, so that kubectl leaves validation to the server. It does
+not list strategic merge patches, though they are supported: kubectl would compute them from these
+schemas, which have only part of a pod, instead of from its own.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from aliquot.dialects.core.schema import Schema
+from aliquot.json import Body
+from aliquot.server.schema.core_schemas import schema as core_schema
+from aliquot.server.schema.shared_shapes import METADATA
+
+_JSON = "application/json"
+_PATCHES = ("application/json-patch+json", "application/merge-patch+json")
+_APPLY = "application/apply-patch+yaml"
+_LIST_METADATA = {
+    "type": "object",
+    "properties": {
+        "resourceVersion": {"type": "string"},
+        "continue": {"type": "string"},
+        "remainingItemCount": {"type": "integer", "format": "int64"},
+    },
+}
+
+
+class Kind(Protocol):
+    """What is read of a kind: its names, its scope, and the schema of a custom one."""
+
+    @property
+    def group(self) -> str:
+        """Its group; empty for the core group."""
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+
+    @property
+    def name(self) -> str:
+        """Its name, such as `Pod`."""
+
+    @property
+    def plural(self) -> str:
+        """Its name in a path, such as `pods`."""
+
+    @property
+    def namespaced(self) -> bool:
+        """Whether its objects are in namespaces."""
+
+    @property
+    def unique_name(self) -> str:
+        """Its unique name, such as `Job.batch.volcano.sh`."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of its definition, if it is a custom one."""
+
+
+def index(group_versions: Iterable[str], digest: str) -> Body:
+    """The answer to `/openapi/v3`: the URL of the document of each group and version."""
+    paths = (path_of(each) for each in group_versions)
+    return {"paths": {each: {"serverRelativeURL": _url(each, digest)} for each in paths}}
+
+
+def path_of(group_version: str) -> str:
+    """`api/v1` for `v1`, `apis/apps/v1` for `apps/v1`."""
+    return f"apis/{group_version}" if "/" in group_version else f"api/{group_version}"
+
+
+def _url(path: str, digest: str) -> str:
+    return f"/openapi/v3/{path}?hash={digest}"
+
+
+def document(group_version: str, kinds: Iterable[Kind]) -> Body:
+    """The document of a group and version: schemas and paths of its kinds."""
+    listed = list(kinds)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1"},
+        "paths": {path: item for kind in listed for path, item in _paths(group_version, kind)},
+        "components": {"schemas": {name: each for kind in listed for name, each in _schemas(kind)}},
+    }
+
+
+def _schemas(kind: Kind) -> Iterator[tuple[str, Schema]]:
+    """The schemas of a kind and of its list."""
+    name = _schema_name(kind)
+    yield name, {**_shape(kind), "x-kubernetes-group-version-kind": [_identity(kind)]}
+    items = {"type": "array", "items": _reference(name)}
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": _LIST_METADATA,
+        "items": items,
+    }
+    identity = {**_identity(kind), "kind": f"{kind.name}List"}
+    yield (
+        f"{name}List",
+        {
+            "description": f"A list of objects of the kind {kind.name}.",
+            "type": "object",
+            "required": ["items"],
+            "properties": properties,
+            "x-kubernetes-group-version-kind": [identity],
+        },
+    )
+
+
+def _shape(kind: Kind) -> Schema:
+    """The schema of a kind with that of metadata."""
+    shape = kind.schema or core_schema(kind.unique_name)
+    if shape is None:
+        shape = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        **shape.get("properties", {}),
+        "metadata": METADATA,
+    }
+    return {**shape, "properties": properties}
+
+
+def _paths(group_version: str, kind: Kind) -> Iterator[tuple[str, Body]]:
+    root = f"/{path_of(group_version)}"
+    within = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
+    everything = {"get": _operation(kind, "List", listed=True)}
+    made = {"post": _operation(kind, "Create", body=(_JSON,))}
+    given = [_parameter("namespace", "path")] if kind.namespaced else []
+    if kind.namespaced:
+        yield f"{root}/{kind.plural}", everything
+    collection = {**everything, **made}
+    yield f"{within}/{kind.plural}", _with_parameters(collection, given)
+    one = {
+        "get": _operation(kind, "Read"),
+        "put": _operation(kind, "Replace", body=(_JSON,)),
+        "patch": _operation(kind, "Patch", body=(*_PATCHES, _APPLY)),
+        "delete": _operation(kind, "Delete"),
+    }
+    named = [*given, _parameter("name", "path")]
+    yield f"{within}/{kind.plural}/{{name}}", _with_parameters(one, named)
+
+
+def _operation(kind: Kind, verb: str, body: tuple[str, ...] = (), listed: bool = False) -> Body:
+    name = _schema_name(kind)
+    answer = _reference(f"{name}List" if listed else name)
+    operation: Body = {
+        "operationId": f"{verb.lower()}{kind.name}",
+        "description": f"{verb} objects of the kind {kind.name}.",
+        "responses": {"200": {"description": "OK", "content": {_JSON: {"schema": answer}}}},
+        "x-kubernetes-group-version-kind": _identity(kind),
+    }
+    if not body:
+        return operation
+    given = _reference(name) if body == (_JSON,) else {"type": "object"}
+    words = ["dryRun", "fieldManager", "fieldValidation"]
+    operation["parameters"] = [_parameter(word, "query") for word in words]
+    operation["requestBody"] = {"content": {form: {"schema": given} for form in body}}
+    return operation
+
+
+def _with_parameters(item: Body, parameters: list[Body]) -> Body:
+    return {**item, "parameters": parameters} if parameters else item
+
+
+def _parameter(name: str, place: str) -> Body:
+    more: dict[str, Any] = {"required": True} if place == "path" else {}
+    return {"name": name, "in": place, "schema": {"type": "string"}, **more}
+
+
+def _reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _identity(kind: Kind) -> dict[str, str]:
+    return {"group": kind.group, "version": kind.version, "kind": kind.name}
+
+
+def _schema_name(kind: Kind) -> str:
+    """`io.k8s.api.core.v1.Pod`, `sh.volcano.batch.v1alpha1.Job`: groups in reverse order."""
+    if kind.schema is not None:
+        group = ".".join(reversed(kind.group.split(".")))
+        return f"{group}.{kind.version}.{kind.name}"
+    group = kind.group.partition(".")[0] or "core"
+    return f"io.k8s.api.{group}.{kind.version}.{kind.name}"

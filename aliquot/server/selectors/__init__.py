@@ -1,0 +1,1 @@
+"""Label and field selectors: of lists, watches, budgets, webhooks and workloads."""

@@ -1,0 +1,1 @@
+"""Objects in memory, recent changes for watches, and the log on disk."""

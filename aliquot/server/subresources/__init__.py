@@ -1,0 +1,1 @@
+"""The subresources binding, eviction and scale."""

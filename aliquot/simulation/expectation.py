@@ -1,0 +1,141 @@
+"""What a scenario expects after a step, and how that compares with what is."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from aliquot.dialects.core.objects import Wire
+from aliquot.engine import quantity
+from aliquot.errors import QuantityError
+from aliquot.simulation.outcome import Result
+
+
+class Why(Wire, forbid_unknown_fields=True):
+    """Why a pod should wait, or was to be evicted; of the message, a part is enough."""
+
+    reason: str | None = None
+    message: str = ""
+
+
+class Expect(Wire, forbid_unknown_fields=True):
+    """What should be so after a step. Only what is listed is looked at; `evicted` is exact."""
+
+    running: list[str] | dict[str, str] | None = None
+    pending: list[str] | dict[str, str | Why] | None = None
+    evicted: list[str] | dict[str, str | Why] | None = None
+    labels: dict[str, str | None] | None = None
+    quotas: dict[str, dict[str, Any]] | None = None
+    queues: dict[str, dict[str, Any]] | None = None
+    gangs: dict[str, dict[str, Any]] | None = None
+    gpu_quotas: dict[str, dict[str, Any]] | None = None
+    devices: dict[str, list[str]] | None = None
+
+
+def compare(expect: Expect, result: Result, evictions: list[Result]) -> Iterator[str]:
+    """What differs, a line each. `evictions` are those since the step before."""
+    pods = {each["pod"]: each for each in result["pods"]}
+    pending = {each["pod"]: each for each in result["pending"]}
+    for path, node in _pairs(expect.running):
+        pod = pods.get(path, {"phase": "not there", "node": None})
+        if pod["phase"] != "Running":
+            why = (
+                f": {pending[path]['reason']}, {pending[path]['message']}"
+                if path in pending
+                else ""
+            )
+            yield f"{path} should run, is {pod['phase']}{why}"
+        elif node is not None and pod["node"] != node:
+            yield f"{path} should run on {node}, is on {pod['node']}"
+    for path, reason in _reasons(expect.pending):
+        if path not in pending:
+            yield f"{path} should wait, is {pods.get(path, {'phase': 'not there'})['phase']}"
+        else:
+            yield from _other_reason(path, ("wait", "waits"), reason, pending[path])
+    evicted = [each["pod"] for each in evictions]
+    if expect.evicted is not None and sorted(expect.evicted) != sorted(evicted):
+        yield f"evicted should be {_listed(expect.evicted)}, is {_listed(evicted)}"
+    for path, reason in _reasons(expect.evicted):
+        for eviction in (each for each in evictions if each["pod"] == path):
+            yield from _other_reason(path, ("be evicted", "was evicted"), reason, eviction)
+    for path, label in (expect.labels or {}).items():
+        have = pods.get(path, {}).get("capacity")
+        if have != label:
+            yield f"{path} should be {label}, is {have}"
+    none = "no device"
+    for path, names in (expect.devices or {}).items():
+        chosen = pods.get(path, {}).get("devices", [])
+        if sorted(names) != sorted(chosen):
+            yield f"{path} should be on {_listed(names, none)}, is on {_listed(chosen, none)}"
+    kinds = {
+        "quota": (expect.quotas, result["quotas"]),
+        "queue": (expect.queues, result["queues"]),
+        "gang": (expect.gangs, result["gangs"]),
+        "quota on GPUs": (expect.gpu_quotas, result["gpuQuotas"]),
+    }
+    for kind, (expected, listed) in kinds.items():
+        there = {each["name"]: each for each in listed}
+        for name, fields in (expected or {}).items():
+            if name not in there:
+                yield f"{kind} {name} is not there"
+            else:
+                differences = _differences(fields, there[name])
+                yield from (f"{kind} {name}: {difference}" for difference in differences)
+
+
+def _differences(fields: Mapping[str, Any], there: Result) -> Iterator[str]:
+    """What differs in the fields named, and in those inside of them."""
+    for word, want in fields.items():
+        have = _by_type(there.get(word))
+        if _is_condition(have) and not isinstance(want, dict):
+            want, have = str(want), have["status"]
+        if isinstance(want, dict) and isinstance(have, dict):
+            yield from (f"{word} {difference}" for difference in _differences(want, have))
+        elif not _equal(want, have):
+            yield f"{word} should be {want}, is {have}"
+
+
+def _by_type(have: Any) -> Any:
+    """Conditions by their type, so that one can be asked about; everything else as it is."""
+    listed = isinstance(have, list) and all(map(_is_condition, have))
+    return {each["type"]: each for each in have} if listed else have
+
+
+def _is_condition(have: Any) -> bool:
+    return isinstance(have, dict) and "type" in have
+
+
+def _equal(want: object, have: object) -> bool:
+    """The same quantity, however it is written; what is not there is only equal to nothing."""
+    if want is None or have is None:
+        return want is have
+    try:
+        return quantity.parse(str(want)).nanos == quantity.parse(str(have)).nanos
+    except QuantityError:
+        return want == have
+
+
+def _pairs(listed: list[str] | dict[str, str] | None) -> Iterable[tuple[str, str | None]]:
+    if isinstance(listed, dict):
+        return listed.items()
+    return ((path, None) for path in listed or ())
+
+
+def _other_reason(path: str, words: tuple[str, str], want: Why, have: Result) -> Iterator[str]:
+    """A pod waits, or was evicted, for another reason than it should, or with another message."""
+    should, does = words
+    there = f"{does} for {have['reason']} ({have['message']})"
+    if want.reason not in (None, have["reason"]):
+        yield f"{path} should {should} for {want.reason}, {there}"
+    elif want.message not in have["message"]:
+        yield f"{path} should {should} for {want.message!r}, {there}"
+
+
+def _reasons(
+    listed: list[str] | dict[str, str | Why] | None,
+) -> Iterable[tuple[str, Why]]:
+    if not isinstance(listed, dict):
+        return ((path, Why()) for path in listed or ())
+    return ((path, why if isinstance(why, Why) else Why(why)) for path, why in listed.items())
+
+
+def _listed(names: Iterable[str], none: str = "nobody") -> str:
+    return ", ".join(sorted(names)) or none

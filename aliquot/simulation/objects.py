@@ -1,0 +1,62 @@
+"""The objects as they stand at the end, with what each design writes into them.
+
+See `statuses` for what that is. Pod: node, phase, the GPUs that were chosen for it, while it runs
+in a quota the label that says whether it is in-quota or over-quota, and while it waits the
+`PodScheduled` condition with the reason. Evicted and deleted pods are gone.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+
+from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
+from aliquot.dialects.tensor_fusion.status import events
+from aliquot.json import Body
+from aliquot.mirror.pod_record import PodRecord
+from aliquot.mirror.statuses import CAPACITY_LABELS, Statuses, capacity_labels
+from aliquot.simulation.simulation import Simulation
+
+_GONE = ("Evicted", "Deleted")
+
+
+def objects(simulation: Simulation) -> Iterator[Body]:
+    """All objects: first those given, then quotas that nobody wrote, then the pods."""
+    engine, mirror = simulation.engine, simulation.world.mirror
+    given, quota_index = mirror.store.objects, mirror.quota_index
+    built_in = (
+        each for each, _ in (*quota_index.pairs, *quota_index.queues) if each.key not in given
+    )
+    statuses = Statuses(engine, mirror, simulation.conditions)
+    for manifest in (*given.values(), *built_in):
+        if manifest.kind != "Pod":
+            yield statuses.of(manifest)
+    yield from events(simulation.conditions)
+    labels = capacity_labels(engine, mirror)
+    for uid, record in mirror.records.items():
+        if record.phase not in _GONE:
+            yield _pod(record, labels.get(uid, {}), simulation)
+
+
+def _pod(record: PodRecord, capacity: dict[str, str], simulation: Simulation) -> Body:
+    body = deepcopy(record.body)
+    metadata = body["metadata"]
+    metadata["namespace"] = record.pod.namespace
+    written = metadata.get("labels") or {}
+    kept = {key: value for key, value in written.items() if key not in CAPACITY_LABELS.values()}
+    if capacity or len(kept) < len(written):
+        metadata["labels"] = {**kept, **capacity}
+    if record.pod.devices:
+        chosen = {GPU_IDS: ",".join(record.pod.devices)}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **chosen}
+    status = body["status"] = body.get("status") or {}
+    status["phase"] = record.phase
+    if record.pod.node is not None:
+        body["spec"]["nodeName"] = record.pod.node
+        status.pop("nominatedNodeName", None)
+    condition = {"type": "PodScheduled", "status": "True"}
+    refusal = simulation.engine.why(record.pod.uid) if record.phase == "Pending" else None
+    if refusal is not None:
+        condition.update(status="False", reason=refusal.reason.value, message=refusal.message)
+    given = status.get("conditions") or []
+    others = [each for each in given if each.get("type") != "PodScheduled"]
+    status["conditions"] = [*others, condition]
+    return body

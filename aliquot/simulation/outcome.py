@@ -1,0 +1,160 @@
+"""What a simulation says at the end, in the shape that `-o json` promises."""
+
+from typing import Any
+
+from aliquot.dialects.core import amounts
+from aliquot.dialects.core.times import seconds
+from aliquot.dialects.tensor_fusion import status as gpu_status
+from aliquot.engine import (
+    Bind,
+    Evict,
+    GangSummary,
+    GpuQuotaSummary,
+    QueueSummary,
+    QuotaSummary,
+    natural,
+)
+from aliquot.mirror.statuses import capacities
+from aliquot.simulation.simulation import Done, Simulation
+
+Result = dict[str, Any]
+
+_SHARE_DIGITS = 6
+
+
+def outcome(simulation: Simulation) -> Result:
+    """Everything that happened, and how everything stands at the end."""
+    return {
+        "policy": simulation.engine.policy,
+        "until": seconds(simulation.now),
+        "bindings": [_binding(done) for done in simulation.history if _is(done, Bind)],
+        "evictions": [_eviction(done) for done in simulation.history if _is(done, Evict)],
+        "pending": _pending(simulation),
+        "pods": _pods(simulation),
+        "quotas": [quota(summary) for summary in simulation.engine.summarise()],
+        "queues": [queue(summary) for summary in simulation.engine.queues()],
+        "gangs": gangs(simulation.engine.gangs()),
+        "gpuQuotas": [gpu_quota(summary) for summary in simulation.engine.gpu_quotas()],
+    }
+
+
+def _is(done: Done, kind: type[Bind] | type[Evict]) -> bool:
+    return isinstance(done.decision, kind)
+
+
+def _binding(done: Done) -> Result:
+    bind = done.decision
+    assert isinstance(bind, Bind)
+    entry: Result = {"at": seconds(done.at), "pod": bind.pod.path, "node": bind.node}
+    if bind.devices:
+        entry["devices"] = list(bind.devices)
+    return entry
+
+
+def _eviction(done: Done) -> Result:
+    evict = done.decision
+    assert isinstance(evict, Evict)
+    return {
+        "at": seconds(done.at),
+        "pod": evict.pod.path,
+        "node": evict.pod.node,
+        "for": evict.claimant.path if evict.claimant is not None else None,
+        "reason": str(evict.reason),
+        "message": evict.message,
+    }
+
+
+def _pending(simulation: Simulation) -> list[Result]:
+    engine = simulation.engine
+    waiting = []
+    for record in simulation.world.mirror.records.values():
+        refusal = engine.why(record.pod.uid) if record.phase == "Pending" else None
+        if refusal is not None:
+            entry = {
+                "pod": record.pod.path,
+                "reason": str(refusal.reason),
+                "message": refusal.message,
+                "quota": refusal.quota or engine.quota_of(record.pod),
+                "resource": refusal.resource,
+            }
+            waiting.append(entry)
+    return sorted(waiting, key=lambda entry: natural(entry["pod"] or ""))
+
+
+def _pods(simulation: Simulation) -> list[Result]:
+    engine, mirror = simulation.engine, simulation.world.mirror
+    capacity = capacities(engine, mirror)
+    pods = []
+    for uid, record in mirror.records.items():
+        entry: Result = {
+            "pod": record.pod.path,
+            "phase": record.phase,
+            "node": record.pod.node,
+            "quota": engine.quota_of(record.pod),
+            "capacity": capacity.get(uid),
+        }
+        if record.pod.devices:
+            entry["devices"] = list(record.pod.devices)
+        pods.append(entry)
+    return sorted(pods, key=lambda entry: natural(entry["pod"] or ""))
+
+
+def quota(summary: QuotaSummary) -> Result:
+    """How a quota stands."""
+    figures: Result = {
+        "name": summary.name,
+        "parent": summary.parent,
+        "min": amounts.write(summary.min),
+        "max": amounts.write(summary.max),
+        "used": amounts.write(summary.used),
+        "request": amounts.write(summary.request),
+        "runtime": amounts.write(summary.runtime),
+        "weight": amounts.write(summary.weight),
+        "borrowed": amounts.write(summary.borrowed),
+        "idle": amounts.write(summary.idle),
+    }
+    for word, more in (("guaranteed", summary.guaranteed), ("scaledMin", summary.scaled_min)):
+        if more is not None:
+            figures[word] = amounts.write(more)
+    return figures
+
+
+def queue(summary: QueueSummary) -> Result:
+    """How a queue stands, and the namespaces in it."""
+    return {
+        "name": summary.name,
+        "weight": summary.weight,
+        "deserved": amounts.write(summary.deserved),
+        "used": amounts.write(summary.used),
+        "namespaces": {
+            namespace: {
+                "weight": figures.weight,
+                "share": float(round(figures.share, _SHARE_DIGITS)),
+                "used": amounts.write(figures.used),
+            }
+            for namespace, figures in sorted(summary.namespaces.items())
+        },
+    }
+
+
+def gangs(summaries: list[GangSummary]) -> list[Result]:
+    """How the gangs stand, in natural order."""
+    return [
+        {
+            "name": summary.name,
+            "phase": summary.phase,
+            "minMember": summary.min_member,
+            "running": summary.running,
+        }
+        for summary in sorted(summaries, key=lambda each: natural(each.name))
+    ]
+
+
+def gpu_quota(summary: GpuQuotaSummary) -> Result:
+    """How a quota on GPUs stands."""
+    return {
+        "name": f"{summary.namespace}/{summary.name}",
+        "used": gpu_status.used(summary),
+        "availablePercent": gpu_status.available_percent(summary),
+        "conditions": [gpu_status.condition(each) for each in summary.conditions],
+    }

@@ -1,0 +1,78 @@
+"""The groups of the embedded cluster: PodGroups that were given, and those that Volcano would make.
+
+It does what Volcano's controllers do for its Jobs, and for owners of pods that ask for a group:
+each has one of its own. A group that is given and belongs to such an owner, by its word or by its
+name, is that owner's instead.
+"""
+
+from collections.abc import Container
+
+from aliquot.dialects.core.manifest import Key, Manifest, key, owner_of
+from aliquot.dialects.core.pod_templates import WORKLOADS
+from aliquot.dialects.volcano import gangs
+from aliquot.dialects.volcano.made_groups import group_name, pod_group
+from aliquot.mirror.store import Change, Store, priority_infos
+
+
+class Groups:
+    """Which group is whose."""
+
+    def __init__(self, store: Store) -> None:
+        self._names: dict[Key, str] = {}
+        """The names of groups, by the owners that have one."""
+        self._given: dict[Key, str] = {}
+        """The same of groups that were given, by whoever owns them."""
+        self._store = store
+        self._made: dict[Key, Key] = {}
+        """The groups that nobody wrote: whose they are."""
+        self._dropped: set[Key] = set()
+
+    def of(self, owner: Key) -> str:
+        """The name of the group of an owner of pods; empty if it has none."""
+        return self._names.get(owner, "")
+
+    def make(self, change: Change, idle: Container[Key] = ()) -> set[Key]:
+        """Make the groups of the owners that come, unless they are `idle` and make no pods.
+
+        Returns the keys of these groups, and of those that were dropped.
+        """
+        for each in change.apply:
+            if each.kind == gangs.KIND:
+                self._made.pop(each.key, None)
+                owner = owner_of(each)
+                if owner is not None:
+                    self._given[owner] = each.name
+        for owned in [each for each in self._names if each in idle]:
+            self.drop(owned)
+        groups = set()
+        for each in change.apply:
+            if isinstance(each.content, WORKLOADS):
+                if group_name(each) is None or each.key in idle:
+                    self.drop(each.key)
+                else:
+                    groups.add(self._make(each))
+        dropped, self._dropped = self._dropped, set()
+        return dropped | groups
+
+    def _make(self, owner: Manifest) -> Key:
+        name = self._given.get(owner.key) or group_name(owner) or ""
+        given = key(gangs.KIND, owner.namespace, name)
+        if given in self._store.objects and given not in self._made:
+            self._names[owner.key] = name
+            return given
+        priorities = {task: each[0] for task, each in priority_infos(owner, self._store).items()}
+        made = pod_group(owner, priorities)
+        self._names[owner.key] = made.name
+        self._store.put(made)
+        self._made[made.key] = owner.key
+        return made.key
+
+    def drop(self, owner: Key) -> None:
+        """An owner is no longer there, or wants no group; the one made for it goes, too."""
+        if self._names.pop(owner, None) is None:
+            return
+        for group, whose in list(self._made.items()):
+            if whose == owner:
+                del self._made[group]
+                self._store.objects.pop(group, None)
+                self._dropped.add(group)

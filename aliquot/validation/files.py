@@ -1,0 +1,66 @@
+"""Files, folders and standard input as text, and the documents in them.
+
+What cannot be read as documents at all (no such file, not UTF-8, not YAML) is refused outright.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from aliquot.dialects.core import documents
+from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.findings import Finding
+from aliquot.errors import InputError
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_STANDARD_INPUT = "standard input"
+
+
+def scan(path: str) -> Iterator[Document | Finding]:
+    """What is in a file, in all files of a folder, or in standard input (`-`)."""
+    for text, source in _texts(path):
+        yield from documents.scan(text, source)
+
+
+def parse(path: str) -> Iterator[Document]:
+    """The documents there; the first that is not an object of some kind is refused."""
+    for text, source in _texts(path):
+        yield from documents.parse(text, source)
+
+
+def _texts(path: str) -> Iterator[tuple[str, str]]:
+    if path != "-":
+        for file in _files(Path(path)):
+            yield _decode(_bytes(file), str(file)), str(file)
+    elif sys.stdin is None:
+        raise InputError(_STANDARD_INPUT, "", "is closed")
+    else:
+        yield _decode(sys.stdin.buffer.read(), _STANDARD_INPUT), _STANDARD_INPUT
+
+
+def _decode(content: bytes, source: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(source, "", "is not text in UTF-8") from None
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InputError(str(file), "", (error.strerror or str(error)).lower()) from None
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise InputError(str(path)[:200], "", problem.lower()) from None
+    if not path.is_dir():
+        return [path]
+    found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+    if not found:
+        raise InputError(str(path), "", f"holds no {', '.join(_SUFFIXES)} files")
+    return found

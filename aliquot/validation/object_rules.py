@@ -1,0 +1,153 @@
+"""What is worth a word about one object: one function a rule.
+
+Those of quotas: `quota_rules`, `tree_rules`, `queue_rules`, `gpu_quota_rules`; those of gangs:
+`gang_rules`; of GPUs: `gpu_rules`.
+
+A rule yields findings; it never raises and never changes anything. It is asked only about objects
+that make sense by themselves. `aliquot simulate` refuses to start on an error and prints warnings;
+`aliquot validate` prints all of them.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.labels import to_text, unquoted_keys
+from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import Affinity, NodeWire, PodSpec, ResourceQuotaWire
+from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.kep9.objects import QuotaWire
+from aliquot.dialects.kep9.rules import check_quota
+from aliquot.dialects.koordinator.rules import check_member
+from aliquot.dialects.nos.cards import MEMORY_LABEL, Cards
+from aliquot.dialects.nos.objects import CompositeQuotaWire
+from aliquot.dialects.tensor_fusion.gpu_rules import check_gpu_requests
+from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire
+from aliquot.dialects.tensor_fusion.quota_rules import check_gpu_quota
+from aliquot.dialects.volcano import gang_rules
+from aliquot.dialects.volcano.namespace_weights import readable_namespace_weight
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
+from aliquot.dialects.volcano.queue_rules import check_queue
+from aliquot.engine import Amounts, Node, Quota, Shape, node_refusal, quantity
+
+
+def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
+    """What is worth a word about one object by itself."""
+    yield from text_in_quotes(manifest)
+    yield from gang_rules.check_member(manifest)
+    yield from check_gpu_requests(manifest)
+    for view in template_views(manifest):
+        yield from only_what_is_considered(manifest, view.spec, view.spec_field)
+    match manifest.content:
+        case QuotaWire() | CompositeQuotaWire():
+            yield from check_quota(manifest)
+            yield from check_member(manifest)
+        case QueueWire():
+            yield from check_queue(manifest)
+        case PodGroupWire():
+            yield from gang_rules.check_gang(manifest)
+        case GangJobWire():
+            yield from gang_rules.check_job(manifest)
+        case GpuQuotaWire():
+            yield from check_gpu_quota(manifest)
+        case ResourceQuotaWire():
+            yield from readable_namespace_weight(manifest)
+        case NodeWire():
+            yield from memory_that_can_be_read(manifest, cards)
+
+
+def text_in_quotes(manifest: Manifest) -> Iterator[Finding]:
+    """An API server refuses labels and annotations that are not text."""
+    places = {"metadata": manifest.metadata}
+    places.update((each.metadata_field, each.metadata) for each in template_views(manifest))
+    for field, metadata in places.items():
+        for word, values in (("labels", metadata.labels), ("annotations", metadata.annotations)):
+            for key in unquoted_keys(values):
+                problem = "is not text (put it in quotes); an API server would refuse it"
+                yield manifest.finding("warning", f"{field}.{word}[{key}]", problem)
+
+
+def only_what_is_considered(
+    manifest: Manifest, spec: PodSpec | None, field: str
+) -> Iterator[Finding]:
+    """Wishes that a pod may have and that have no effect here yet."""
+    if spec is None:
+        return
+    affinity = spec.affinity or Affinity()
+    wishes = {
+        "affinity.podAffinity": affinity.pod_affinity,
+        "affinity.podAntiAffinity": affinity.pod_anti_affinity,
+        "topologySpreadConstraints": spec.topology_spread_constraints,
+    }
+    for wish, value in wishes.items():
+        if value:
+            yield manifest.finding("warning", f"{field}.{wish}", "is not considered yet")
+
+
+def memory_that_can_be_read(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
+    """A node whose label says nothing about its cards counts by the default."""
+    labels = manifest.metadata.labels or {}
+    if cards.unreadable(labels):
+        problem = f"{to_text(labels[MEMORY_LABEL])!r} is no number of MiB; its cards count as"
+        where = f"metadata.labels[{MEMORY_LABEL}]"
+        yield manifest.finding("warning", where, f"{problem} {cards.default} GB each")
+
+
+def can_never_start(manifest: Manifest, field: str, why: str) -> Finding:
+    """A pod that waits for ever is legal, and hardly what its author wants."""
+    return manifest.finding("warning", field, f"can never start: {why}")
+
+
+def above_max(shape: Shape, bounds: Quota, nodes: Sequence[Node]) -> str | None:
+    """Why a pod is more than its quota may ever use, on whichever node, if it is."""
+    charges = dict(shape.charges)
+    by_default = charges.pop("", shape.requests)
+    classes = _classes(shape, nodes) if charges else {""}
+    words = [_above_max(charges.get(name, by_default), bounds) for name in sorted(classes)]
+    return None if None in words else words[0]
+
+
+def _classes(shape: Shape, nodes: Sequence[Node]) -> set[str]:
+    """The classes of the nodes that could hold a pod when empty; that of nobody, if none could."""
+    large_enough = (each for each in nodes if _holds(each.allocatable, shape))
+    found = {
+        each.node_class for each in large_enough if node_refusal(shape.constraints, each) is None
+    }
+    return found or {""}
+
+
+def _above_max(charge: Amounts, bounds: Quota) -> str | None:
+    ceiling = dict(bounds.max)
+    for resource, asked in charge:
+        high = ceiling.get(resource, quantity.LIMIT)
+        if asked > high:
+            wanted, most = quantity.text(resource, asked), quantity.text(resource, high)
+            numbers = f"{wanted} {resource}, max is {most}"
+            return f"asks for {numbers} in quota {bounds.name}"
+    return None
+
+
+def too_large(shape: Shape, nodes: Sequence[Node]) -> str | None:
+    """Why no node could hold a pod even when empty, if none could."""
+    sizes: dict[Amounts, list[Node]] = {}
+    for each in nodes:
+        sizes.setdefault(each.allocatable, []).append(each)
+    large_enough = [size for size in sizes if _holds(size, shape)]
+    if any(
+        node_refusal(shape.constraints, each) is None
+        for size in large_enough
+        for each in sizes[size]
+    ):
+        return None
+    for resource, asked in shape.requests:
+        most = max(dict(size).get(resource, 0) for size in sizes)
+        if asked > most:
+            numbers = f"{quantity.text(resource, asked)} {resource}, no node has more than"
+            return f"asks for {numbers} {quantity.text(resource, most)}"
+    if not large_enough:
+        return "no single node has all that it asks for"
+    return "its selectors or the nodes' taints keep it off every node that is large enough"
+
+
+def _holds(size: Amounts, shape: Shape) -> bool:
+    has = dict(size)
+    return all(asked <= has.get(resource, 0) for resource, asked in shape.requests)

@@ -1,0 +1,29 @@
+"""How long campaigns are: a sample in `make test`, all of it in `make soak`.
+
+A campaign tries many cases of one kind: examples that hypothesis draws, inputs that are spoiled, a
+process that is killed over and over. `ALIQUOT_SOAK=1` makes it as long as it is meant to be; the
+sample is chosen so that the whole suite takes minutes on two cores.
+"""
+
+import os
+
+SOAK = bool(os.environ.get("ALIQUOT_SOAK"))
+_PART, _FEWEST = 4, 25
+"""A fourth of the examples took a fourth of the time, which was half of what the suite took. With
+fewer than 25, hypothesis hardly leaves the simplest ones."""
+
+
+def examples(whole: int) -> int:
+    """How many examples hypothesis draws, where so many are the whole campaign."""
+    return whole if SOAK else min(whole, max(whole // _PART, _FEWEST))
+
+
+def length(sample: int, whole: int) -> int:
+    """One of two lengths: how often something is done."""
+    return whole if SOAK else sample
+
+
+def seconds(sample: float, whole: float) -> float:
+    """The same for campaigns that are bounded by time; ALIQUOT_FUZZ_SECONDS overrides both."""
+    told = os.environ.get("ALIQUOT_FUZZ_SECONDS")
+    return float(told) if told else whole if SOAK else sample

@@ -1,0 +1,206 @@
+"""What is carried out, and what becomes of it when the cluster has other ideas."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from aliquot.engine.model.decisions import Bind, Evict, Nominate
+from aliquot.errors import ApiError
+from aliquot.kube.observe.audit import violations
+from tests.kube.workshop import Workshop, pod
+
+Story = Callable[[Workshop], Awaitable[None]]
+
+
+def play(story: Story) -> Workshop:
+    async def run() -> Workshop:
+        shop = Workshop()
+        await story(shop)
+        return shop
+
+    return asyncio.run(run())
+
+
+def always(code: int) -> Callable[[], ApiError]:
+    return lambda: ApiError(code, "", "not now")
+
+
+def nominations(shop: Workshop, name: str) -> list[object]:
+    """What was said of where room is held for a pod, one after the other."""
+    said = (body["status"] for body in shop.answers.to(f"/pods/{name}/status"))
+    return [each["nominatedNodeName"] for each in said if "nominatedNodeName" in each]
+
+
+def lent(shop: Workshop) -> None:
+    """Team a is guaranteed two nodes, and team b uses them both."""
+    shop.node("n1")
+    shop.node("n2")
+    shop.quota("a", 4)
+    shop.quota("b", 0)
+    for number in (1, 2):
+        shop.pod(f"x{number}", "b", 2, node=f"n{number}")
+
+
+def test_a_pod_that_somebody_else_has_bound_is_not_forgotten() -> None:
+    async def story(shop: Workshop) -> None:
+        shop.node("n1")
+        shop.node("n2")
+        shop.quota("a", 4)
+        shop.pod("p", "a", 2)
+        shop.answers.refuse["/binding"] = always(409)
+        assert [type(each) for each in shop.decide()] == [Bind]
+        shop.pod("p", "a", 2, node="n2")
+        await shop.write()
+
+    shop = play(story)
+    assert not any(violations(shop.engine, shop.intake.mirror))
+    assert shop.engine.state.ledger.entries["p"].booking.node == "n2"
+
+
+def test_a_pod_waits_again_although_nobody_can_look_why_its_binding_was_refused() -> None:
+    async def story(shop: Workshop) -> None:
+        shop.node("n1")
+        shop.pod("p", "a")
+        shop.answers.refuse = {"/binding": always(409), "/pods/p": always(403)}
+        shop.decide()
+        await shop.write()
+
+    (said,) = play(story).answers.to("/pods/p/status")
+    assert said["status"]["conditions"][0]["reason"] == "BindingFailed"
+
+
+def test_a_pod_that_is_gone_before_its_binding_is_refused_leaves_nothing() -> None:
+    async def story(shop: Workshop) -> None:
+        shop.node("n1")
+        shop.pod("p", "a")
+        shop.answers.refuse["/binding"] = always(404)
+        shop.decide()
+        shop.intake.pods.gone("p")
+        await shop.write()
+
+    shop = play(story)
+    assert shop.engine.state.pods == {}
+    assert shop.answers.written == [], "there is nobody to write to, or about"
+
+
+def test_room_is_not_said_to_be_held_once_a_binding_was_refused() -> None:
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.pod("p", "a", 2)
+        (victim, held) = [each for each in shop.decide() if isinstance(each, Evict | Nominate)]
+        assert isinstance(held, Nominate)
+        await shop.write()
+        shop.pod("p", "a", 2, nominatedNodeName=held.node)
+        shop.intake.pods.gone(victim.pod.uid)
+        shop.answers.refuse["/binding"] = always(403)
+        shop.decide()
+        await shop.write()
+        assert nominations(shop, "p") == [held.node, None]
+
+    play(story)
+
+
+def test_a_pod_is_nominated_where_room_is_held_now_and_not_where_it_was() -> None:
+    """The first victim never goes; by the time that is clear, another one makes way."""
+
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.pod("p", "a", 2)
+        shop.answers.refuse["/eviction"] = always(429)
+        (first, _) = [each for each in shop.decide() if isinstance(each, Evict | Nominate)]
+        await shop.write()
+        shop.answers.refuse = {f"{first.pod.name}/eviction": always(429)}
+        (then, held) = [each for each in shop.decide(301) if isinstance(each, Evict | Nominate)]
+        assert isinstance(held, Nominate)
+        assert then.pod.name != first.pod.name
+        await shop.again()
+        assert nominations(shop, "p")[-1] == held.node
+
+    play(story)
+
+
+def test_who_waits_for_nobody_is_nominated_whoever_others_wait_for() -> None:
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.node("n3", gpus=1)
+        shop.quota("c", 1)
+        leaving = pod("y", "c", 1, node="n3")
+        leaving.metadata.deletion_timestamp = "2026-01-01T00:01:00Z"
+        shop.intake.pods.put(leaving)
+        shop.pod("p", "a", 2)
+        shop.pod("q", "c", 1)
+        shop.answers.refuse["/eviction"] = always(429)
+        found = [(type(each), each.pod.name) for each in shop.decide()]
+        assert [each for each in found if each[0] is Evict] != []
+        assert {(Nominate, "p"), (Nominate, "q")} <= set(found)
+        await shop.write()
+        assert (nominations(shop, "p"), nominations(shop, "q")) == ([], ["n3"])
+
+    play(story)
+
+
+def test_an_eviction_that_met_another_write_is_tried_again() -> None:
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.pod("p", "a", 2)
+        shop.answers.refuse["/eviction"] = always(409)
+        (victim,) = [each.pod for each in shop.decide() if isinstance(each, Evict)]
+        there = {"metadata": {"uid": victim.uid}}
+        shop.answers.objects[f"/api/v1/namespaces/b/pods/{victim.name}"] = there
+        await shop.write()
+        assert shop.answers.to("/events") == []
+        shop.answers.refuse.clear()
+        await shop.again()
+        assert len(shop.answers.to(f"{victim.name}/eviction")) == 1
+
+    play(story)
+
+
+def test_an_eviction_is_over_when_another_pod_has_the_name() -> None:
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.pod("p", "a", 2)
+        shop.answers.refuse["/eviction"] = always(409)
+        (victim,) = [each.pod for each in shop.decide() if isinstance(each, Evict)]
+        another = {"metadata": {"uid": "another"}}
+        shop.answers.objects[f"/api/v1/namespaces/b/pods/{victim.name}"] = another
+        await shop.write()
+        assert shop.writer.idle
+
+    play(story)
+
+
+def test_pods_of_a_node_that_comes_back_stay_and_can_be_asked_to_go() -> None:
+    async def story(shop: Workshop) -> None:
+        shop.node("n1")
+        shop.quota("a", 2)
+        shop.quota("b", 0)
+        shop.pod("x", "b", 2, node="n1")
+        shop.no_node("n1")
+        shop.decide()
+        shop.node("n1")
+        shop.pod("p", "a", 2)
+        assert [each.pod.name for each in shop.decide() if isinstance(each, Evict)] == ["x"]
+
+    play(story)
+
+
+def test_who_makes_way_for_one_is_still_asked_for_the_other() -> None:
+    """What the lesser one's victim left, the other took: now the lesser one waits for the rest."""
+
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.pod("p1", "a", 2)
+        shop.pod("p2", "a", 2)
+        found = shop.decide()
+        held = {each.pod.name: each.node for each in found if isinstance(each, Nominate)}
+        stubborn = f"x{held['p1'][1:]}"
+        shop.answers.refuse[f"{stubborn}/eviction"] = always(429)
+        await shop.write()
+        shop.intake.pods.gone(f"x{held['p2'][1:]}")
+        assert [(each.pod.name, type(each)) for each in shop.decide()] == [("p1", Bind)]
+        shop.answers.refuse.clear()
+        await shop.again()
+        assert len(shop.answers.to(f"{stubborn}/eviction")) == 1
+        assert nominations(shop, "p2")[-1] == held["p1"]
+
+    play(story)
