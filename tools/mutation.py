@@ -47,7 +47,14 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ROOT / "aliquot"
 ENGINE = PRODUCT / "engine"
-FAST = ("tests/engine", "tests/scenarios", "tests/properties", "tests/dialects", "tests/mirror")
+FAST = (
+    "tests/engine",
+    "tests/scenarios",
+    "tests/properties",
+    "tests/dialects",
+    "tests/mirror",
+    "tests/kube/test_audit.py",
+)
 """Tests that need neither a server nor a process; those that are there."""
 EQUIVALENT = Path(__file__).parent / "equivalent_mutants.yaml"
 REACHED = ROOT / ".mutation_cache.json"

@@ -100,13 +100,13 @@ def test_only_a_pod_that_runs_can_be_resized() -> None:
         world.engine.may_resize("a/waits", waits.shape)
 
 
-def item(name: str, priority: int, helps: int) -> PricedUnit:
+def unit(name: str, priority: int, helps: int) -> PricedUnit:
     pods = [Pod(name, "a", name, Shape(()), priority=priority)]
     return price(pods, (name, name), {"room": helps}, {}, ((),))
 
 
 def test_of_very_many_pods_those_are_put_back_that_are_not_needed_after_all() -> None:
     """The first one alone is not enough, and the second is enough without it."""
-    least, enough = item("least", 0, 1), item("enough", 1, 3)
-    many = [item(f"p-{number}", 2, 1) for number in range(100)]
+    least, enough = unit("least", 0, 1), unit("enough", 1, 3)
+    many = [unit(f"p-{number}", 2, 1) for number in range(100)]
     assert choose([least, enough, *many], Requirements({"room": 3}, {})) == [enough]

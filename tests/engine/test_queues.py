@@ -158,3 +158,13 @@ def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
     refusal = world.engine._policy.gate(world.state, claim, None)
     assert refusal is not None
     assert refusal.message == "queue a: deserves 2 nvidia.com/gpu, used 3, pod asks 1"
+
+
+def test_what_is_only_held_for_a_pod_is_not_yet_used_by_its_namespace() -> None:
+    world = halves()
+    world.pod("a", "p", amounts(gpus=2))
+    world.cycle()
+    assert world.state.waiting.claim("a/p").held
+    figures = {each.name: each.namespaces for each in world.engine.queues()}
+    assert figures["a"]["a"].used.get(GPU, 0) == 0
+    assert figures["b"]["b"].used[GPU] == 4

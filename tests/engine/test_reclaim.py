@@ -393,12 +393,12 @@ def test_who_will_not_go_does_not_shield_the_others_of_its_quota() -> None:
 
 def test_a_pod_that_others_have_made_unnecessary_stays() -> None:
     """The first pod of a gang seems to need one more to go for its right; the second's gives it."""
-    where = NodeConstraints(selector=(("zone", "x"),))
+    here = NodeConstraints(selector=(("zone", "x"),))
     engine = build(quota("a", 2), quota("b", 0), quota("idle", 1))
     for name, zone in (("n1", "x"), ("n2", "x"), ("n3", "y")):
         labels = (("zone", zone),)
         engine.apply(NodeSet(Node(name, ((GPU, 1), ("pods", 100)), labels=labels)))
         engine.apply(PodSet(pod(f"on-{name}", 1, "b", node=name, priority=-(name == "n3"))))
-    shape = Shape(((GPU, 1), ("pods", 1)), where)
+    shape = Shape(((GPU, 1), ("pods", 1)), here)
     gang(engine, *(replace(pod(f"g-{number}", 1, "a"), shape=shape) for number in range(2)))
     assert evicted(engine.cycle()) == ["on-n1", "on-n2"]
