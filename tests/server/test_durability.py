@@ -45,6 +45,9 @@ async def _story(folder: Path) -> None:
                     for number in range(8)
                 ]
                 await asyncio.sleep(0.7)
+                async with asyncio.timeout(60):
+                    while len(kept) <= 10 * (round_ + 1):
+                        await asyncio.sleep(0.05)
                 server.kill()
                 await asyncio.gather(*writers)
         highest = max(kept.values(), default=0)
