@@ -83,9 +83,9 @@ def gang_exists(manifest: Manifest, ref: GroupRef, ever: Container[Key]) -> Iter
 def one_queue_a_gang(manifest: Manifest, ref: GroupRef, state: State) -> Iterator[Finding]:
     """Warn of a pod that names another queue than its gang: the gang's queue counts."""
     group = group_of(ref, manifest.namespace, state.valid)
-    theirs = gangs.queue_of(group)[0] if group is not None else None
-    if ref.queue is not None and theirs not in (None, ref.queue):
-        problem = f"{ref.queue!r} does not count: its gang is in the queue {theirs!r}"
+    gang_queue = gangs.queue_of(group)[0] if group is not None else None
+    if ref.queue is not None and gang_queue not in (None, ref.queue):
+        problem = f"{ref.queue!r} does not count: its gang is in the queue {gang_queue!r}"
         yield manifest.finding("warning", ref.queue_field, problem)
 
 

@@ -1,6 +1,6 @@
 """Compute and memory of GPUs as TensorFusion's objects write them, to the engine's and back.
 
-Short because both requests, bounds and statuses of GPUs use it.
+Apart because requests, bounds and statuses of GPUs all use it.
 """
 
 from aliquot.dialects.core import amounts
