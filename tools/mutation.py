@@ -159,7 +159,7 @@ class Campaign:
             self._limits[item.nodeid] = 5 + 10 * reach.seconds
             for statement in reach.statements():
                 reaching.setdefault(statement, []).append(item)
-        functions = _functions()
+        functions, caches = _functions(), _caches()
         gc.collect()
         gc.freeze()
         with tempfile.TemporaryDirectory() as folder, _progress(len(self._mutants)) as advance:
@@ -175,6 +175,8 @@ class Campaign:
                     advance()
                 word = Path(folder) / str(number)
                 if not (child := os.fork()):
+                    for cache in caches:
+                        cache.cache_clear()
                     _Trial(word, self._limits).run(mutant, functions, those)
                 running[child] = mutant, word
             while running:
@@ -240,8 +242,13 @@ def _functions() -> dict[tuple[str, str, int], list[FunctionType]]:
     return found
 
 
+def _caches() -> list[Any]:
+    """Answers that were given while tests were collected, before any mutant."""
+    return [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
+
+
 def _replace(mutant: Mutant, functions: dict[tuple[str, str, int], list[FunctionType]]) -> None:
-    """Let the function do what the mutant says; what was remembered of it is forgotten."""
+    """Let the function do what the mutant says."""
     file = str(ROOT / mutant.path)
     source = mutant.apply(Path(file).read_text())
     new = next(
@@ -251,9 +258,6 @@ def _replace(mutant: Mutant, functions: dict[tuple[str, str, int], list[Function
     )
     for function in functions[(file, *mutant.outermost)]:
         function.__code__ = new
-    for each in gc.get_objects():
-        if isinstance(each, functools._lru_cache_wrapper):
-            each.cache_clear()
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
