@@ -26,6 +26,8 @@ _KILLS = length(2, 30)
 _PATIENCE = 60.0
 _LIVES = 0.2
 _PACE = 0.1
+_MOST = 100
+"""More pods than this do not wait: they have their turn within the patience on a busy machine."""
 
 
 def test_leaders_that_are_killed_while_pods_come(cluster: Cluster, tmp_path: Path) -> None:
@@ -89,11 +91,13 @@ async def _busy(cluster: Cluster) -> AsyncIterator[Ground]:
 
 async def _traffic(made: Ground, over: asyncio.Event) -> None:
     """Send pods until it is over, and wait until all of them have had their turn."""
-    dice = random.Random(8)
+    dice, places = random.Random(8), asyncio.Semaphore(_MOST)
     async with asyncio.TaskGroup() as group:
         for number in count():
+            await places.acquire()
             body = await made.make(pod(f"team/p-{number}", cpu=dice.choice((1, 1, 2))))
-            group.create_task(_run(made, body))
+            task = group.create_task(_run(made, body))
+            task.add_done_callback(lambda _: places.release())
             await asyncio.sleep(_PACE)
             if over.is_set():
                 return
