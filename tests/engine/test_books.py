@@ -8,18 +8,19 @@ from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.model.events import QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
 from aliquot.errors import TreeError
-from tests.engine.world import World, amounts
+from tests.build.values import amounts
+from tests.engine.world import World
 
 
 def crowd() -> World:
     """Five pods of one quota on one node: two of a lower priority, the others by age and name."""
     world = World()
-    world.node("n", amounts(gpus=9))
-    world.quota("a", amounts(gpus=9))
+    world.node("n", amounts(gpu=9))
+    world.quota("a", amounts(gpu=9))
     ages = {"p-8": (0, 1), "p-9": (0, 2), "p-10": (0, 2), "low-1": (-1, 0), "low-2": (-1, 5)}
     for name, (priority, created) in ages.items():
         more = {"priority": priority, "created": created}
-        world.pod("a", name, amounts(gpus=1), node="n", **more)
+        world.pod("a", name, amounts(gpu=1), node="n", **more)
     return world
 
 
@@ -44,10 +45,10 @@ def test_the_least_important_are_the_youngest_of_the_lowest_priority(
 def test_names_are_ordered_the_way_people_do() -> None:
     """Whatever else the order of importance looks at."""
     world = World("fair", fair=FairKnobs(over_quota_order=("name", "creation")))
-    world.node("n", amounts(gpus=9))
-    world.quota("a", amounts(gpus=9))
+    world.node("n", amounts(gpu=9))
+    world.quota("a", amounts(gpu=9))
     for name in ("p-8", "p-9", "p-10"):
-        world.pod("a", name, amounts(gpus=1), node="n")
+        world.pod("a", name, amounts(gpu=1), node="n")
     running = world.state.running
     assert running.name("a/p-8") < running.name("a/p-9") < running.name("a/p-10")
 
