@@ -8,8 +8,8 @@ from aliquot.dialects.volcano import status as volcano_status
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.model.summaries import GangSummary
-from tests.cli.manifests import Body
-from tests.cli.volcano import gang_job, pod_group, queue, task
+from aliquot.json import Body
+from tests.build.manifests import gang_job, pod_group, queue, task
 from tests.dialects.manifests import read
 
 PLUGINS = "scheduling.x-k8s.io/v1alpha1"

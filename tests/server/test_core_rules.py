@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,47 +12,19 @@ from aliquot.server.rendering.tables import table
 from aliquot.server.rules.core_rules import check_create, check_update, fill_defaults
 from aliquot.server.schema.check import check, unknown
 from aliquot.server.schema.core_schemas import schema
+from tests.build import manifests
 
 Body = dict[str, Any]
 
 
-def container(**more: Any) -> Body:
-    return {"name": "main", "image": "train:1", **more}
+container = partial(manifests.container, image="train:1")
+deployment = partial(manifests.deployment, "team/web")
+job = partial(manifests.job, "j")
 
 
 def pod(*containers: Body, **spec: Any) -> Body:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "a", "namespace": "team"},
-        "spec": {"containers": list(containers or [container()]), **spec},
-    }
-
-
-def deployment(**spec: Any) -> Body:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "team"},
-        "spec": {
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [container()]},
-            },
-            **spec,
-        },
-    }
-
-
-def job(**spec: Any) -> Body:
-    template = {"spec": {"containers": [container()], "restartPolicy": "Never"}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "j"},
-        "spec": {"template": template, **spec},
-    }
+    """A pod of these containers, or of one."""
+    return manifests.pod("team/a", **{"containers": list(containers or [container()]), **spec})
 
 
 def definition(**spec: Any) -> Body:

@@ -14,18 +14,22 @@ from aliquot.engine.model.events import (
 )
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.pod import Pod
+from aliquot.json import Body
 from aliquot.mirror.pod_record import Phase
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
-from tests.cli.manifests import Body, node, pod, quota, workload
-from tests.cli.volcano import (
+from tests.build.manifests import (
     annotated,
     gang_job,
     namespace,
+    node,
+    pod,
     pod_group,
     queue,
+    quota,
     resource_quota,
     task,
+    workload,
 )
 from tests.dialects.manifests import read
 

@@ -13,8 +13,8 @@ from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
 from aliquot.simulation.expectation import Expect, compare
 from aliquot.simulation.outcome import Result, gpu_quota
-from tests.cli.tensor_fusion import gpu
-from tests.cli.tensor_fusion import gpu_quota as written
+from tests.build.manifests import gpu
+from tests.build.manifests import gpu_quota as written
 from tests.dialects.manifests import read
 
 GIB = 2**30

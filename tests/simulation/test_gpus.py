@@ -15,10 +15,10 @@ from aliquot.engine.model.events import (
 )
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.pod import Pod
+from aliquot.json import Body
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
-from tests.cli.manifests import Body, node, pod, workload
-from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota, model
+from tests.build.manifests import asking, figures, gpu, gpu_quota, model, node, pod, workload
 from tests.dialects.manifests import read
 
 GIB = 2**30

@@ -6,9 +6,10 @@ from aliquot.dialects.quota_index import Special
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.state import State
+from aliquot.json import Body
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
-from tests.cli.manifests import Body, labelled, pod, tree_quota
+from tests.build.manifests import labelled, pod, tree_quota
 from tests.dialects.manifests import read
 
 SYSTEM = "koordinator-system/koordinator-system-quota"
