@@ -12,7 +12,7 @@ def why(world: World, path: str) -> Reason:
     return refusal.reason
 
 
-def test_a_group_borrows_from_everybody_only_what_it_takes_beyond_its_own() -> None:
+def test_a_group_borrows_from_all_only_what_it_takes_beyond_its_own() -> None:
     world = World("fair")
     world.node("n", amounts(gpu=9))
     world.quota("a", amounts(gpu=2), group="research")

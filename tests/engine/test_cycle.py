@@ -52,7 +52,7 @@ def test_a_claim_of_several_pods_starts_as_a_whole() -> None:
     assert started(engine) == {"g-0": "n1", "g-1": "n2"}
 
 
-def test_or_not_at_all_and_leaves_no_trace() -> None:
+def test_a_claim_that_does_not_fit_as_a_whole_leaves_no_trace() -> None:
     engine = build(node_set("n1", 4), node_set("n2", 4), pod_set("small", 2, priority=-1))
     gang(engine, pod("g-0", 3), pod("g-1", 3), pod("g-2", 3))
     assert started(engine) == {"small": "n1"}
@@ -69,7 +69,7 @@ def test_the_gates_see_all_pods_of_a_claim() -> None:
     assert holds[0].refusal.message == f"quota a/q: max 4 {GPU}, used 0, 2 pods ask 5"
 
 
-def test_gates_take_a_node_class() -> None:
+def test_the_gates_charge_a_pod_by_the_class_of_the_node() -> None:
     """On the large cards the pod counts for four: only the small ones are within its max."""
     shape = Shape(((GPU, 1), ("pods", 1)), charges=(("large", ((GPU, 4),)),))
     claimant = Pod("p", "a", "p", shape)
@@ -112,7 +112,9 @@ def test_a_refused_claim_is_tried_again_only_when_something_could_help(
     assert started(engine) == {"a-2": "n1"}
 
 
-def test_room_wakes_only_whom_it_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freed_capacity_wakes_only_the_claims_that_fit_into_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     engine = build(node_set("n1", 4), pod_set("one", 1), pod_set("three", 3))
     engine.apply(pod_set("big", 4, priority=-1))
     engine.apply(pod_set("little", 1, priority=-2))
@@ -158,7 +160,7 @@ def test_held_room_is_given_up_in_time() -> None:
     assert engine.next_deadline() is None
 
 
-def test_a_cordoned_node_takes_nobody_new() -> None:
+def test_a_cordoned_node_takes_no_new_pods() -> None:
     cordon = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
     engine = build(node_set("n1", 4), pod_set("p-1", 1))
     assert started(engine) == {"p-1": "n1"}

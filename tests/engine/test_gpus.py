@@ -63,7 +63,9 @@ def run(made: Engine, now: int = 0) -> dict[str, tuple[str, ...]]:
         ("NodeCompactGPULowLoad", ("a-3", "a-2")),
     ],
 )
-def test_devices_by_placement(placement: DevicePlacement, expected: tuple[str, ...]) -> None:
+def test_devices_are_chosen_by_the_placement_mode(
+    placement: DevicePlacement, expected: tuple[str, ...]
+) -> None:
     """Nodes by the mean of their cards, not by their number."""
     has = {"a-1": (20, 10), "a-2": (20, 12), "a-3": (20, 14), "b-1": (25, 20), "b-2": (25, 18)}
     cards = [
@@ -93,7 +95,7 @@ def test_several_devices_are_on_one_node() -> None:
     assert run(made) == {"p": ("b-1", "b-2")}
 
 
-def test_who_is_whole_needs_an_idle_card_and_takes_all_of_it() -> None:
+def test_a_pod_that_asks_for_a_whole_card_needs_an_idle_one_and_takes_all_of_it() -> None:
     made = engine(node_set(), device_set("g-1"), device_set("g-2"))
     made.apply(PodSet(gpu_pod("part", gpu_ask(1, 1))))
     assert run(made) == {"part": ("g-1",)}
@@ -117,7 +119,7 @@ def test_a_percentage_counts_by_the_device_it_gets() -> None:
     )
 
 
-def test_amounts_are_exact() -> None:
+def test_amounts_of_gpu_quotas_are_exact() -> None:
     small = GpuAsk(GpuAmount(500, GIB), GpuAmount(500, GIB), count=3)
     made = engine(
         node_set(), *(device_set(f"g-{i}") for i in range(3)), gpu_quota_set(requests=2, limits=2)
@@ -154,7 +156,7 @@ def test_what_is_reserved_blocks_others_and_is_not_shown() -> None:
     assert made.why("p-2") is not None
 
 
-def test_what_nobody_confirms_is_taken_back() -> None:
+def test_an_assumed_pod_that_is_never_bound_is_taken_back() -> None:
     made = engine(node_set(), device_set("g"), gpu_quota_set(requests=50))
     made.apply(PodSet(gpu_pod("p-1", gpu_ask(30, 1))))
     assert [type(each) for each in made.cycle(0)] == [Bind]

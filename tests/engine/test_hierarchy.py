@@ -60,7 +60,7 @@ def test_pods_whose_budget_is_spent_are_recycled_last() -> None:
     assert world.evictions == []
 
 
-def test_a_budget_that_allows_an_eviction_guards_nobody() -> None:
+def test_a_budget_that_allows_an_eviction_guards_no_pod() -> None:
     world = above_runtime("p-0", "young", hierarchy=HierarchyKnobs(recycle="always"))
     labels = (("app", "x"),)
     world.pod("a", "young", amounts(gpu=1), node="n", created=1, labels=labels)

@@ -55,7 +55,9 @@ CLAIMS = [quota_of(name, "a").quota for name in ("a/a", "a/z", "b/b", "a/c")]
 
 
 @pytest.mark.parametrize("order", list(permutations(CLAIMS)))
-def test_conflicts_end_the_same_way_in_any_order(order: tuple[Quota, ...]) -> None:
+def test_a_namespace_that_several_quotas_claim_is_given_out_in_the_same_order(
+    order: tuple[Quota, ...],
+) -> None:
     membership = Membership()
     for each in order:
         membership.add(each)
@@ -86,7 +88,7 @@ def test_a_quota_that_moves_takes_along_all_that_is_below_it() -> None:
     assert [used(name) for name in ("one", "two", "middle", "leaf")] == [1, 1, 1, 1]
 
 
-def test_pods_move_as_quotas_come_and_go() -> None:
+def test_pods_are_charged_anew_as_quotas_come_and_go() -> None:
     pods = [naming(None, "a"), naming(None, "b"), naming("late", "a")]
     default = quota_of("x/default", fallback=True)
     of_a = quota_of("a/q", "a")

@@ -50,7 +50,7 @@ def test_pods_that_are_not_preemptible_are_told_what_others_like_them_use() -> N
     )
 
 
-def test_only_a_claim_within_its_runtime_is_told_who_will_give_back() -> None:
+def test_only_a_claim_within_its_runtime_is_told_which_quotas_will_give_back() -> None:
     world = World("hierarchy")
     world.node("n", amounts(gpu=4))
     world.quota("a", amounts(gpu=2), amounts(gpu=4))
@@ -73,7 +73,7 @@ def fair() -> World:
     return world
 
 
-def test_who_borrows_is_told_how_much_its_quota_may_take_back() -> None:
+def test_a_claim_that_borrows_is_told_how_much_its_quota_may_take_back() -> None:
     world = fair()
     world.pod("b", "x", amounts(gpu=8), node="n", preemptible=False)
     world.pod("a", "p", amounts(gpu=5))
@@ -85,7 +85,7 @@ def test_who_borrows_is_told_how_much_its_quota_may_take_back() -> None:
     )
 
 
-def test_who_asks_for_no_more_than_that_is_not_told() -> None:
+def test_a_claim_that_asks_for_no_more_than_that_is_not_told() -> None:
     world = fair()
     world.pod("b", "x", amounts(gpu=8), node="n", preemptible=False)
     world.pod("a", "p", amounts(gpu=3))

@@ -9,7 +9,7 @@ from tests.build.values import amounts
 from tests.engine.world import World
 
 
-def test_a_claim_whose_room_was_taken_by_a_greater_one_asks_somebody_else() -> None:
+def test_a_claim_whose_nominated_room_was_taken_by_a_greater_one_finds_other_victims() -> None:
     """Two nodes are borrowed; the lesser claim's victim makes room for the greater one."""
     world = World("capacity")
     for number in (1, 2):
@@ -65,7 +65,7 @@ def test_nothing_is_held_any_longer_for_a_claim_whose_room_is_taken() -> None:
     assert not world.state.ledger.holding
 
 
-def test_who_takes_over_a_nomination_waits_for_those_who_leave_there_and_for_nobody_else() -> None:
+def test_a_claim_that_takes_over_a_nomination_waits_for_the_victims_on_that_node_only() -> None:
     """`high` starts where room was held for `low`, which waits for what was held for `high`."""
     world = World("capacity")
     for number in (1, 2, 3):

@@ -36,7 +36,7 @@ def test_what_no_node_has_is_not_deserved_but_missing() -> None:
     assert "fpga" not in queue.deserved
 
 
-def test_a_pod_that_asks_for_nothing_asks_nobody_who_does() -> None:
+def test_a_pod_without_requests_preempts_no_pod_with_requests() -> None:
     """Of two places for pods its queue deserves one, but those who have them use GPUs as well."""
     world = World("queues")
     world.apply(node_set("n", 4, pods=2))

@@ -44,7 +44,7 @@ def bound(decisions: list[Any]) -> dict[str, str]:
     return {each.pod.name: each.node for each in decisions if isinstance(each, Bind)}
 
 
-def test_a_gang_takes_back_as_one() -> None:
+def test_a_gang_reclaims_as_one_claim() -> None:
     engine = lent("n1", "n2", "n3")
     gang(engine, pod("g-0", 2, "b"), pod("g-1", 2, "b"))
     first = engine.cycle()
@@ -59,13 +59,13 @@ def test_a_gang_takes_back_as_one() -> None:
     assert set(bound(engine.cycle())) == {"g-0", "g-1"}
 
 
-def test_a_gang_that_could_not_start_evicts_nobody() -> None:
+def test_a_gang_that_could_not_start_evicts_no_pods() -> None:
     engine = lent("n1", "n2")
     gang(engine, *(pod(f"g-{i}", 2, "b") for i in range(3)))
     assert evicted(engine.cycle()) == []
 
 
-def test_nobody_is_evicted_twice_while_victims_linger() -> None:
+def test_no_more_pods_are_evicted_while_victims_linger() -> None:
     engine = lent("n1")
     engine.apply(pod_set("b-1", 2, "b"))
     assert evicted(engine.cycle()) == ["a-0-0", "a-0-1"]
@@ -123,7 +123,7 @@ def test_pods_without_a_quota_are_protected_or_go_first() -> None:
     assert evicted(build(*events, quotaless="lowest").cycle()) == ["a-1", "free"]
 
 
-def test_somebody_who_starts_to_borrow_can_be_asked_to_give_back() -> None:
+def test_a_quota_that_begins_to_borrow_can_be_reclaimed_from() -> None:
     """b's claim finds nobody at first; once a is above its min, a pod of a makes way."""
     engine = build(node_set("n1", 2), node_set("n2", 1), quota_set("a/q", 2), quota_set("b/q", 1))
     for name in ("a-1", "a-2"):
@@ -136,7 +136,7 @@ def test_somebody_who_starts_to_borrow_can_be_asked_to_give_back() -> None:
     assert len(evicted(engine.cycle())) == 1
 
 
-def test_a_critical_pod_preempts_anybody_and_is_never_asked() -> None:
+def test_a_critical_pod_preempts_any_pod_and_is_never_preempted() -> None:
     critical = 2_000_000_000
     engine = build(node_set("n1", 1), quota_set("a/q", 1), quota_set("b/q", 1))
     engine.apply(pod_set("a-1", 1, "a", node="n1"))
@@ -228,7 +228,7 @@ def test_pods_of_a_lost_node_are_on_their_way_out() -> None:
     assert [each.reason for each in decisions if isinstance(each, Evict)] == ["NodeLost"]
 
 
-def test_every_node_is_looked_at_before_a_claim_is_told_that_nobody_can_go() -> None:
+def test_every_node_is_searched_before_a_claim_is_refused_for_want_of_victims() -> None:
     engine = build(quota_set("x/q", 228), quota_set("y/q", 4), quota_set("a/q", 8))
     for number in range(30):
         engine.apply(node_set(f"n{number}", 8))
@@ -304,7 +304,7 @@ def test_a_lowered_quota_gives_back_what_it_can_and_the_rest_later() -> None:
     assert evicted(engine.cycle(16)) == ["a-2"]
 
 
-def test_a_lowered_min_is_given_back_where_nobody_lends_it_any_more() -> None:
+def test_a_lowered_min_is_given_back_where_no_quota_lends_it_any_more() -> None:
     engine = build(
         quota_set("a/q", 4), quota_set("b/q", 4), node_set("n1", 8), on_quota_lowered="evict"
     )
@@ -318,7 +318,7 @@ def test_a_lowered_min_is_given_back_where_nobody_lends_it_any_more() -> None:
     assert {each.reason for each in gone if isinstance(each, Evict)} == {"QuotaLowered"}
 
 
-def test_whoever_leaves_first_makes_room_for_either_of_those_who_wait() -> None:
+def test_the_victim_that_leaves_first_makes_room_for_either_claim_that_waits() -> None:
     """Two claims wait for one victim each; what the lesser one's leaves, the other takes."""
     engine = build(quota_set("a/q", 0), quota_set("b/q", 4), node_set("n1", 2), node_set("n2", 2))
     for name in ("n1", "n2"):
@@ -337,7 +337,7 @@ def test_whoever_leaves_first_makes_room_for_either_of_those_who_wait() -> None:
     assert (bound(last), evicted(last)) == ({"b-2": held["b-1"]}, [])
 
 
-def test_who_counted_on_somebody_that_stays_looks_for_somebody_else() -> None:
+def test_a_claim_whose_victim_stays_looks_for_another() -> None:
     """The first claim starts with what was freed for the second, before its own victim has gone.
 
     That one is then left alone, although now the second needs it to go.
@@ -378,7 +378,7 @@ def test_no_room_is_held_for_a_pod_where_it_may_not_run() -> None:
     assert engine.state.ledger.entries["picky"].booking.node != "n1"
 
 
-def test_who_will_not_go_does_not_shield_the_others_of_its_quota() -> None:
+def test_a_pod_that_cannot_be_evicted_does_not_shield_the_others_of_its_quota() -> None:
     engine = build(quota_set("a/q", 2), quota_set("b/q", 2), node_set("n1", 2), node_set("n2", 2))
     for number in (1, 2):
         engine.apply(pod_set(f"b-{number}", 2, "b", node=f"n{number}"))

@@ -108,7 +108,7 @@ class Workshop:
 
     def pod(self, name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> None:
         """A pod is there, like this."""
-        self.intake.pods.put(pod(name, team, gpus, node, **status))
+        self.intake.pods.put(watched_pod(name, team, gpus, node, **status))
 
     def decide(self, seconds: float = 1.0) -> list[Decision]:
         """A cycle, so many seconds later; all of it is to be written."""
@@ -132,7 +132,7 @@ class Workshop:
         await self.write()
 
 
-def pod(name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> PodWire:
+def watched_pod(name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> PodWire:
     """A pod as it is watched: one that the server has named, dated and given a priority."""
     status = {"phase": "Running" if node else "Pending", **status}
     body = manifests.limited_pod(f"{team}/{name}", gpus, nodeName=node, priority=0, status=status)
