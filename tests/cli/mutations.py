@@ -13,26 +13,27 @@ from typing import Any
 import yaml
 
 from aliquot.engine.policies import POLICIES
-from tests.cli.manifests import (
-    Body,
+from aliquot.json import Body
+from tests.build.manifests import (
+    annotated,
+    asking,
     composite,
+    figures,
+    gang_job,
+    gpu,
+    gpu_quota,
     labelled,
+    namespace,
     node,
     pod,
+    pod_group,
+    queue,
     quota,
+    resource_quota,
+    task,
     timeline,
     tree_quota,
     workload,
-)
-from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota
-from tests.cli.volcano import (
-    annotated,
-    gang_job,
-    namespace,
-    pod_group,
-    queue,
-    resource_quota,
-    task,
 )
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

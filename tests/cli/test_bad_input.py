@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.build.manifests import node, pod, quota, timeline, workload
 from tests.cli.conftest import Run
-from tests.cli.manifests import node, pod, quota, timeline, workload
 
 CONFIG = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
 
@@ -69,7 +69,7 @@ def test_duplicates_and_second_quotas_name_both(aliquot: Run) -> None:
     twice = refused(aliquot, [node(), pod("a/p"), pod("a/p")])
     assert "document 3: Pod a/p" in twice
     assert "stands twice; also in" in twice
-    second = refused(aliquot, [node(), quota("a", {}), quota("a", {}, name="other")])
+    second = refused(aliquot, [node(), quota("a", {}), quota("a/other", {})])
     assert "ElasticQuota a/other" in second
     assert "has a quota already: ElasticQuota a/quota" in second
 

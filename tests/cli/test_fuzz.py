@@ -20,9 +20,9 @@ import pytest
 import yaml
 
 from aliquot.cli.main import run
+from aliquot.json import Body
 from tests.campaign import seconds
 from tests.cli.conftest import Ran
-from tests.cli.manifests import Body
 from tests.cli.mutations import seeds, spoiled
 
 SECONDS = seconds(10, 45)

@@ -7,10 +7,9 @@ from typing import Any
 import yaml
 
 from aliquot.engine.policies import POLICIES
-from tests.cli.conftest import Run
-from tests.cli.manifests import (
+from aliquot.json import Body
+from tests.build.manifests import (
     KOORDINATOR,
-    Body,
     labelled,
     node,
     pod,
@@ -19,6 +18,7 @@ from tests.cli.manifests import (
     tree_quota,
     workload,
 )
+from tests.cli.conftest import Run
 
 CONFIG = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
 CAPACITY = {**CONFIG, "profiles": [{"schedulerName": "aliquot", "policy": "capacity"}]}
@@ -306,7 +306,7 @@ def test_guarantees_add_up_on_the_first_level(aliquot: Run) -> None:
 
 
 def test_many_quotas_in_a_namespace_are_fine_in_a_tree(aliquot: Run) -> None:
-    plain = [quota("top", {}, name="plain-1"), quota("top", {}, name="plain-2")]
+    plain = [quota("top/plain-1", {}), quota("top/plain-2", {})]
     assert validated(aliquot, *TREE, *plain, code=0) == []
     assert len(validated(aliquot, *plain, code=1)) == 1
 

@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from aliquot.engine.policies import POLICIES
+from aliquot.json import Body
+from tests.build.manifests import composite, node, pod, quota, timeline
 from tests.cli.conftest import Run
-from tests.cli.manifests import Body, composite, node, pod, quota, timeline
 from tests.cli.test_validate import findings, hard, warnings
 
 MEMORY = "nos.nebuly.ai/gpu-memory"
@@ -237,8 +238,8 @@ def test_objects_carry_status_and_labels(aliquot: Run) -> None:
         [
             node(gpu=8, cpu=8, memory=8),
             composite("ops/shared", ["a", "b"], {OTHER: 32}, {"gpu": 2}),
-            quota("c", {"cpu": 4}, name="plain"),
-            quota("e", {"cpu": 1, MEMORY: 64}, name="own", group="nos.nebuly.ai"),
+            quota("c/plain", {"cpu": 4}),
+            quota("e/own", {"cpu": 1, MEMORY: 64}, group="nos.nebuly.ai"),
             other,
             pod("b/second", {"gpu": 1}),
             pod("b/third", {"gpu": 1}),

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
+from tests.build.manifests import node, pod, quota, timeline, workload
 from tests.cli.conftest import Run
-from tests.cli.manifests import node, pod, quota, timeline, workload
 
 STORY = [
     node(gpu=10, cpu=64),

@@ -6,9 +6,19 @@ from typing import Any
 import pytest
 import yaml
 
+from aliquot.json import Body
+from tests.build.manifests import (
+    asking,
+    figures,
+    gpu,
+    gpu_quota,
+    model,
+    node,
+    pod,
+    timeline,
+    workload,
+)
 from tests.cli.conftest import Run
-from tests.cli.manifests import Body, node, pod, timeline, workload
-from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota, model
 
 
 def refused(aliquot: Run, *documents: Any) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from aliquot.json import Body
+from tests.build.manifests import node, pod, quota, timeline, workload
 from tests.cli.conftest import Run
-from tests.cli.manifests import Body, node, pod, quota, timeline, workload
 
 GPU = "nvidia.com/gpu"
 
@@ -112,7 +113,7 @@ def test_hard_of_a_resource_quota_is_checked_too(aliquot: Run) -> None:
 
 
 def test_a_second_quota_is_an_error(aliquot: Run) -> None:
-    found = findings(aliquot, quota("a", {}), quota("a", {}, name="x"), code=1)
+    found = findings(aliquot, quota("a", {}), quota("a/x", {}), code=1)
     assert [each["object"] for each in found] == ["ElasticQuota a/x"]
     assert "has a quota already: ElasticQuota a/quota" in found[0]["problem"]
 

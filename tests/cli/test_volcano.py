@@ -6,17 +6,24 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.conftest import Run
-from tests.cli.manifests import Body, labelled, node, pod, quota, timeline, tree_quota, workload
-from tests.cli.volcano import (
+from aliquot.json import Body
+from tests.build.manifests import (
     annotated,
     gang_job,
+    labelled,
     namespace,
+    node,
+    pod,
     pod_group,
     queue,
+    quota,
     resource_quota,
     task,
+    timeline,
+    tree_quota,
+    workload,
 )
+from tests.cli.conftest import Run
 
 CONFIG = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
 CAPACITY = {**CONFIG, "profiles": [{"schedulerName": "aliquot", "policy": "capacity"}]}

@@ -9,7 +9,8 @@ from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.core.pods import shape
 from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.pod import GPU_MEMORY, Shape
-from tests.cli.manifests import Body, pod
+from aliquot.json import Body
+from tests.build.manifests import pod
 
 COUNTED = Cards(counted=True)
 

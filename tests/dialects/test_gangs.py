@@ -11,9 +11,9 @@ from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES, group_ref, 
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.engine.model.gang import Gang
 from aliquot.errors import InputError
-from tests.cli.manifests import Body, pod, workload
-from tests.cli.volcano import annotated, gang_job, task
-from tests.cli.volcano import pod_group as group
+from aliquot.json import Body
+from tests.build.manifests import annotated, gang_job, pod, task, workload
+from tests.build.manifests import pod_group as group
 from tests.dialects.manifests import read
 
 PLUGINS = "scheduling.x-k8s.io/v1alpha1"

@@ -11,7 +11,8 @@ from aliquot.dialects.nos.gpu_memory import slice_gb
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import GPU_MEMORY
 from aliquot.errors import InputError
-from tests.cli.manifests import Body, node, pod, quota
+from aliquot.json import Body
+from tests.build.manifests import node, pod, quota
 from tests.dialects.manifests import COUNTED, container, gigabytes, read, shape_of, sidecar
 
 OTHER = "nos.nebuly.com/gpu-memory"

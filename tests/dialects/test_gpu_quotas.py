@@ -12,9 +12,9 @@ from aliquot.dialects.tensor_fusion.quota_rules import (
 from aliquot.dialects.tensor_fusion.quotas import Defaults, defaults, quota
 from aliquot.engine.model.gpu import GpuBound, GpuQuota
 from aliquot.errors import InputError
-from tests.cli.manifests import Body
-from tests.cli.tensor_fusion import figures
-from tests.cli.tensor_fusion import gpu_quota as written
+from aliquot.json import Body
+from tests.build.manifests import figures
+from tests.build.manifests import gpu_quota as written
 from tests.dialects.manifests import read
 
 GIB = 2**30

@@ -11,8 +11,8 @@ from aliquot.dialects.tensor_fusion.gpu_rules import check_gpu_requests
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.engine.model.gpu import WHOLE_GPU, GpuAmount, GpuAsk, GpuBound
 from aliquot.errors import InputError
-from tests.cli.manifests import Body, pod, workload
-from tests.cli.tensor_fusion import asking
+from aliquot.json import Body
+from tests.build.manifests import asking, pod, workload
 from tests.dialects.manifests import container, read, sidecar
 
 GIB = 2**30

@@ -13,8 +13,8 @@ from aliquot.dialects.tensor_fusion.gpus import device, outside_use, taken
 from aliquot.dialects.tensor_fusion.models import tflops
 from aliquot.engine.model.gpu import WHOLE_GPU, Device, GpuAmount, GpuAsk
 from aliquot.errors import InputError
-from tests.cli.manifests import Body, node, pod, workload
-from tests.cli.tensor_fusion import A100, asking, gpu, gpu_quota, model
+from aliquot.json import Body
+from tests.build.manifests import A100, asking, gpu, gpu_quota, model, node, pod, workload
 from tests.dialects.manifests import read
 
 GIB = 2**30

@@ -14,8 +14,9 @@ from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.engine.model.knobs import HierarchyKnobs
 from aliquot.engine.model.quota import Quota
 from aliquot.errors import InputError
-from tests.cli.manifests import KOORDINATOR, Body, composite, labelled, pod, quota, tree_quota
-from tests.cli.manifests import workload as workload_body
+from aliquot.json import Body
+from tests.build.manifests import KOORDINATOR, composite, labelled, pod, quota, tree_quota
+from tests.build.manifests import workload as workload_body
 from tests.dialects.manifests import read
 
 GROUPS = ["scheduling.x-k8s.io", "scheduling.sigs.k8s.io"]

@@ -6,8 +6,8 @@ import pytest
 
 from aliquot.dialects.volcano.namespace_weights import KEY, readable_namespace_weight, weights
 from aliquot.engine.model.quantity import LIMIT
-from tests.cli.manifests import Body
-from tests.cli.volcano import resource_quota
+from aliquot.json import Body
+from tests.build.manifests import resource_quota
 from tests.dialects.manifests import read
 
 

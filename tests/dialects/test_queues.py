@@ -12,8 +12,8 @@ from aliquot.dialects.volcano.queue_rules import check_queue, check_queue_change
 from aliquot.dialects.volcano.queues import queue as read_queue
 from aliquot.engine import Quota
 from aliquot.errors import InputError
-from tests.cli.manifests import Body, labelled, pod, quota, tree_quota
-from tests.cli.volcano import annotated, queue
+from aliquot.json import Body
+from tests.build.manifests import annotated, labelled, pod, queue, quota, tree_quota
 from tests.dialects.manifests import read
 
 GPU = "nvidia.com/gpu"

@@ -11,7 +11,7 @@ from aliquot.dialects.policy import choose
 from aliquot.engine.model.knobs import FairKnobs
 from aliquot.engine.model.pod import GPU_MEMORY
 from aliquot.errors import InputError
-from tests.cli.manifests import composite, quota
+from tests.build.manifests import composite, quota
 from tests.dialects.manifests import read
 
 GROUPS = ["nos.nebuly.com", "nos.nebuly.ai"]

@@ -7,7 +7,8 @@ import pytest
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.koordinator.rules import check_change, check_member, check_tree
 from aliquot.dialects.quota_index import build
-from tests.cli.manifests import KOORDINATOR, Body, composite, quota, tree_quota
+from aliquot.json import Body
+from tests.build.manifests import KOORDINATOR, composite, quota, tree_quota
 from tests.dialects.manifests import read
 
 PARENT = f"metadata.labels[{KOORDINATOR}parent]"
@@ -123,7 +124,7 @@ def test_circles_are_refused(names: str) -> None:
 
 
 def test_names_are_unique_across_namespaces() -> None:
-    bodies = [tree_quota("a/x", lend="true"), quota("b", {}, name="x")]
+    bodies = [tree_quota("a/x", lend="true"), quota("b/x", {})]
     ((field, problem),) = problems(*bodies)
     assert (field, problem) == (
         "metadata.name",

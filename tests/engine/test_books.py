@@ -9,18 +9,19 @@ from aliquot.engine.model.events import QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
 from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
 from aliquot.errors import TreeError
-from tests.engine.world import World, amounts
+from tests.build.values import amounts
+from tests.engine.world import World
 
 
 def crowd() -> World:
     """Five pods of one quota on one node: two of a lower priority, the others by age and name."""
     world = World()
-    world.node("n", amounts(gpus=9))
-    world.quota("a", amounts(gpus=9))
+    world.node("n", amounts(gpu=9))
+    world.quota("a", amounts(gpu=9))
     ages = {"p-8": (0, 1), "p-9": (0, 2), "p-10": (0, 2), "low-1": (-1, 0), "low-2": (-1, 5)}
     for name, (priority, created) in ages.items():
         more = {"priority": priority, "created": created}
-        world.pod("a", name, amounts(gpus=1), node="n", **more)
+        world.pod("a", name, amounts(gpu=1), node="n", **more)
     return world
 
 
@@ -45,10 +46,10 @@ def test_the_least_important_are_the_youngest_of_the_lowest_priority(
 def test_names_are_ordered_the_way_people_do() -> None:
     """Whatever else the order of importance looks at."""
     world = World("fair", fair=FairKnobs(over_quota_order=("name", "creation")))
-    world.node("n", amounts(gpus=9))
-    world.quota("a", amounts(gpus=9))
+    world.node("n", amounts(gpu=9))
+    world.quota("a", amounts(gpu=9))
     for name in ("p-8", "p-9", "p-10"):
-        world.pod("a", name, amounts(gpus=1), node="n")
+        world.pod("a", name, amounts(gpu=1), node="n")
     running = world.state.bound_pods
     assert running.name("a/p-8") < running.name("a/p-9") < running.name("a/p-10")
 
@@ -81,21 +82,21 @@ def test_what_runs_after_a_move_is_what_runs_before_the_next() -> None:
 
 def test_pods_on_their_way_out_are_not_asked_for_and_count_once() -> None:
     world = World()
-    world.node("n", amounts(gpus=1))
-    gone = world.pod("a", "p", amounts(gpus=1), node="n")
+    world.node("n", amounts(gpu=1))
+    gone = world.pod("a", "p", amounts(gpu=1), node="n")
     assert world.state.repeat_guard.present == fingerprint(gone)
     for label in ("x", "y"):
-        world.pod("a", "p", amounts(gpus=1), node="n", terminating=True, labels=(("app", label),))
+        world.pod("a", "p", amounts(gpu=1), node="n", terminating=True, labels=(("app", label),))
         assert world.state.repeat_guard.present == 0
 
 
 def test_only_a_pod_that_runs_can_be_resized() -> None:
     world = World()
-    world.node("n", amounts(gpus=2))
-    world.pod("a", "runs", amounts(gpus=1), node="n")
-    waits = world.pod("a", "waits", amounts(gpus=9))
+    world.node("n", amounts(gpu=2))
+    world.pod("a", "runs", amounts(gpu=1), node="n")
+    waits = world.pod("a", "waits", amounts(gpu=9))
     world.run()
-    assert world.engine.may_resize("a/runs", Shape(amounts(gpus=2))) is None
+    assert world.engine.may_resize("a/runs", Shape(amounts(gpu=2))) is None
     with pytest.raises(ValueError, match="pod a/waits does not run"):
         world.engine.may_resize("a/waits", waits.shape)
 

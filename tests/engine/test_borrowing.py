@@ -2,7 +2,8 @@
 
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason
-from tests.engine.world import World, amounts
+from tests.build.values import amounts
+from tests.engine.world import World
 
 
 def why(world: World, path: str) -> Reason:
@@ -11,17 +12,17 @@ def why(world: World, path: str) -> Reason:
     return refusal.reason
 
 
-def test_a_group_borrows_from_everybody_only_what_it_takes_beyond_its_own() -> None:
+def test_a_group_borrows_from_all_only_what_it_takes_beyond_its_own() -> None:
     world = World("fair")
-    world.node("n", amounts(gpus=9))
-    world.quota("a", amounts(gpus=2), group="research")
-    world.quota("b", amounts(gpus=2), group="research")
-    world.quota("c", amounts(gpus=1))
-    world.pod("a", "x", amounts(gpus=3), node="n")
-    world.pod("a", "p", amounts(gpus=3))
+    world.node("n", amounts(gpu=9))
+    world.quota("a", amounts(gpu=2), group="research")
+    world.quota("b", amounts(gpu=2), group="research")
+    world.quota("c", amounts(gpu=1))
+    world.pod("a", "x", amounts(gpu=3), node="n")
+    world.pod("a", "p", amounts(gpu=3))
     world.run()
     assert why(world, "a/p") is Reason.BORROWING_EXHAUSTED, "one of its own, and two of one"
-    world.pod("a", "q", amounts(gpus=2))
+    world.pod("a", "q", amounts(gpu=2))
     assert world.run() == {"a/q": "n"}, "one of its own, and one of one"
 
 

@@ -1,7 +1,6 @@
 """The cycle's own promises: claims as a whole, node classes, and who is tried again when."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -9,29 +8,12 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Wait
 from aliquot.engine.model.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
-from aliquot.engine.model.node import Node, Taint
+from aliquot.engine.model.node import Taint
 from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.quantity import Amounts
-from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.queue.claim import Claim
+from tests.build.values import GPU, node_set, pod, pod_set, quota_set
 from tests.engine.gangs import gang
-
-GPU = "nvidia.com/gpu"
-
-
-def node(name: str, gpus: int, node_class: str = "") -> NodeSet:
-    return NodeSet(Node(name, ((GPU, gpus), ("pods", 100)), node_class=node_class))
-
-
-def quota(namespace: str, low: int, high: int) -> QuotaSet:
-    bounds: tuple[Amounts, Amounts] = ((GPU, low),), ((GPU, high),)
-    return QuotaSet(Quota(f"{namespace}/q", *bounds, namespaces=frozenset({namespace})))
-
-
-def pod(name: str, gpus: int, namespace: str = "a", **more: Any) -> Pod:
-    shape = Shape(((GPU, gpus), ("pods", 1)))
-    return replace(Pod(name, namespace, name, shape), **more)
 
 
 def build(*events: NodeSet | QuotaSet | PodSet) -> Engine:
@@ -65,13 +47,13 @@ class Tries:
 
 
 def test_a_claim_of_several_pods_starts_as_a_whole() -> None:
-    engine = build(node("n1", 4), node("n2", 4))
+    engine = build(node_set("n1", 4), node_set("n2", 4))
     gang(engine, pod("g-0", 3), pod("g-1", 3))
     assert started(engine) == {"g-0": "n1", "g-1": "n2"}
 
 
-def test_or_not_at_all_and_leaves_no_trace() -> None:
-    engine = build(node("n1", 4), node("n2", 4), PodSet(pod("small", 2, priority=-1)))
+def test_a_claim_that_does_not_fit_as_a_whole_leaves_no_trace() -> None:
+    engine = build(node_set("n1", 4), node_set("n2", 4), pod_set("small", 2, priority=-1))
     gang(engine, pod("g-0", 3), pod("g-1", 3), pod("g-2", 3))
     assert started(engine) == {"small": "n1"}
     entries = engine.state.ledger.entries
@@ -80,27 +62,31 @@ def test_or_not_at_all_and_leaves_no_trace() -> None:
 
 
 def test_the_gates_see_all_pods_of_a_claim() -> None:
-    engine = build(node("n1", 9), quota("a", 4, 4))
+    engine = build(node_set("n1", 9), quota_set("a/q", 4, 4))
     gang(engine, pod("g-0", 2), pod("g-1", 3))
     holds = [d for d in engine.cycle() if isinstance(d, Wait)]
     assert [hold.pod.name for hold in holds] == ["g-0", "g-1"]
     assert holds[0].refusal.message == f"quota a/q: max 4 {GPU}, used 0, 2 pods ask 5"
 
 
-def test_gates_take_a_node_class() -> None:
+def test_the_gates_charge_a_pod_by_the_class_of_the_node() -> None:
     """On the large cards the pod counts for four: only the small ones are within its max."""
     shape = Shape(((GPU, 1), ("pods", 1)), charges=(("large", ((GPU, 4),)),))
     claimant = Pod("p", "a", "p", shape)
-    engine = build(node("n1", 8, "large"), node("n2", 8, "small"), quota("a", 8, 3))
+    engine = build(
+        node_set("n1", 8, node_class="large"),
+        node_set("n2", 8, node_class="small"),
+        quota_set("a/q", 8, 3),
+    )
     engine.apply(PodSet(claimant))
     assert started(engine) == {"p": "n2"}
     engine.apply(PodSet(replace(claimant, uid="q", name="q")))
-    engine.apply(node("n2", 0, "small"))
+    engine.apply(node_set("n2", 0, node_class="small"))
     assert started(engine) == {}
     refusal = engine.why("q")
     assert refusal is not None
     assert refusal.reason == "NoNodeFits"
-    engine.apply(quota("a", 8, 5))
+    engine.apply(quota_set("a/q", 8, 5))
     assert started(engine) == {"q": "n1"}
     assert engine.state.ledger.used.get(engine.state.resources.row(GPU), 2) == 1 + 4
 
@@ -108,13 +94,13 @@ def test_gates_take_a_node_class() -> None:
 def test_a_refused_claim_is_tried_again_only_when_something_could_help(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    engine = build(node("n1", 8), quota("a", 4, 4), quota("b", 4, 8))
-    for event in (PodSet(pod("a-1", 4)), PodSet(pod("a-2", 1)), PodSet(pod("b-1", 4, "b"))):
+    engine = build(node_set("n1", 8), quota_set("a/q", 4, 4), quota_set("b/q", 4, 8))
+    for event in (pod_set("a-1", 4), pod_set("a-2", 1), pod_set("b-1", 4, "b")):
         engine.apply(event)
     assert set(started(engine)) == {"a-1", "b-1"}
     tries = Tries(engine, monkeypatch)
 
-    engine.apply(PodSet(pod("c-1", 1, "c")))
+    engine.apply(pod_set("c-1", 1, "c"))
     engine.cycle()
     assert tries.take() == ["c-1"], "an arrival helps nobody else"
 
@@ -126,10 +112,12 @@ def test_a_refused_claim_is_tried_again_only_when_something_could_help(
     assert started(engine) == {"a-2": "n1"}
 
 
-def test_room_wakes_only_whom_it_would_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = build(node("n1", 4), PodSet(pod("one", 1)), PodSet(pod("three", 3)))
-    engine.apply(PodSet(pod("big", 4, priority=-1)))
-    engine.apply(PodSet(pod("little", 1, priority=-2)))
+def test_freed_capacity_wakes_only_the_claims_that_fit_into_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = build(node_set("n1", 4), pod_set("one", 1), pod_set("three", 3))
+    engine.apply(pod_set("big", 4, priority=-1))
+    engine.apply(pod_set("little", 1, priority=-2))
     assert set(started(engine)) == {"one", "three"}
     tries = Tries(engine, monkeypatch)
     engine.apply(PodGone("one"))
@@ -138,10 +126,10 @@ def test_room_wakes_only_whom_it_would_hold(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_whole_lane_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = build(node("n1", 1))
+    engine = build(node_set("n1", 1))
     tries = Tries(engine, monkeypatch)
     for number in range(100):
-        engine.apply(PodSet(pod(f"p-{number}", 1)))
+        engine.apply(pod_set(f"p-{number}", 1))
     decisions = engine.cycle()
     assert len(tries.take()) == 2
     assert sum(isinstance(decision, Wait) for decision in decisions) == 99
@@ -149,19 +137,17 @@ def test_a_whole_lane_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_failed_bind_waits_again_in_its_old_place() -> None:
-    engine = build(
-        node("n1", 1), PodSet(pod("old", 1, created=1)), PodSet(pod("new", 1, created=2))
-    )
+    engine = build(node_set("n1", 1), pod_set("old", 1, created=1), pod_set("new", 1, created=2))
     assert started(engine) == {"old": "n1"}
     engine.apply(BindFailed("old"))
     assert started(engine) == {"old": "n1"}
 
 
 def test_held_room_is_given_up_in_time() -> None:
-    engine = build(node("n1", 2), quota("b", 9, 9), PodSet(pod("run", 1, node="n1")))
+    engine = build(node_set("n1", 2), quota_set("b/q", 9, 9), pod_set("run", 1, node="n1"))
     claimant = pod("claimant", 2, nominated="n1", priority=1, preempts=False)
     engine.apply(PodSet(claimant))
-    engine.apply(PodSet(pod("other", 1, "b")))
+    engine.apply(pod_set("other", 1, "b"))
     assert started(engine) == {}
     deadline = engine.next_deadline()
     assert deadline == 300 * 10**9
@@ -174,15 +160,15 @@ def test_held_room_is_given_up_in_time() -> None:
     assert engine.next_deadline() is None
 
 
-def test_a_cordoned_node_takes_nobody_new() -> None:
+def test_a_cordoned_node_takes_no_new_pods() -> None:
     cordon = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-    engine = build(node("n1", 4), PodSet(pod("p-1", 1)))
+    engine = build(node_set("n1", 4), pod_set("p-1", 1))
     assert started(engine) == {"p-1": "n1"}
-    engine.apply(NodeSet(Node("n1", ((GPU, 4), ("pods", 100)), taints=(cordon,))))
-    engine.apply(PodSet(pod("p-2", 1)))
+    engine.apply(node_set("n1", 4, taints=(cordon,)))
+    engine.apply(pod_set("p-2", 1))
     assert started(engine) == {}
     refusal = engine.why("p-2")
     assert refusal is not None
     assert refusal.message == "0 of 1 nodes can hold it: 1 with a taint it does not tolerate"
-    engine.apply(node("n1", 4))
+    engine.apply(node_set("n1", 4))
     assert started(engine) == {"p-2": "n1"}

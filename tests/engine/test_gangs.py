@@ -1,30 +1,31 @@
 """Gangs beyond the scenarios: who stands in for a pod that finds no room, and what they ask for."""
 
-from tests.engine.world import GPU, World, amounts
+from tests.build.values import GPU, amounts
+from tests.engine.world import World
 
 
 def test_as_many_start_of_a_kind_as_there_is_room_for_and_others_stand_in() -> None:
     """Three of four pods will do. Two of the large ones fit, and the small one beside them."""
     world = World()
-    world.node("n", amounts(gpus=5))
+    world.node("n", amounts(gpu=5))
     world.gang("team/g", 3)
     for name in ("big-0", "big-1", "big-2"):
-        world.pod("team", name, amounts(gpus=2), gang="team/g")
-    world.pod("team", "small", amounts(gpus=1), gang="team/g", created=1)
+        world.pod("team", name, amounts(gpu=2), gang="team/g")
+    world.pod("team", "small", amounts(gpu=1), gang="team/g", created=1)
     assert set(world.run()) == {"team/big-0", "team/big-1", "team/small"}
 
 
 def test_a_gang_whose_pods_are_all_there_asks_for_them_and_no_more() -> None:
     world = World("queues")
-    world.node("n", amounts(gpus=2))
+    world.node("n", amounts(gpu=2))
     world.quota("a", default_weight=1)
-    world.pod("a", "x", amounts(gpus=2), node="n", preemptible=False)
-    world.gang("a/early", 2, min_resources=amounts(gpus=4), quota="a")
-    world.pod("a", "early-0", amounts(gpus=1), gang="a/early")
+    world.pod("a", "x", amounts(gpu=2), node="n", preemptible=False)
+    world.gang("a/early", 2, min_resources=amounts(gpu=4), quota="a")
+    world.pod("a", "early-0", amounts(gpu=1), gang="a/early")
     world.run()
     (quota,) = world.engine.summarise()
     assert quota.request[GPU] == 2 + 4, "what is to come counts"
-    world.pod("a", "early-1", amounts(gpus=1), gang="a/early")
+    world.pod("a", "early-1", amounts(gpu=1), gang="a/early")
     world.run()
     (quota,) = world.engine.summarise()
     assert quota.request[GPU] == 2 + 1 + 1

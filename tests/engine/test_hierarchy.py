@@ -1,31 +1,32 @@
 """Trees of quotas beyond the scenarios: turns, recycling, and the own pods of a parent."""
 
-from aliquot.engine import Budget, Node, Requirement
-from aliquot.engine.model.events import BudgetSet, NodeSet
+from aliquot.engine import Budget, Requirement
+from aliquot.engine.model.events import BudgetSet
 from aliquot.engine.model.knobs import SECOND, HierarchyKnobs
 from aliquot.engine.model.reasons import Reason
-from tests.engine.world import GPU, World, amounts
+from tests.build.values import amounts, node_set
+from tests.engine.world import World
 
 
 def test_quotas_take_turns_within_a_cycle() -> None:
     """There is room for two of four pods: one of each quota starts."""
     world = World("hierarchy")
-    world.apply(NodeSet(Node("n", ((GPU, 4), ("pods", 2)))))
+    world.apply(node_set("n", 4, pods=2))
     for team in ("a", "b"):
-        world.quota(team, amounts(gpus=2), amounts(gpus=4))
-        world.pod(team, "p-0", amounts(gpus=1))
-        world.pod(team, "p-1", amounts(gpus=1))
+        world.quota(team, amounts(gpu=2), amounts(gpu=4))
+        world.pod(team, "p-0", amounts(gpu=1))
+        world.pod(team, "p-1", amounts(gpu=1))
     assert set(world.run()) == {"a/p-0", "b/p-0"}
 
 
 def above_runtime(*pods: str, **knobs: HierarchyKnobs) -> World:
     """Quota a runs pods of one GPU on all of them, until b asks for its half."""
     world = World("hierarchy", **knobs)
-    world.node("n", amounts(gpus=len(pods)))
+    world.node("n", amounts(gpu=len(pods)))
     for team in ("a", "b"):
-        world.quota(team, amounts(gpus=len(pods) // 2), amounts(gpus=len(pods)))
+        world.quota(team, amounts(gpu=len(pods) // 2), amounts(gpu=len(pods)))
     for number, name in enumerate(pods):
-        world.pod("a", name, amounts(gpus=1), node="n", created=number)
+        world.pod("a", name, amounts(gpu=1), node="n", created=number)
     world.run(0)
     return world
 
@@ -33,14 +34,14 @@ def above_runtime(*pods: str, **knobs: HierarchyKnobs) -> World:
 def test_a_cycle_is_due_when_a_quota_has_been_above_its_runtime_for_long_enough() -> None:
     world = above_runtime("p-0", "p-1")
     assert world.engine.next_deadline() is None
-    world.pod("b", "p", amounts(gpus=1))
+    world.pod("b", "p", amounts(gpu=1))
     world.run(10)
     assert world.engine.next_deadline() == 130 * SECOND
 
 
 def test_what_is_recycled_unasked_is_all_that_is_above_runtime_and_no_more() -> None:
     world = above_runtime("p-0", "p-1", hierarchy=HierarchyKnobs(recycle="always"))
-    world.pod("b", "p", amounts(gpus=1))
+    world.pod("b", "p", amounts(gpu=1))
     world.run(0)
     assert world.evicted() == []
     world.run(120)
@@ -50,21 +51,21 @@ def test_what_is_recycled_unasked_is_all_that_is_above_runtime_and_no_more() -> 
 def test_pods_whose_budget_is_spent_are_recycled_last() -> None:
     world = above_runtime("p-0", "guarded", hierarchy=HierarchyKnobs(recycle="always"))
     labels = (("app", "x"),)
-    world.pod("a", "guarded", amounts(gpus=1), node="n", created=1, labels=labels)
+    world.pod("a", "guarded", amounts(gpu=1), node="n", created=1, labels=labels)
     world.apply(BudgetSet(Budget("a", "x", 0, (Requirement("app", "In", ("x",)),))))
-    world.pod("b", "p", amounts(gpus=1))
+    world.pod("b", "p", amounts(gpu=1))
     world.run(0)
     world.run(120)
     assert world.evicted() == ["a/p-0"]
     assert world.evictions == []
 
 
-def test_a_budget_that_allows_an_eviction_guards_nobody() -> None:
+def test_a_budget_that_allows_an_eviction_guards_no_pod() -> None:
     world = above_runtime("p-0", "young", hierarchy=HierarchyKnobs(recycle="always"))
     labels = (("app", "x"),)
-    world.pod("a", "young", amounts(gpus=1), node="n", created=1, labels=labels)
+    world.pod("a", "young", amounts(gpu=1), node="n", created=1, labels=labels)
     world.apply(BudgetSet(Budget("a", "x", 1, (Requirement("app", "In", ("x",)),))))
-    world.pod("b", "p", amounts(gpus=1))
+    world.pod("b", "p", amounts(gpu=1))
     world.run(0)
     world.run(120)
     assert world.evicted() == ["a/young"]
@@ -72,12 +73,12 @@ def test_a_budget_that_allows_an_eviction_guards_nobody() -> None:
 
 def test_the_own_pods_of_a_parent_live_within_what_it_has_not_promised() -> None:
     world = World("hierarchy", hierarchy=HierarchyKnobs(parent_pods="implicitChild"))
-    world.node("n", amounts(gpus=8))
-    world.quota("org", amounts(gpus=4), amounts(gpus=4), is_parent=True)
-    world.quota("a", amounts(gpus=2), amounts(gpus=4), parent="org")
-    world.pod("a", "x", amounts(gpus=2), node="n")
-    world.pod("org", "x", amounts(gpus=2), node="n")
-    world.pod("org", "p", amounts(gpus=1), preemptible=True)
+    world.node("n", amounts(gpu=8))
+    world.quota("org", amounts(gpu=4), amounts(gpu=4), is_parent=True)
+    world.quota("a", amounts(gpu=2), amounts(gpu=4), parent="org")
+    world.pod("a", "x", amounts(gpu=2), node="n")
+    world.pod("org", "x", amounts(gpu=2), node="n")
+    world.pod("org", "p", amounts(gpu=1), preemptible=True)
     world.run()
     refusal = world.engine._policy.gate(world.state, world.state.waiting.claim("org/p"), None)
     assert refusal is not None
@@ -87,13 +88,13 @@ def test_the_own_pods_of_a_parent_live_within_what_it_has_not_promised() -> None
 
 def test_a_claim_that_the_max_of_a_parent_refuses_is_tried_when_its_sibling_gives_back() -> None:
     world = World("hierarchy")
-    world.node("n", amounts(gpus=8))
-    world.quota("org", amounts(gpus=2), amounts(gpus=2), is_parent=True, namespaces=frozenset())
+    world.node("n", amounts(gpu=8))
+    world.quota("org", amounts(gpu=2), amounts(gpu=2), is_parent=True, namespaces=frozenset())
     for team in ("a", "b"):
-        world.quota(team, amounts(gpus=1), amounts(gpus=2), parent="org")
+        world.quota(team, amounts(gpu=1), amounts(gpu=2), parent="org")
     for number in range(2):
-        world.pod("b", f"x-{number}", amounts(gpus=1), node="n", created=number)
-    world.pod("a", "p", amounts(gpus=1))
+        world.pod("b", f"x-{number}", amounts(gpu=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpu=1))
     assert world.run(0) == {}
     assert world.told("a/p").startswith("quota org: max 2 nvidia.com/gpu, used 2, pod asks 1")
     assert world.run(120) == {"a/p": "n"}

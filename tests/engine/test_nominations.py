@@ -7,23 +7,24 @@ import pytest
 from aliquot.engine.model.decisions import Bind, Evict, Nominate
 from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, EvictionKnobs
-from tests.engine.world import World, amounts
+from tests.build.values import amounts
+from tests.engine.world import World
 
 
-def test_a_claim_whose_room_was_taken_by_a_greater_one_asks_somebody_else() -> None:
+def test_a_claim_whose_nominated_room_was_taken_by_a_greater_one_finds_other_victims() -> None:
     """Two nodes are borrowed; the lesser claim's victim makes room for the greater one."""
     world = World("capacity")
     for number in (1, 2):
-        world.node(f"n{number}", amounts(gpus=2))
-    world.quota("a", amounts(gpus=4))
+        world.node(f"n{number}", amounts(gpu=2))
+    world.quota("a", amounts(gpu=4))
     world.quota("b")
     for number in (1, 2):
-        world.pod("b", f"x-{number}", amounts(gpus=2), node=f"n{number}", created=number)
-    world.pod("a", "low", amounts(gpus=2))
+        world.pod("b", f"x-{number}", amounts(gpu=2), node=f"n{number}", created=number)
+    world.pod("a", "low", amounts(gpu=2))
     first = world.cycle()
     assert [each.pod.path for each in first if isinstance(each, Evict)] == ["b/x-2"]
     world.apply(PodGone("b/x-2"))
-    world.pod("a", "high", amounts(gpus=2), priority=1)
+    world.pod("a", "high", amounts(gpu=2), priority=1)
     assert world.run() == {"a/high": "n2", "a/low": "n1"}
     assert world.evicted() == ["b/x-1"]
 
@@ -32,9 +33,9 @@ def starved(world: World, members: int, gpus: int) -> list[tuple[str, str]]:
     """A gang that others pass for longer than `holdFor`; where room is then held for it."""
     world.gang("g/train", members)
     for number in range(members):
-        world.pod("g", f"w-{number}", amounts(gpus=gpus), gang="g/train")
+        world.pod("g", f"w-{number}", amounts(gpu=gpus), gang="g/train")
     world.run(0)
-    world.pod("x", "small", amounts(gpus=1))
+    world.pod("x", "small", amounts(gpu=1))
     world.run(1)
     decisions = world.cycle(60)
     return [(each.pod.name, each.node) for each in decisions if isinstance(each, Nominate)]
@@ -45,39 +46,39 @@ def test_room_is_held_for_a_gang_without_a_quota_where_it_will_fit(policy: str) 
     """Its pods of three do not share a node of four, though that would be free the soonest."""
     world = World(policy, eviction=EvictionKnobs(hold_for=60 * SECOND))
     for number in (1, 2, 3):
-        world.node(f"n{number}", amounts(gpus=4))
-    world.pod("x", "other-2", amounts(gpus=3), node="n2")
-    world.pod("x", "other-3", amounts(gpus=4), node="n3")
+        world.node(f"n{number}", amounts(gpu=4))
+    world.pod("x", "other-2", amounts(gpu=3), node="n2")
+    world.pod("x", "other-3", amounts(gpu=4), node="n3")
     assert starved(world, 2, 3) == [("w-0", "n1"), ("w-1", "n2")]
 
 
 def test_nothing_is_held_any_longer_for_a_claim_whose_room_is_taken() -> None:
     world = World("capacity")
-    world.node("n", amounts(gpus=2))
-    world.quota("a", amounts(gpus=4))
+    world.node("n", amounts(gpu=2))
+    world.quota("a", amounts(gpu=4))
     world.quota("b")
-    world.pod("b", "x", amounts(gpus=2), node="n")
-    world.pod("a", "low", amounts(gpus=2))
+    world.pod("b", "x", amounts(gpu=2), node="n")
+    world.pod("a", "low", amounts(gpu=2))
     world.cycle()
     assert set(world.state.ledger.holding) == {"a/low"}
     world.apply(PodGone("b/x"))
-    world.pod("a", "high", amounts(gpus=2), priority=1)
+    world.pod("a", "high", amounts(gpu=2), priority=1)
     assert world.run() == {"a/high": "n"}
     assert not world.state.ledger.holding
 
 
-def test_who_takes_over_a_nomination_waits_for_those_who_leave_there_and_for_nobody_else() -> None:
+def test_a_claim_that_takes_over_a_nomination_waits_for_the_victims_on_that_node_only() -> None:
     """`high` starts where room was held for `low`, which waits for what was held for `high`."""
     world = World("capacity")
     for number in (1, 2, 3):
-        world.node(f"n{number}", amounts(gpus=2))
-        world.pod("b", f"x-{number}", amounts(gpus=2), node=f"n{number}", created=number)
-    world.quota("a", amounts(gpus=4))
+        world.node(f"n{number}", amounts(gpu=2))
+        world.pod("b", f"x-{number}", amounts(gpu=2), node=f"n{number}", created=number)
+    world.quota("a", amounts(gpu=4))
     world.quota("b")
-    world.quota("c", amounts(gpus=2))
-    world.quota("idle", amounts(gpus=6))
+    world.quota("c", amounts(gpu=2))
+    world.quota("idle", amounts(gpu=6))
     for team, name, priority in (("a", "high", 1), ("c", "p", 0), ("a", "low", 0)):
-        world.pod(team, name, amounts(gpus=2), priority=priority)
+        world.pod(team, name, amounts(gpu=2), priority=priority)
         world.cycle()
     assert all(world.engine.is_awaited(f"b/x-{number}") for number in (1, 2, 3))
     world.apply(PodGone("b/x-1"))
@@ -90,12 +91,12 @@ def test_who_takes_over_a_nomination_waits_for_those_who_leave_there_and_for_nob
 
 def test_a_claim_is_charged_by_the_node_that_is_held_for_it() -> None:
     world = World("capacity")
-    world.node("n", amounts(gpus=1), node_class="big")
-    world.quota("a", amounts(gpus=1, memory=80))
+    world.node("n", amounts(gpu=1), node_class="big")
+    world.quota("a", amounts(gpu=1, memory=80))
     world.quota("b")
-    world.pod("b", "x", amounts(gpus=1), node="n")
-    charges = (("", amounts(gpus=1, memory=32)), ("big", amounts(gpus=1, memory=80)))
-    world.pod("a", "p", amounts(gpus=1), shape={"charges": charges})
+    world.pod("b", "x", amounts(gpu=1), node="n")
+    charges = (("", amounts(gpu=1, memory=32)), ("big", amounts(gpu=1, memory=80)))
+    world.pod("a", "p", amounts(gpu=1), shape={"charges": charges})
     world.cycle()
     claim = world.state.waiting.claim("a/p")
     assert claim.held
@@ -106,12 +107,12 @@ def test_no_room_is_held_for_the_last_pod_of_a_gang_that_runs() -> None:
     """One of its two pods was bound by hand; the other one waits like any pod."""
     world = World(eviction=EvictionKnobs(hold_for=60 * SECOND))
     for number in (1, 2):
-        world.node(f"n{number}", amounts(gpus=4))
-    world.pod("x", "other", amounts(gpus=3), node="n2")
+        world.node(f"n{number}", amounts(gpu=4))
+    world.pod("x", "other", amounts(gpu=3), node="n2")
     world.gang("g/train", 2)
-    first, _ = (world.pod("g", f"w-{n}", amounts(gpus=3), gang="g/train") for n in (0, 1))
+    first, _ = (world.pod("g", f"w-{n}", amounts(gpu=3), gang="g/train") for n in (0, 1))
     world.run(0)
-    world.pod("x", "small", amounts(gpus=1))
+    world.pod("x", "small", amounts(gpu=1))
     world.run(1)
     world.apply(PodSet(replace(first, node="n1")))
     assert not [each for each in world.cycle(60) if isinstance(each, Nominate)]

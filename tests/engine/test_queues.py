@@ -1,10 +1,10 @@
 """Queues beyond the scenarios: what there is to deserve, and who is never asked to go."""
 
-from aliquot.engine import Node
 from aliquot.engine.model.decisions import Evict
-from aliquot.engine.model.events import NodeSet, PodGone
+from aliquot.engine.model.events import PodGone
 from aliquot.engine.model.reasons import Reason
-from tests.engine.world import GPU, World, amounts
+from tests.build.values import GPU, amounts, node_set
+from tests.engine.world import World
 
 
 def deserved(world: World) -> dict[str, int]:
@@ -13,21 +13,21 @@ def deserved(world: World) -> dict[str, int]:
 
 def test_what_is_used_outside_the_queues_is_not_there_to_deserve() -> None:
     world = World("queues")
-    world.node("n", amounts(gpus=6))
+    world.node("n", amounts(gpu=6))
     for queue in ("a", "b"):
         world.quota(queue, default_weight=1)
-        world.pod(queue, "p", amounts(gpus=6))
+        world.pod(queue, "p", amounts(gpu=6))
     world.quota("system", unshared=True)
-    world.pod("system", "x", amounts(gpus=2), node="n")
+    world.pod("system", "x", amounts(gpu=2), node="n")
     world.run()
     assert deserved(world) == {"a": 2, "b": 2, "system": 0}
 
 
 def test_what_no_node_has_is_not_deserved_but_missing() -> None:
     world = World("queues")
-    world.node("n", amounts(gpus=1))
+    world.node("n", amounts(gpu=1))
     world.quota("a", default_weight=1)
-    world.pod("a", "p", amounts(gpus=1, fpga=2))
+    world.pod("a", "p", amounts(gpu=1, fpga=2))
     world.run()
     refusal = world.engine.why("a/p")
     assert refusal is not None
@@ -36,14 +36,14 @@ def test_what_no_node_has_is_not_deserved_but_missing() -> None:
     assert "fpga" not in queue.deserved
 
 
-def test_a_pod_that_asks_for_nothing_asks_nobody_who_does() -> None:
+def test_a_pod_without_requests_preempts_no_pod_with_requests() -> None:
     """Of two places for pods its queue deserves one, but those who have them use GPUs as well."""
     world = World("queues")
-    world.apply(NodeSet(Node("n", ((GPU, 4), ("pods", 2)))))
+    world.apply(node_set("n", 4, pods=2))
     for queue in ("a", "b"):
         world.quota(queue, default_weight=1)
-    world.pod("b", "x-0", amounts(gpus=1), node="n")
-    world.pod("b", "x-1", amounts(gpus=1), node="n")
+    world.pod("b", "x-0", amounts(gpu=1), node="n")
+    world.pod("b", "x-1", amounts(gpu=1), node="n")
     world.pod("a", "p", ())
     assert world.run() == {}
     assert world.evicted() == []
@@ -52,14 +52,14 @@ def test_a_pod_that_asks_for_nothing_asks_nobody_who_does() -> None:
 def test_a_queue_at_what_it_deserves_keeps_its_pods() -> None:
     """They are the least important ones, and still the queue that has more than its part gives."""
     world = World("queues")
-    world.node("n", amounts(gpus=6))
+    world.node("n", amounts(gpu=6))
     for queue in ("a", "b", "c"):
         world.quota(queue, default_weight=1)
     for number in range(2):
-        world.pod("b", f"x-{number}", amounts(gpus=1), node="n", priority=-1, created=9)
+        world.pod("b", f"x-{number}", amounts(gpu=1), node="n", priority=-1, created=9)
     for number in range(4):
-        world.pod("c", f"x-{number}", amounts(gpus=1), node="n", created=number)
-    world.pod("a", "p", amounts(gpus=2))
+        world.pod("c", f"x-{number}", amounts(gpu=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpu=2))
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == ["c/x-2", "c/x-3"]
 
@@ -67,11 +67,11 @@ def test_a_queue_at_what_it_deserves_keeps_its_pods() -> None:
 def test_the_last_unit_of_a_capability_is_given_by_a_lesser_pod_of_the_queue() -> None:
     """There is idle room, but the queue may not have more: one of its own goes."""
     world = World("queues")
-    world.node("n", amounts(gpus=4))
-    world.quota("a", high=amounts(gpus=2), default_weight=1)
-    world.pod("a", "x-0", amounts(gpus=1), node="n", created=0)
-    world.pod("a", "x-1", amounts(gpus=1), node="n", created=1)
-    world.pod("a", "p", amounts(gpus=1), priority=1)
+    world.node("n", amounts(gpu=4))
+    world.quota("a", high=amounts(gpu=2), default_weight=1)
+    world.pod("a", "x-0", amounts(gpu=1), node="n", created=0)
+    world.pod("a", "x-1", amounts(gpu=1), node="n", created=1)
+    world.pod("a", "p", amounts(gpu=1), priority=1)
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == ["a/x-1"]
 
@@ -79,18 +79,18 @@ def test_the_last_unit_of_a_capability_is_given_by_a_lesser_pod_of_the_queue() -
 def halves() -> World:
     """Two queues with four GPUs; the second uses them all."""
     world = World("queues")
-    world.node("n", amounts(gpus=4))
+    world.node("n", amounts(gpu=4))
     for queue in ("a", "b"):
         world.quota(queue, default_weight=1)
     for number in range(4):
-        world.pod("b", f"x-{number}", amounts(gpus=1), node="n")
+        world.pod("b", f"x-{number}", amounts(gpu=1), node="n")
     return world
 
 
 def test_a_claim_is_owed_what_its_queue_deserves() -> None:
     world = halves()
-    world.pod("a", "p", amounts(gpus=2))
-    world.pod("a", "q", amounts(gpus=3))
+    world.pod("a", "p", amounts(gpu=2))
+    world.pod("a", "q", amounts(gpu=3))
     waiting, policy = world.state.waiting, world.engine._policy
     world.cycle()
     assert deserved(world)["a"] == 2
@@ -103,19 +103,19 @@ def test_a_cycle_begins_with_the_queues_that_deserve_more_or_less_than_before() 
     policy = world.engine._policy
     world.cycle()
     assert list(policy.begin(world.state, 0)) == []
-    world.pod("a", "p", amounts(gpus=2))
+    world.pod("a", "p", amounts(gpu=2))
     assert {"a", "b"} <= set(policy.begin(world.state, 0))
 
 
 def test_a_queue_without_all_of_its_guarantee_keeps_none_of_it() -> None:
     """It has two of the four cpus of its guarantee, and gives the GPU that it has too much."""
     world = World("queues")
-    world.node("n", amounts(gpus=2, cpu=8000))
+    world.node("n", amounts(gpu=2, cpu=8000))
     world.quota("a", default_weight=1)
     world.quota("b", amounts(cpu=4000), default_weight=1)
-    world.pod("b", "x-0", amounts(gpus=1, cpu=1000), node="n", created=0)
-    world.pod("b", "x-1", amounts(gpus=1, cpu=1000), node="n", created=1)
-    world.pod("a", "p", amounts(gpus=1))
+    world.pod("b", "x-0", amounts(gpu=1, cpu=1000), node="n", created=0)
+    world.pod("b", "x-1", amounts(gpu=1, cpu=1000), node="n", created=1)
+    world.pod("a", "p", amounts(gpu=1))
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == ["b/x-1"]
 
@@ -123,15 +123,15 @@ def test_a_queue_without_all_of_its_guarantee_keeps_none_of_it() -> None:
 def test_of_a_queue_the_namespace_with_more_gives_first() -> None:
     """As much as is asked for, not all that the queue has beyond its part."""
     world = World("queues")
-    world.node("n", amounts(gpus=6))
+    world.node("n", amounts(gpu=6))
     world.quota("a", default_weight=1)
     world.quota("b", default_weight=1, namespaces=frozenset({"x", "y"}))
     for number in range(4):
-        world.pod("x", f"p-{number}", amounts(gpus=1), node="n", created=number)
+        world.pod("x", f"p-{number}", amounts(gpu=1), node="n", created=number)
     for number in range(2):
-        world.pod("y", f"p-{number}", amounts(gpus=1), node="n", created=9, priority=-1)
+        world.pod("y", f"p-{number}", amounts(gpu=1), node="n", created=9, priority=-1)
     for number in range(3):
-        world.pod("a", f"p-{number}", amounts(gpus=1))
+        world.pod("a", f"p-{number}", amounts(gpu=1))
     assert len(world.run()) == 3
     assert [each.pod.path for each in world.evictions][:2] == ["x/p-3", "x/p-2"]
 
@@ -139,14 +139,14 @@ def test_of_a_queue_the_namespace_with_more_gives_first() -> None:
 def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
     """Its queue has more than it deserves; a pod of its own was to make way, and was too slow."""
     world = World("queues")
-    world.node("n", amounts(gpus=4))
+    world.node("n", amounts(gpu=4))
     for queue in ("a", "b"):
         world.quota(queue, default_weight=1)
     for number in range(3):
-        world.pod("a", f"fixed-{number}", amounts(gpus=1), node="n", preemptible=False)
-    world.pod("a", "low", amounts(gpus=1), node="n")
-    world.pod("b", "p", amounts(gpus=2))
-    world.pod("a", "high", amounts(gpus=1), priority=1)
+        world.pod("a", f"fixed-{number}", amounts(gpu=1), node="n", preemptible=False)
+    world.pod("a", "low", amounts(gpu=1), node="n")
+    world.pod("b", "p", amounts(gpu=2))
+    world.pod("a", "high", amounts(gpu=1), priority=1)
     gone = [each.pod.name for each in world.cycle(0) if isinstance(each, Evict)]
     assert gone == ["low"]
     claim = world.state.waiting.claim("a/high")
@@ -162,7 +162,7 @@ def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
 
 def test_what_is_only_held_for_a_pod_is_not_yet_used_by_its_namespace() -> None:
     world = halves()
-    world.pod("a", "p", amounts(gpus=2))
+    world.pod("a", "p", amounts(gpu=2))
     world.cycle()
     assert world.state.waiting.claim("a/p").held
     figures = {each.name: each.namespaces for each in world.engine.queues()}

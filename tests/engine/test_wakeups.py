@@ -5,7 +5,8 @@ from dataclasses import replace
 from aliquot.engine.model.decisions import Bind, Evict
 from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, EvictionKnobs
-from tests.engine.world import World, amounts
+from tests.build.values import amounts
+from tests.engine.world import World
 
 
 def evicted(world: World, seconds: int | None = None) -> list[str]:
@@ -15,11 +16,11 @@ def evicted(world: World, seconds: int | None = None) -> list[str]:
 def test_a_pod_of_its_quota_can_make_way_once_it_is_known_to_run() -> None:
     """Until the cluster says that it is bound, no pod is evicted; then the claim is tried again."""
     world = World()
-    world.node("n", amounts(gpus=1))
-    world.quota("a", amounts(gpus=1, pods=9))
-    less = world.pod("a", "less", amounts(gpus=1))
+    world.node("n", amounts(gpu=1))
+    world.quota("a", amounts(gpu=1, pods=9))
+    less = world.pod("a", "less", amounts(gpu=1))
     assert [each.pod.path for each in world.cycle() if isinstance(each, Bind)] == ["a/less"]
-    world.pod("a", "p", amounts(gpus=1), priority=3)
+    world.pod("a", "p", amounts(gpu=1), priority=3)
     assert evicted(world) == []
     world.apply(PodSet(replace(less, node="n")))
     assert evicted(world) == ["a/less"]
@@ -28,12 +29,12 @@ def test_a_pod_of_its_quota_can_make_way_once_it_is_known_to_run() -> None:
 def test_a_claim_waits_for_pods_that_have_just_started() -> None:
     """A cycle is due when the first of them has run for `minRuntime`, and then it goes."""
     world = World(eviction=EvictionKnobs(min_runtime=60 * SECOND))
-    world.node("n", amounts(gpus=2))
-    world.quota("a", amounts(gpus=2))
+    world.node("n", amounts(gpu=2))
+    world.quota("a", amounts(gpu=2))
     world.quota("b")
-    world.pod("b", "x-0", amounts(gpus=1), node="n", started=10 * SECOND)
-    world.pod("b", "x-1", amounts(gpus=1), node="n", started=20 * SECOND)
-    world.pod("a", "p", amounts(gpus=1))
+    world.pod("b", "x-0", amounts(gpu=1), node="n", started=10 * SECOND)
+    world.pod("b", "x-1", amounts(gpu=1), node="n", started=20 * SECOND)
+    world.pod("a", "p", amounts(gpu=1))
     assert evicted(world, 30) == []
     assert world.engine.next_deadline() == 70 * SECOND
     assert evicted(world, 69) == []
@@ -43,10 +44,10 @@ def test_a_claim_waits_for_pods_that_have_just_started() -> None:
 def test_room_that_is_not_enough_by_itself_may_be_with_a_lesser_pod_gone() -> None:
     """Pods without a quota preempt each other; one of higher priority has left."""
     world = World()
-    world.node("n", amounts(gpus=2))
-    world.pod("x", "great", amounts(gpus=1), node="n", priority=5)
-    world.pod("x", "less", amounts(gpus=1), node="n")
-    world.pod("x", "p", amounts(gpus=2), priority=3)
+    world.node("n", amounts(gpu=2))
+    world.pod("x", "great", amounts(gpu=1), node="n", priority=5)
+    world.pod("x", "less", amounts(gpu=1), node="n")
+    world.pod("x", "p", amounts(gpu=2), priority=3)
     assert evicted(world) == []
     world.apply(PodGone("x/great"))
     assert evicted(world) == ["x/less"]
@@ -54,10 +55,10 @@ def test_room_that_is_not_enough_by_itself_may_be_with_a_lesser_pod_gone() -> No
 
 def test_what_is_given_back_lets_others_start() -> None:
     world = World()
-    world.node("n", amounts(gpus=1))
-    world.quota("a", amounts(gpus=1), amounts(gpus=1))
-    world.pod("a", "x", amounts(gpus=1), node="n", priority=5)
-    world.pod("a", "p", amounts(gpus=1))
+    world.node("n", amounts(gpu=1))
+    world.quota("a", amounts(gpu=1), amounts(gpu=1))
+    world.pod("a", "x", amounts(gpu=1), node="n", priority=5)
+    world.pod("a", "p", amounts(gpu=1))
     world.run()
     assert world.engine.next_deadline() is None, "nothing to wait for but others"
     world.apply(PodGone("a/x"))
@@ -67,16 +68,16 @@ def test_what_is_given_back_lets_others_start() -> None:
 def test_very_many_claims_are_tried_again_in_several_cycles() -> None:
     """A node without GPUs has come: of 250 kinds of claims, 200 are tried, the rest in the next."""
     world = World()
-    world.node("n", amounts(gpus=300))
-    world.quota("a", amounts(gpus=300))
-    world.quota("b", amounts(gpus=300))
-    world.pod("b", "x", amounts(gpus=300), node="n")
+    world.node("n", amounts(gpu=300))
+    world.quota("a", amounts(gpu=300))
+    world.quota("b", amounts(gpu=300))
+    world.pod("b", "x", amounts(gpu=300), node="n")
     for number in range(250):
-        world.pod("a", f"p-{number}", amounts(gpus=number + 1))
+        world.pod("a", f"p-{number}", amounts(gpu=number + 1))
     world.cycle()
     world.cycle()
     assert world.engine.next_deadline() is None
-    world.node("bare", amounts(gpus=0))
+    world.node("bare", amounts(gpu=0))
     world.cycle()
     assert world.engine.next_deadline() == 0, "at once"
     world.cycle()

@@ -1,24 +1,18 @@
 """A small cluster on the engine: every decision comes true at once.
 
-Amounts are given by the resource's name; `gpus=2` is short for two of `nvidia.com/gpu`. Quotas are
-named like the namespace whose pods belong to them.
+Its objects are built by `tests.build.values`: a quota is named like the namespace whose pods belong
+to it, and a pod's uid is its path.
 """
 
 from dataclasses import replace
 from typing import Any
 
-from aliquot.engine import Amounts, Gang, Node, Pod, Quota, Shape
+from aliquot.engine import Amounts, Pod
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Decision, Evict
-from aliquot.engine.model.events import Event, GangSet, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.events import Event, PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, Knobs
-
-GPU = "nvidia.com/gpu"
-
-
-def amounts(gpus: int | None = None, **more: int) -> Amounts:
-    named = {**more, **({} if gpus is None else {GPU: gpus})}
-    return tuple(sorted(named.items()))
+from tests.build import values
 
 
 class World:
@@ -35,18 +29,16 @@ class World:
             self.engine.apply(event)
 
     def node(self, name: str, has: Amounts, **more: Any) -> None:
-        self.apply(NodeSet(Node(name, (*has, ("pods", 110)), **more)))
+        self.apply(values.node_set(name, has, pods=110, **more))
 
     def quota(self, name: str, low: Amounts = (), high: Amounts = (), **more: Any) -> None:
-        more.setdefault("namespaces", frozenset({name}))
-        self.apply(QuotaSet(Quota(name, low, high, **more)))
+        self.apply(values.quota_set(name, low, high, **more))
 
     def gang(self, name: str, members: int, **more: Any) -> None:
-        self.apply(GangSet(Gang(name, members, **more)))
+        self.apply(values.gang_set(name, members, **more))
 
     def pod(self, team: str, name: str, asks: Amounts, **more: Any) -> Pod:
-        shape = Shape((*asks, ("pods", 1)), **more.pop("shape", {}))
-        made = replace(Pod(f"{team}/{name}", team, name, shape), **more)
+        made = values.pod(name, asks, team, uid=f"{team}/{name}", **more)
         self.apply(PodSet(made))
         return made
 

@@ -16,7 +16,7 @@ from aliquot.kube.control.pods import Pods
 from aliquot.kube.observe.audit import violations
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import PodRecord
-from tests.kube.test_reading_objects import QUOTAS, node, quota, wire
+from tests.kube.test_reading_objects import QUOTAS, watched_node, watched_quota, wire
 
 
 class Books:
@@ -26,8 +26,8 @@ class Books:
         self.engine = Engine()
         self.mirror = Mirror(self.engine.apply, Cards())
         objects, pods = Objects(self.mirror), Pods(self.mirror, {"aliquot"})
-        objects.put(NODES, node("n", "3"))
-        objects.put(QUOTAS, quota(4))
+        objects.put(NODES, watched_node("n", "3"))
+        objects.put(QUOTAS, watched_quota(4))
         objects.settle()
         pods.put(wire("runs", node="n"))
         pods.put(wire("starts"))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from aliquot.engine.model.decisions import Bind, Evict, Nominate
 from aliquot.errors import ApiError
 from aliquot.kube.observe.audit import violations
-from tests.kube.workshop import Workshop, pod
+from tests.kube.workshop import Workshop, watched_pod
 
 Story = Callable[[Workshop], Awaitable[None]]
 
@@ -123,7 +123,7 @@ def test_who_waits_for_nobody_is_nominated_whoever_others_wait_for() -> None:
         lent(shop)
         shop.node("n3", gpus=1)
         shop.quota("c", 1)
-        leaving = pod("y", "c", 1, node="n3")
+        leaving = watched_pod("y", "c", 1, node="n3")
         leaving.metadata.deletion_timestamp = "2026-01-01T00:01:00Z"
         shop.intake.pods.put(leaving)
         shop.pod("p", "a", 2)

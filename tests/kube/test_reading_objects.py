@@ -27,6 +27,7 @@ from aliquot.kube.control.objects import Objects
 from aliquot.kube.control.pods import Pods
 from aliquot.kube.control.sharing_mode import PodHints, one_policy, sharing_mode
 from aliquot.mirror.mirror import Mirror
+from tests.build import manifests
 
 GPUS = CUSTOM["gpus.tensor-fusion.ai"]
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
@@ -84,33 +85,23 @@ def wire(
     cpu: str = "1",
     **metadata: Any,
 ) -> PodWire:
-    body = {
-        "metadata": {
-            "name": name,
-            "namespace": "team-a",
-            "uid": f"uid-{name}",
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-            **metadata,
-        },
-        "spec": {
-            "schedulerName": scheduler,
-            "nodeName": node,
-            "priority": 7,
-            "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
-        },
-        "status": {"phase": phase, "startTime": "2026-01-01T00:00:05Z"},
-    }
+    spec: Body = {"schedulerName": scheduler, "nodeName": node, "priority": 7}
+    status = {"phase": phase, "startTime": "2026-01-01T00:00:05Z"}
+    body = manifests.pod(f"team-a/{name}", {"cpu": cpu}, **spec, status=status)
+    born = {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    body["metadata"] |= {**born, **metadata}
     return msgspec.convert(body, PodWire)
 
 
-def quota(low: int, name: str = "quota", **more: Any) -> Body:
-    about = {"name": name, "namespace": "team-a", "resourceVersion": "1"}
-    return {"metadata": {**about, **more}, "spec": {"min": {"cpu": low}, "max": {"cpu": 10}}}
+def watched_quota(low: int, name: str = "quota", **more: Any) -> Body:
+    """A quota as a list holds it: without apiVersion and kind."""
+    body = manifests.quota(f"team-a/{name}", {"cpu": low}, {"cpu": 10})
+    metadata = {**body["metadata"], "resourceVersion": "1", **more}
+    return {"metadata": metadata, "spec": body["spec"]}
 
 
-def node(name: str, cpu: str = "8") -> NodeWire:
-    has = {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu}}}
-    return msgspec.convert(has, NodeWire)
+def watched_node(name: str, cpu: str = "8") -> NodeWire:
+    return msgspec.convert(manifests.node(name, cpu=cpu), NodeWire)
 
 
 def test_our_pods_wait_and_everybodys_bound_pods_count() -> None:
@@ -204,27 +195,27 @@ def test_pods_of_one_template_share_a_shape() -> None:
 
 def test_our_own_word_coming_back_means_nothing() -> None:
     watched = Watched()
-    (told,) = watched.put(QUOTAS, quota(4))
+    (told,) = watched.put(QUOTAS, watched_quota(4))
     assert isinstance(told, QuotaSet)
-    written = quota(4, annotations={"quota.scheduling.koordinator.sh/runtime": "{}"})
+    written = watched_quota(4, annotations={"quota.scheduling.koordinator.sh/runtime": "{}"})
     written["status"] = {"used": {"cpu": "3"}}
     written["metadata"]["resourceVersion"] = "9"
     assert watched.put(QUOTAS, written) == []
     kept = watched.mirror.store.objects["ElasticQuota", "team-a", "quota"]
     assert kept.body["status"] == written["status"], "to be compared with what we would write"
-    assert len(watched.put(QUOTAS, quota(5))) == 1
+    assert len(watched.put(QUOTAS, watched_quota(5))) == 1
 
 
 def test_an_object_that_makes_no_sense_leaves_the_last_good_one() -> None:
     watched = Watched()
-    watched.put(QUOTAS, quota(4))
-    bad = quota(4)
+    watched.put(QUOTAS, watched_quota(4))
+    bad = watched_quota(4)
     bad["spec"]["min"] = {"cpu": "four"}
     assert watched.put(QUOTAS, bad) == []
     assert "cpu" in next(iter(watched.objects.problems.values()))
     kept = watched.mirror.store.objects["ElasticQuota", "team-a", "quota"]
     assert kept.body["spec"] == bad["spec"], "as the cluster shows it, for statuses to be compared"
-    assert len(watched.put(QUOTAS, quota(6))) == 1
+    assert len(watched.put(QUOTAS, watched_quota(6))) == 1
     assert watched.objects.problems == {}
     assert len(watched.drop(QUOTAS, "team-a", "quota")) == 1
 
@@ -251,11 +242,11 @@ def test_a_gpu_quota_that_never_made_sense_lets_nobody_have_any() -> None:
 
 def test_of_two_of_one_name_one_stands_and_the_other_follows() -> None:
     watched = Watched()
-    assert len(watched.put(NOS, quota(1))) == 1
-    (told,) = watched.put(QUOTAS, quota(2))
+    assert len(watched.put(NOS, watched_quota(1))) == 1
+    (told,) = watched.put(QUOTAS, watched_quota(2))
     assert isinstance(told, QuotaSet)
     assert told.quota.min == (("cpu", 2000),)
-    assert watched.put(NOS, quota(3)) == []
+    assert watched.put(NOS, watched_quota(3)) == []
     (told,) = watched.drop(QUOTAS, "team-a", "quota")
     assert isinstance(told, QuotaSet)
     assert told.quota.min == (("cpu", 3000),)
@@ -274,17 +265,17 @@ def test_a_group_waits_for_its_priority_class() -> None:
 
 def test_nodes_come_change_and_go() -> None:
     watched = Watched()
-    (told,) = watched.put(NODES, node("n"))
+    (told,) = watched.put(NODES, watched_node("n"))
     assert isinstance(told, NodeSet)
-    assert watched.put(NODES, node("n")) == []
-    assert len(watched.put(NODES, node("n", "16"))) == 1
+    assert watched.put(NODES, watched_node("n")) == []
+    assert len(watched.put(NODES, watched_node("n", "16"))) == 1
     assert watched.drop(NODES, "", "n") == [NodeGone("n")]
 
 
 def test_a_replay_tells_the_same_to_somebody_new() -> None:
     watched = Watched()
-    watched.put(QUOTAS, quota(4))
-    watched.put(NODES, node("n"))
+    watched.put(QUOTAS, watched_quota(4))
+    watched.put(NODES, watched_node("n"))
     watched.pod("p", node="n")
     watched.pod("q")
     watched.pod("over", node="n", phase="Succeeded")
@@ -294,7 +285,7 @@ def test_a_replay_tells_the_same_to_somebody_new() -> None:
     assert kinds == [QuotaSet, NodeSet, PodSet, PodSet]
 
 
-def manifests(*found: tuple[Any, Body]) -> list[Any]:
+def manifests_of(*found: tuple[Any, Body]) -> list[Any]:
     watched = Watched()
     for resource, body in found:
         watched.put(resource, body)
@@ -303,16 +294,25 @@ def manifests(*found: tuple[Any, Body]) -> list[Any]:
 
 def test_the_terms_follow_objects_and_pods() -> None:
     bare = Configuration()
-    assert sharing_mode(bare, None, manifests((QUOTAS, quota(1))), PodHints()).policy == "capacity"
-    assert sharing_mode(bare, None, manifests((NOS, quota(1))), PodHints()).policy == "fair"
+    assert (
+        sharing_mode(bare, None, manifests_of((QUOTAS, watched_quota(1))), PodHints()).policy
+        == "capacity"
+    )
+    assert (
+        sharing_mode(bare, None, manifests_of((NOS, watched_quota(1))), PodHints()).policy == "fair"
+    )
     assert sharing_mode(bare, None, [], PodHints(koordinator=True)).policy == "hierarchy"
     assert sharing_mode(bare, "fair", [], PodHints(koordinator=True)).policy == "fair"
     queue = (CUSTOM["queues.scheduling.volcano.sh"], {"metadata": {"name": "q"}, "spec": {}})
-    assert sharing_mode(bare, None, manifests(queue), PodHints(koordinator=True)).policy == "queues"
-    with pytest.raises(InputError, match="queues and quotas"):
-        sharing_mode(bare, None, manifests(queue, (QUOTAS, quota(1))), PodHints())
     assert (
-        sharing_mode(bare, "queues", manifests(queue, (QUOTAS, quota(1))), PodHints()).policy
+        sharing_mode(bare, None, manifests_of(queue), PodHints(koordinator=True)).policy == "queues"
+    )
+    with pytest.raises(InputError, match="queues and quotas"):
+        sharing_mode(bare, None, manifests_of(queue, (QUOTAS, watched_quota(1))), PodHints())
+    assert (
+        sharing_mode(
+            bare, "queues", manifests_of(queue, (QUOTAS, watched_quota(1))), PodHints()
+        ).policy
         == "queues"
     )
 
@@ -356,7 +356,7 @@ def gpu(free: str, **status: Any) -> Body:
 def test_what_a_gpu_has_left_is_our_own_word_and_nobody_elses() -> None:
     """Whatever ended while nobody wrote it down: every user of a GPU is a pod."""
     watched = Watched(Cards(shared=True))
-    watched.put(NODES, node("n"))
+    watched.put(NODES, watched_node("n"))
     watched.put(GPUS, gpu("20Gi"))
     assert watched.mirror.devices.sent["g"].used_elsewhere.vram == 0
     asks = {"tensor-fusion.ai/vram-request": "20Gi", "tensor-fusion.ai/gpu-ids": "g"}

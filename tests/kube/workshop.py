@@ -19,6 +19,7 @@ from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
+from tests.build import manifests
 
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 Body = dict[str, Any]
@@ -91,8 +92,7 @@ class Workshop:
 
     def node(self, name: str, gpus: int = 2) -> None:
         """A node is there."""
-        has = {"nvidia.com/gpu": str(gpus), "pods": "100"}
-        body = {"metadata": {"name": name}, "status": {"allocatable": has}}
+        body = manifests.node(name, gpu=str(gpus), pods="100")
         self.intake.objects.put(NODES, msgspec.convert(body, NodeWire))
         self.intake.objects.settle()
 
@@ -103,14 +103,12 @@ class Workshop:
 
     def quota(self, team: str, low: int) -> None:
         """A team is guaranteed so many GPUs."""
-        about = {"name": "q", "namespace": team}
-        bounds = {"min": {"nvidia.com/gpu": str(low)}}
-        self.intake.objects.put(QUOTAS, {"metadata": about, "spec": bounds})
+        self.intake.objects.put(QUOTAS, manifests.quota(f"{team}/q", {"gpu": str(low)}))
         self.intake.objects.settle()
 
     def pod(self, name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> None:
         """A pod is there, like this."""
-        self.intake.pods.put(pod(name, team, gpus, node, **status))
+        self.intake.pods.put(watched_pod(name, team, gpus, node, **status))
 
     def decide(self, seconds: float = 1.0) -> list[Decision]:
         """A cycle, so many seconds later; all of it is to be written."""
@@ -134,21 +132,9 @@ class Workshop:
         await self.write()
 
 
-def pod(name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> PodWire:
-    """A pod as it is watched."""
-    body = {
-        "metadata": {
-            "name": name,
-            "namespace": team,
-            "uid": name,
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-        },
-        "spec": {
-            "schedulerName": "aliquot",
-            "nodeName": node,
-            "priority": 0,
-            "containers": [{"name": "c", "resources": {"requests": {"nvidia.com/gpu": str(gpus)}}}],
-        },
-        "status": {"phase": "Running" if node else "Pending", **status},
-    }
+def watched_pod(name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> PodWire:
+    """A pod as it is watched: one that the server has named, dated and given a priority."""
+    status = {"phase": "Running" if node else "Pending", **status}
+    body = manifests.limited_pod(f"{team}/{name}", gpus, nodeName=node, priority=0, status=status)
+    body["metadata"] |= {"uid": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
     return msgspec.convert(body, PodWire)

@@ -14,8 +14,8 @@ from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.selector import Requirement, Term
+from tests.build.values import GPU
 
-GPU = "nvidia.com/gpu"
 TEAMS = ("team-a", "team-b")
 NAMESPACES = (*TEAMS, "free")
 HUGE = 12 * 10**18

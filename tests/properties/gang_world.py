@@ -15,7 +15,7 @@ from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason
-from tests.properties.clusters import GPU
+from tests.build.values import GPU
 
 TEAMS = ("a", "b", "c")
 NODE_NAMES = ("n1", "n2", "n3")

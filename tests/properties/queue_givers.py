@@ -9,7 +9,7 @@ from itertools import chain, combinations
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quota import Quota
-from tests.properties.clusters import GPU
+from tests.build.values import GPU
 from tests.properties.queue_rules import Queues, asks
 
 SHARED = ("cpu", GPU)

@@ -9,19 +9,12 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet, WeightSet
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.quota import Quota
-from tests.properties.clusters import GPU
+from tests.build.values import amounts
 from tests.properties.queue_rules import Queues
 
 NAMESPACES = ("x", "y", "z")
 MOST_ROUNDS = 60
-
-
-def amounts(**named: int | None) -> Amounts:
-    return tuple(
-        sorted((name.replace("gpu", GPU), n) for name, n in named.items() if n is not None)
-    )
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from aliquot.engine.model.events import NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.build.values import amounts
 from tests.campaign import examples
-from tests.properties.clusters import GPU
 
 TEAMS = ("a", "b", "c")
 MOST_ROUNDS = 80
@@ -32,11 +32,6 @@ class Demand:
     waves: tuple[tuple[Pod, ...], ...]
 
 
-def amounts(**named: int) -> tuple[tuple[str, int], ...]:
-    spelled = {name.replace("gpu", GPU): amount for name, amount in named.items() if amount}
-    return tuple(sorted(spelled.items()))
-
-
 @st.composite
 def demands(draw: st.DrawFn) -> Demand:
     nodes = tuple(
@@ -49,14 +44,16 @@ def demands(draw: st.DrawFn) -> Demand:
     quotas = tuple(
         Quota(
             f"{team}/q",
-            amounts(cpu=draw(st.integers(0, 8)), gpu=draw(st.integers(0, 8))),
+            amounts(cpu=draw(st.integers(0, 8)) or None, gpu=draw(st.integers(0, 8)) or None),
             namespaces=frozenset({team}),
         )
         for team in TEAMS
     )
     pods: list[list[Pod]] = [[], [], []]
     for number in range(draw(st.integers(2, 5))):
-        requests = amounts(cpu=draw(st.integers(0, 3)), gpu=draw(st.integers(0, 3)), pods=1)
+        requests = amounts(
+            cpu=draw(st.integers(0, 3)) or None, gpu=draw(st.integers(0, 3)) or None, pods=1
+        )
         pod = Pod(
             uid="",
             namespace=draw(st.sampled_from(TEAMS)),

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.build.values import GPU
 from tests.campaign import examples
-from tests.properties.clusters import GPU
 from tests.properties.queue_world import Play, World, queues, worlds
 
 RESOURCES = ("cpu", GPU)

@@ -27,12 +27,11 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.importance import importance
-from aliquot.engine.model.node import Node
-from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.report.quotas import over_quota_pods
+from tests.build.values import GPU, node_set, pod_set, quota_set
 from tests.campaign import examples
-from tests.properties.clusters import GPU, TEAMS, Oracle, nodes, pods, quotas
+from tests.properties.clusters import TEAMS, Oracle, nodes, pods, quotas
 
 NODE_NAMES = ("n-1", "n-2", "n-10")
 MOST_ROUNDS = 60
@@ -311,9 +310,8 @@ def test_among_pods_alike_the_more_important_start_first(events: list[Event]) ->
 
 def test_a_pod_is_counted_once_however_often_it_is_told() -> None:
     engine = Engine()
-    engine.apply(NodeSet(Node("n", ((GPU, 8), ("pods", 10)))))
-    engine.apply(QuotaSet(Quota("q", ((GPU, 8),), namespaces=frozenset({"team-a"}))))
-    pod = Pod("u", "team-a", "p", Shape(((GPU, 1), ("pods", 1))), node="n")
+    engine.apply(node_set("n", 8, pods=10))
+    engine.apply(quota_set("q", 8, namespaces=frozenset({"team-a"})))
     for _ in range(3):
-        engine.apply(PodSet(pod))
+        engine.apply(pod_set("p", 1, "team-a", uid="u", node="n"))
     assert engine.summarise()[0].used[GPU] == 1

@@ -1,6 +1,7 @@
 """What the random walks over gangs have found, each as small as it gets."""
 
-from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -9,38 +10,27 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
-    GangSet,
     NodeGone,
-    NodeSet,
     PodGone,
     PodSet,
-    QuotaSet,
 )
-from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.knobs import SECOND
-from aliquot.engine.model.node import Node
-from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.quota import Quota
-from tests.properties.clusters import GPU
+from aliquot.engine.model.pod import Pod
+from tests.build import values
+from tests.build.values import GPU, gang_set
 
 ALL = pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
 FLAT = pytest.mark.parametrize("policy", ["capacity", "fair"])
 
 
-def node(name: str, gpus: int) -> NodeSet:
-    return NodeSet(Node(name, ((GPU, gpus), ("pods", 9))))
+node_set = partial(values.node_set, pods=9)
+quota_set = partial(values.quota_set, default_weight=1)
 
 
-def quota(name: str, low: int, deserved: int | None = None) -> QuotaSet:
-    fixed = () if deserved is None else ((GPU, deserved),)
-    spaces = frozenset({name})
-    return QuotaSet(Quota(name, ((GPU, low),), namespaces=spaces, default_weight=1, deserved=fixed))
-
-
-def pod(name: str, gang: str | None = "a/g", gpus: int = 1, on: str | None = None) -> Pod:
+def gang_pod(name: str, gang: str | None = "a/g", gpus: int = 1, **more: Any) -> Pod:
+    """A pod of a gang in the gang's namespace; of no gang, in namespace a."""
     namespace = "a" if gang is None else gang.partition("/")[0]
-    shape = Shape(((GPU, gpus), ("pods", 1)))
-    return Pod(name, namespace, name, shape, gang=gang, node=on)
+    return values.pod(name, gpus, namespace, gang=gang, **more)
 
 
 def engine(policy: str, *events: Event) -> Engine:
@@ -60,12 +50,14 @@ def evicted(decisions: list[Decision]) -> list[str]:
 
 @FLAT
 def test_surplus_does_not_start_when_the_core_is_lost_in_the_same_cycle(policy: str) -> None:
-    running = [PodSet(pod(f"p{i}", on="n1")) for i in range(2)]
-    gang = GangSet(Gang("a/g", 2))
-    late = engine(policy, node("n1", 2), quota("a", 4), gang, *running, PodSet(pod("late")))
+    running = [PodSet(gang_pod(f"p{i}", node="n1")) for i in range(2)]
+    gang = gang_set("a/g", 2)
+    late = engine(
+        policy, node_set("n1", 2), quota_set("a", 4), gang, *running, PodSet(gang_pod("late"))
+    )
     late.cycle()
     late.apply(NodeGone("n1"))
-    late.apply(node("n2", 1))
+    late.apply(node_set("n2", 1))
     decisions = late.cycle()
     assert sorted(evicted(decisions)) == ["p0", "p1"]
     assert bound(decisions) == []
@@ -74,13 +66,13 @@ def test_surplus_does_not_start_when_the_core_is_lost_in_the_same_cycle(policy: 
 @FLAT
 def test_surplus_does_not_start_when_the_core_makes_way_in_the_same_cycle(policy: str) -> None:
     """The gang of `b` goes whole for `a`; its surplus pod would fit on another node."""
-    core = [PodSet(pod(f"p{i}", "b/g", 2, on="n1")) for i in range(2)]
-    quotas = quota("a", 4), quota("b", 1), quota("c", 9)
-    made = engine(policy, node("n1", 4), *quotas, GangSet(Gang("b/g", 2)), *core)
+    core = [PodSet(gang_pod(f"p{i}", "b/g", 2, node="n1")) for i in range(2)]
+    quotas = quota_set("a", 4), quota_set("b", 1), quota_set("c", 9)
+    made = engine(policy, node_set("n1", 4), *quotas, gang_set("b/g", 2), *core)
     made.cycle()
-    made.apply(node("n2", 1))
-    made.apply(PodSet(replace(pod("big", None, 4), priority=9)))
-    made.apply(PodSet(pod("late", "b/g", 1)))
+    made.apply(node_set("n2", 1))
+    made.apply(PodSet(gang_pod("big", None, 4, priority=9)))
+    made.apply(PodSet(gang_pod("late", "b/g", 1)))
     decisions = made.cycle()
     assert sorted(evicted(decisions)) == ["p0", "p1"]
     assert bound(decisions) == []
@@ -88,7 +80,7 @@ def test_surplus_does_not_start_when_the_core_makes_way_in_the_same_cycle(policy
 
 @ALL
 def test_a_bind_that_fails_after_its_node_was_lost_evicts_nobody(policy: str) -> None:
-    made = engine(policy, node("n1", 2), quota("a", 2), PodSet(pod("p", None)))
+    made = engine(policy, node_set("n1", 2), quota_set("a", 2), PodSet(gang_pod("p", None)))
     assert bound(made.cycle()) == ["p"]
     made.apply(NodeGone("n1"))
     made.apply(BindFailed("p"))
@@ -98,27 +90,31 @@ def test_a_bind_that_fails_after_its_node_was_lost_evicts_nobody(policy: str) ->
 @ALL
 def test_to_ask_why_a_gang_waits_reserves_nothing(policy: str) -> None:
     """One of its pods is too large, another stands in: that is a question, not a start."""
-    gang = GangSet(Gang("a/g", 1)), PodSet(replace(pod("large", gpus=3), priority=9))
-    made = engine(policy, node("n1", 2), quota("a", 4), *gang, PodSet(pod("small")))
+    gang = gang_set("a/g", 1), PodSet(gang_pod("large", gpus=3, priority=9))
+    made = engine(policy, node_set("n1", 2), quota_set("a", 4), *gang, PodSet(gang_pod("small")))
     before = {uid: entry.stage for uid, entry in made.state.ledger.entries.items()}
     assert made.why("large") is None
     assert {uid: entry.stage for uid, entry in made.state.ledger.entries.items()} == before
 
 
 def test_a_pod_that_fits_nowhere_is_passed_over_under_hierarchy() -> None:
-    gang = GangSet(Gang("a/g", 1)), PodSet(replace(pod("large", gpus=3), priority=9))
-    made = engine("hierarchy", node("n1", 2), quota("a", 4), *gang, PodSet(pod("small")))
+    gang = gang_set("a/g", 1), PodSet(gang_pod("large", gpus=3, priority=9))
+    made = engine(
+        "hierarchy", node_set("n1", 2), quota_set("a", 4), *gang, PodSet(gang_pod("small"))
+    )
     assert bound(made.cycle()) == ["small"]
 
 
 def test_a_gang_for_which_room_is_held_can_be_tried_with_a_stand_in() -> None:
     """Held for three of four pods; they do not all fit yet: that must not be an error."""
-    made = engine("capacity", quota("a", 9), quota("b", 9), GangSet(Gang("a/g", 3)), node("n1", 3))
-    made.apply(PodSet(pod("x", "b/x", on="n1")))
+    made = engine(
+        "capacity", quota_set("a", 9), quota_set("b", 9), gang_set("a/g", 3), node_set("n1", 3)
+    )
+    made.apply(PodSet(gang_pod("x", "b/x", node="n1")))
     for i in range(4):
-        made.apply(PodSet(pod(f"p{i}")))
+        made.apply(PodSet(gang_pod(f"p{i}")))
     made.cycle()
-    made.apply(PodSet(pod("y", "b/y")))
+    made.apply(PodSet(gang_pod("y", "b/y")))
     assert bound(made.cycle()) == ["y"]
     made.cycle(400 * SECOND)
     made.apply(PodGone("x"))
@@ -128,10 +124,10 @@ def test_a_gang_for_which_room_is_held_can_be_tried_with_a_stand_in() -> None:
 @pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy"])
 def test_a_gang_does_not_evict_its_own_core_for_its_surplus(policy: str) -> None:
     """It would be incomplete then, and the one for whom they went could not start."""
-    core = [PodSet(pod(f"p{i}", on="n1")) for i in range(2)]
-    made = engine(policy, node("n1", 2), quota("a", 2), GangSet(Gang("a/g", 2)), *core)
+    core = [PodSet(gang_pod(f"p{i}", node="n1")) for i in range(2)]
+    made = engine(policy, node_set("n1", 2), quota_set("a", 2), gang_set("a/g", 2), *core)
     made.cycle()
-    made.apply(PodSet(replace(pod("urgent"), priority=9)))
+    made.apply(PodSet(gang_pod("urgent", priority=9)))
     assert evicted(made.cycle()) == []
 
 
@@ -139,32 +135,42 @@ def test_a_gang_does_not_evict_its_own_core_for_its_surplus(policy: str) -> None
 def test_the_surplus_of_a_gang_that_goes_whole_goes_with_it(policy: str) -> None:
     """A claim of two pods takes the surplus first, then the core; nobody is put back alone."""
     sizes = {"p0": 1, "p1": 2, "p2": 1}
-    made = engine(policy, node("n1", 4), quota("a", 2), quota("b", 0), quota("c", 9))
-    made.apply(GangSet(Gang("b/g", 2)))
+    made = engine(
+        policy, node_set("n1", 4), quota_set("a", 2), quota_set("b", 0), quota_set("c", 9)
+    )
+    made.apply(gang_set("b/g", 2))
     for i, (name, gpus) in enumerate(sizes.items()):
-        made.apply(PodSet(replace(pod(name, "b/g", gpus, on="n1"), created=i)))
-    made.apply(GangSet(Gang("a/g", 2)))
-    made.apply(PodSet(pod("c0")))
-    made.apply(PodSet(pod("c1")))
+        made.apply(PodSet(gang_pod(name, "b/g", gpus, node="n1", created=i)))
+    made.apply(gang_set("a/g", 2))
+    made.apply(PodSet(gang_pod("c0")))
+    made.apply(PodSet(gang_pod("c1")))
     gone = evicted(made.cycle())
     assert len(gone) in (0, 1, 3)
 
 
 def test_a_gang_without_a_task_that_it_needs_has_no_surplus() -> None:
     """What is left of it is never too few to run, so it goes whole."""
-    members = [PodSet(pod(f"p{i}", "b/g", on="n1")) for i in range(2)]
-    gang = GangSet(Gang("b/g", 1, (("w", 1),)))
-    made = engine("capacity", node("n1", 2), quota("a", 1), quota("b", 1), gang, *members)
-    made.apply(PodSet(pod("c", None)))
+    members = [PodSet(gang_pod(f"p{i}", "b/g", node="n1")) for i in range(2)]
+    gang = gang_set("b/g", 1, min_tasks=(("w", 1),))
+    made = engine(
+        "capacity", node_set("n1", 2), quota_set("a", 1), quota_set("b", 1), gang, *members
+    )
+    made.apply(PodSet(gang_pod("c", None)))
     assert len(evicted(made.cycle())) in (0, 2)
 
 
 def test_nobody_makes_way_in_a_queue_for_a_claim_that_can_use_what_is_idle() -> None:
     """The queue deserves 2 and uses 2; 2 more are idle. Nobody has to go for one of them."""
-    low = pod("low", None, 2, on="n1")
-    made = engine("queues", node("n1", 2), node("n2", 2), quota("a", 0, deserved=2), PodSet(low))
+    low = gang_pod("low", None, 2, node="n1")
+    made = engine(
+        "queues",
+        node_set("n1", 2),
+        node_set("n2", 2),
+        quota_set("a", 0, deserved=((GPU, 2),)),
+        PodSet(low),
+    )
     made.cycle()
-    made.apply(PodSet(replace(pod("high", None, 1), priority=9)))
+    made.apply(PodSet(gang_pod("high", None, 1, priority=9)))
     decisions = made.cycle()
     assert evicted(decisions) == []
     assert bound(decisions) == ["high"]
@@ -172,10 +178,12 @@ def test_nobody_makes_way_in_a_queue_for_a_claim_that_can_use_what_is_idle() -> 
 
 @ALL
 def test_a_victim_that_is_overdue_does_not_stay_because_its_node_has_changed(policy: str) -> None:
-    made = engine(policy, node("n1", 1), quota("a", 1), PodSet(pod("low", None, on="n1")))
+    made = engine(
+        policy, node_set("n1", 1), quota_set("a", 1), PodSet(gang_pod("low", None, node="n1"))
+    )
     made.cycle()
-    made.apply(PodSet(replace(pod("high", None), priority=9)))
+    made.apply(PodSet(gang_pod("high", None, priority=9)))
     assert evicted(made.cycle(SECOND)) == ["low"]
     made.cycle(400 * SECOND)
-    made.apply(NodeSet(Node("n1", ((GPU, 1), ("pods", 8)))))
+    made.apply(node_set("n1", 1, pods=8))
     assert evicted(made.cycle(401 * SECOND)) == []

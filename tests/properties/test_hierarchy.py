@@ -16,10 +16,9 @@ from aliquot.engine.model.events import Event, NodeGone, NodeSet, PodGone, PodSe
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.quota import Quota
+from tests.build.values import GPU, amounts, node_set, pod_set, quota_set
 from tests.campaign import examples
-from tests.properties.clusters import GPU
 from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
 
 MOST_ROUNDS = 150
@@ -38,10 +37,6 @@ class World:
     late: int
     edit: Quota
     """A quota as it is changed to half-way."""
-
-
-def amounts(**named: int) -> Amounts:
-    return tuple(sorted((name.replace("gpu", GPU), amount) for name, amount in named.items()))
 
 
 @st.composite
@@ -324,21 +319,20 @@ def test_quota_trees_come_to_rest_by_the_rules(world: World) -> None:
 
 def test_two_pods_that_each_exceed_their_share_do_not_block_each_other() -> None:
     engine = Engine("hierarchy")
-    engine.apply(NodeSet(Node("n", ((GPU, 10), ("pods", 9)))))
+    engine.apply(node_set("n", 10, pods=9))
     for team in ("a", "b"):
-        engine.apply(QuotaSet(Quota(team, ((GPU, 5),), ((GPU, 10),), namespaces=frozenset({team}))))
-        engine.apply(PodSet(Pod(team, team, team, Shape(((GPU, 6), ("pods", 1))))))
+        engine.apply(quota_set(team, 5, 10))
+        engine.apply(pod_set(team, 6, team))
     assert [each.pod.name for each in engine.cycle() if isinstance(each, Bind)] == ["a"]
 
 
 def test_a_lending_group_is_nothing_to_a_tree() -> None:
     """Who shares what is a matter of the tree there; the label must not stand in the way."""
     engine = Engine("hierarchy")
-    engine.apply(NodeSet(Node("n", ((GPU, 8), ("pods", 9)))))
+    engine.apply(node_set("n", 8, pods=9))
     for team in ("a", "b"):
-        quota = Quota(team, ((GPU, 4),), ((GPU, 8),), namespaces=frozenset({team}), group="x")
-        engine.apply(QuotaSet(quota))
+        engine.apply(quota_set(team, 4, 8, group="x"))
     for number in range(6):
-        engine.apply(PodSet(Pod(f"u{number}", "a", f"p{number}", Shape(((GPU, 1), ("pods", 1))))))
+        engine.apply(pod_set(f"p{number}", 1, uid=f"u{number}"))
     assert sum(isinstance(each, Bind) for each in engine.cycle()) == 6
     assert engine.summarise()[0].runtime == {GPU: 6}

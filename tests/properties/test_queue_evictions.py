@@ -6,8 +6,9 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.build.values import amounts
 from tests.campaign import examples
-from tests.properties.queue_world import Play, World, amounts, worlds
+from tests.properties.queue_world import Play, World, worlds
 
 
 @settings(deadline=None, max_examples=examples(200))

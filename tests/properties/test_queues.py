@@ -10,11 +10,11 @@ from aliquot.engine.model.decisions import Bind
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.build.values import GPU, amounts
 from tests.campaign import examples
-from tests.properties.clusters import GPU
 from tests.properties.queue_givers import could_make_way
 from tests.properties.queue_rules import asks
-from tests.properties.queue_world import NAMESPACES, Play, World, amounts, worlds
+from tests.properties.queue_world import NAMESPACES, Play, World, worlds
 
 COUNTED = ("cpu", GPU)
 

@@ -16,7 +16,7 @@ from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Budget, Pod, Shape
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.selector import Requirement
-from tests.properties.clusters import GPU
+from tests.build.values import GPU
 
 TEAMS = ("a", "b", "c")
 Amounts = dict[str, int]

@@ -94,8 +94,3 @@ async def speaking(url: str, authority: Path, token: str) -> AsyncIterator[Clien
 
 def config(name: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "data": data}
-
-
-def pod(name: str, **more: Any) -> dict[str, Any]:
-    spec = {"containers": [{"name": "main", "image": "none"}], **more}
-    return {"metadata": {"name": name}, "spec": spec}

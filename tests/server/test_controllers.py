@@ -5,7 +5,8 @@ from typing import Any
 
 from aliquot.server.app import Settings
 from aliquot.server.controllers.simulated_nodes import nodes
-from tests.server.client import MAPS, PODS, Client, config, pod, served
+from tests.build.manifests import pod
+from tests.server.client import MAPS, PODS, Client, config, served
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 SETS = "/apis/apps/v1/namespaces/default/replicasets"

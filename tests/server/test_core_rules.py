@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,47 +12,19 @@ from aliquot.server.rendering.tables import table
 from aliquot.server.rules.core_rules import check_create, check_update, fill_defaults
 from aliquot.server.schema.check import check, unknown
 from aliquot.server.schema.core_schemas import schema
+from tests.build import manifests
 
 Body = dict[str, Any]
 
 
-def container(**more: Any) -> Body:
-    return {"name": "main", "image": "train:1", **more}
+container = partial(manifests.container, image="train:1")
+deployment = partial(manifests.deployment, "team/web")
+job = partial(manifests.job, "j")
 
 
-def pod(*containers: Body, **spec: Any) -> Body:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "a", "namespace": "team"},
-        "spec": {"containers": list(containers or [container()]), **spec},
-    }
-
-
-def deployment(**spec: Any) -> Body:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "team"},
-        "spec": {
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [container()]},
-            },
-            **spec,
-        },
-    }
-
-
-def job(**spec: Any) -> Body:
-    template = {"spec": {"containers": [container()], "restartPolicy": "Never"}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "j"},
-        "spec": {"template": template, **spec},
-    }
+def pod_of(*containers: Body, **spec: Any) -> Body:
+    """A pod of these containers, or of one."""
+    return manifests.pod("team/a", **{"containers": list(containers or [container()]), **spec})
 
 
 def definition(**spec: Any) -> Body:
@@ -109,7 +82,7 @@ def changed(kind: str, old: Body, new: Body) -> list[str]:
 
 
 def test_a_pod_is_filled_in() -> None:
-    body = pod(container(ports=[{"containerPort": 80}]), serviceAccountName="bot")
+    body = pod_of(container(ports=[{"containerPort": 80}]), serviceAccountName="bot")
     filled = fill_defaults("Pod", body)
     assert filled["spec"] == {
         "containers": [
@@ -136,7 +109,7 @@ def test_a_pod_is_filled_in() -> None:
 
 
 def test_what_is_said_stays_as_it_is() -> None:
-    body = pod(restartPolicy="Never", schedulerName="aliquot", terminationGracePeriodSeconds=0)
+    body = pod_of(restartPolicy="Never", schedulerName="aliquot", terminationGracePeriodSeconds=0)
     spec = fill_defaults("Pod", body)["spec"]
     assert spec["restartPolicy"] == "Never"
     assert spec["schedulerName"] == "aliquot"
@@ -154,18 +127,18 @@ def test_what_is_said_stays_as_it_is() -> None:
     ],
 )
 def test_an_image_that_may_have_changed_is_pulled(image: str, policy: str) -> None:
-    filled = fill_defaults("Pod", pod(container(image=image)))
+    filled = fill_defaults("Pod", pod_of(container(image=image)))
     assert filled["spec"]["containers"][0]["imagePullPolicy"] == policy
 
 
 def test_a_pod_cannot_end_before_it_is_told_to() -> None:
-    filled = fill_defaults("Pod", pod(terminationGracePeriodSeconds=-1))
+    filled = fill_defaults("Pod", pod_of(terminationGracePeriodSeconds=-1))
     assert filled["spec"]["terminationGracePeriodSeconds"] == 1
 
 
 def test_requests_come_from_limits_and_quantities_are_canonical() -> None:
     limits = {"cpu": 0.5, "nvidia.com/gpu": 1, "memory": "1024Mi"}
-    filled = fill_defaults("Pod", pod(container(resources={"limits": limits})))
+    filled = fill_defaults("Pod", pod_of(container(resources={"limits": limits})))
     (only,) = filled["spec"]["containers"]
     canonical = {"cpu": "500m", "nvidia.com/gpu": "1", "memory": "1Gi"}
     assert only["resources"] == {"limits": canonical, "requests": canonical}
@@ -174,7 +147,7 @@ def test_requests_come_from_limits_and_quantities_are_canonical() -> None:
 
 def test_requests_that_are_given_stay() -> None:
     resources = {"limits": {"cpu": "2"}, "requests": {"cpu": "1000m"}}
-    filled = fill_defaults("Pod", pod(container(resources=resources)))
+    filled = fill_defaults("Pod", pod_of(container(resources=resources)))
     assert filled["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}
     assert filled["status"]["qosClass"] == "Burstable"
 
@@ -188,19 +161,19 @@ def test_templates_do_not_take_requests_from_limits() -> None:
 
 
 def test_null_is_as_good_as_absent() -> None:
-    filled = fill_defaults("Pod", {**pod(restartPolicy=None), "status": None})
+    filled = fill_defaults("Pod", {**pod_of(restartPolicy=None), "status": None})
     assert filled["spec"]["restartPolicy"] == "Always"
     assert filled["status"]["phase"] == "Pending"
 
 
 def test_what_clients_send_has_the_shape_of_its_kind() -> None:
-    sent = pod(container(resources={"limits": {"cpu": 0.5, "memory": None}}), nodeName=None)
+    sent = pod_of(container(resources={"limits": {"cpu": 0.5, "memory": None}}), nodeName=None)
     sent["metadata"]["creationTimestamp"] = None
     shape = schema("Pod")
     assert shape is not None
     assert check(shape, {**sent, "status": None}) == []
     assert unknown(shape, {**sent, "mine": 1}) == []
-    assert check(shape, pod(container(resources={"limits": {"cpu": True}}))) != []
+    assert check(shape, pod_of(container(resources={"limits": {"cpu": True}}))) != []
 
 
 def test_a_deployment_is_filled_in() -> None:
@@ -260,10 +233,10 @@ def test_a_definition_is_filled_in() -> None:
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        ("Pod", pod()),
-        ("Pod", pod(container(resources={"limits": {"nvidia.com/gpu": 1}}))),
-        ("Pod", pod(tolerations=[{"operator": "Exists"}], nodeSelector={"zone": "a"})),
-        ("Pod", pod(schedulingGates=[{"name": "example.com/wait"}])),
+        ("Pod", pod_of()),
+        ("Pod", pod_of(container(resources={"limits": {"nvidia.com/gpu": 1}}))),
+        ("Pod", pod_of(tolerations=[{"operator": "Exists"}], nodeSelector={"zone": "a"})),
+        ("Pod", pod_of(schedulingGates=[{"name": "example.com/wait"}])),
         ("Deployment", deployment()),
         ("Job", job()),
         ("Namespace", {"metadata": {"name": "team"}}),
@@ -321,40 +294,44 @@ LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric char
             'metadata.ownerReferences[0].uid: Invalid value: "": must not be empty',
         ),
         ("Pod", {"metadata": {"name": "a"}}, "spec.containers: Required value"),
-        ("Pod", pod({"name": "x"}), "spec.containers[0].image: Required value"),
-        ("Pod", pod({"image": "x"}), "spec.containers[0].name: Required value"),
+        ("Pod", pod_of({"name": "x"}), "spec.containers[0].image: Required value"),
+        ("Pod", pod_of({"image": "x"}), "spec.containers[0].name: Required value"),
         (
             "Pod",
-            pod(container(), container()),
+            pod_of(container(), container()),
             'spec.containers[1].name: Duplicate value: "main"',
         ),
         (
             "Pod",
-            pod(initContainers=[container()]),
+            pod_of(initContainers=[container()]),
             'spec.containers[0].name: Duplicate value: "main"',
         ),
-        ("Pod", pod(container(name="A")), f'spec.containers[0].name: Invalid value: "A": {LABEL}'),
         (
             "Pod",
-            pod(restartPolicy="Sometimes"),
+            pod_of(container(name="A")),
+            f'spec.containers[0].name: Invalid value: "A": {LABEL}',
+        ),
+        (
+            "Pod",
+            pod_of(restartPolicy="Sometimes"),
             'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", '
             '"OnFailure", "Never"',
         ),
         (
             "Pod",
-            pod(container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})),
+            pod_of(container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})),
             'spec.containers[0].resources.requests: Invalid value: "2": must be less than or '
             "equal to cpu limit of 1",
         ),
         (
             "Pod",
-            pod(container(resources={"requests": {"nvidia.com/gpu": 1}})),
+            pod_of(container(resources={"requests": {"nvidia.com/gpu": 1}})),
             "spec.containers[0].resources.limits: Required value: Limit must be set for non "
             "overcommitable resources",
         ),
         (
             "Pod",
-            pod(
+            pod_of(
                 container(
                     resources={
                         "requests": {"nvidia.com/gpu": 1},
@@ -366,51 +343,51 @@ LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric char
         ),
         (
             "Pod",
-            pod(container(resources={"limits": {"nvidia.com/gpu": "500m"}})),
+            pod_of(container(resources={"limits": {"nvidia.com/gpu": "500m"}})),
             "spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "
             '"500m": must be an integer',
         ),
         (
             "Pod",
-            pod(container(resources={"limits": {"cpu": "-1"}})),
+            pod_of(container(resources={"limits": {"cpu": "-1"}})),
             'limits[cpu]: Invalid value: "-1": must be greater than or equal to 0',
         ),
         (
             "Pod",
-            pod(container(resources={"limits": {"gpus": "1"}})),
+            pod_of(container(resources={"limits": {"gpus": "1"}})),
             'Invalid value: "gpus": must be a standard resource for containers',
         ),
         (
             "Pod",
-            pod(container(resources={"limits": {"cpu": "lots"}})),
+            pod_of(container(resources={"limits": {"cpu": "lots"}})),
             "spec.containers[0].resources.limits.cpu in body should match",
         ),
         (
             "Pod",
-            pod(container(volumeMounts=[{"name": "v", "mountPath": "/v"}])),
+            pod_of(container(volumeMounts=[{"name": "v", "mountPath": "/v"}])),
             'spec.containers[0].volumeMounts[0].name: Not found: "v"',
         ),
         (
             "Pod",
-            pod(schedulingGates=[{"name": "wait"}], nodeName="n1"),
+            pod_of(schedulingGates=[{"name": "wait"}], nodeName="n1"),
             "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared",
         ),
-        ("Pod", pod(activeDeadlineSeconds=0), "must be between 1 and 2147483647, inclusive"),
-        ("Pod", pod(nodeSelector={"a b": "c"}), 'spec.nodeSelector: Invalid value: "a b"'),
+        ("Pod", pod_of(activeDeadlineSeconds=0), "must be between 1 and 2147483647, inclusive"),
+        ("Pod", pod_of(nodeSelector={"a b": "c"}), 'spec.nodeSelector: Invalid value: "a b"'),
         (
             "Pod",
-            pod(tolerations=[{"value": "x"}]),
+            pod_of(tolerations=[{"value": "x"}]),
             "spec.tolerations[0].operator: Invalid value: "
             '"Equal": operator must be Exists when `key` is empty',
         ),
         (
             "Pod",
-            pod(tolerations=[{"key": "a", "effect": "Never"}]),
+            pod_of(tolerations=[{"key": "a", "effect": "Never"}]),
             'spec.tolerations[0].effect: Unsupported value: "Never"',
         ),
         ("Pod", {"metadata": {"name": "a"}, "spec": []}, 'must be of type object: "array"'),
         ("Pod", {"metadata": []}, 'metadata in body must be of type object: "array"'),
-        ("Pod", pod(priority="high"), "spec.priority in body must be of type integer"),
+        ("Pod", pod_of(priority="high"), "spec.priority in body must be of type integer"),
         ("Deployment", deployment(selector=None), "spec.selector: Required value"),
         (
             "Deployment",
@@ -552,7 +529,7 @@ STATUS = {
     "restartCount": 1,
 }
 WHOLE: dict[str, Body] = {
-    "Pod": pod(
+    "Pod": pod_of(
         container(
             env=[{"name": "A"}],
             ports=[{"containerPort": 1}],
@@ -637,16 +614,16 @@ def with_labels(body: Body, **labels: str) -> Body:
 @pytest.mark.parametrize(
     ("kind", "old", "new"),
     [
-        ("Pod", pod(), pod()),
-        ("Pod", pod(), with_labels(pod(), a="b")),
-        ("Pod", pod(), pod(container(image="train:2"))),
-        ("Pod", pod(), pod(activeDeadlineSeconds=5)),
-        ("Pod", pod(activeDeadlineSeconds=5), pod(activeDeadlineSeconds=4)),
-        ("Pod", pod(), pod(tolerations=[{"key": "a", "operator": "Exists"}])),
+        ("Pod", pod_of(), pod_of()),
+        ("Pod", pod_of(), with_labels(pod_of(), a="b")),
+        ("Pod", pod_of(), pod_of(container(image="train:2"))),
+        ("Pod", pod_of(), pod_of(activeDeadlineSeconds=5)),
+        ("Pod", pod_of(activeDeadlineSeconds=5), pod_of(activeDeadlineSeconds=4)),
+        ("Pod", pod_of(), pod_of(tolerations=[{"key": "a", "operator": "Exists"}])),
         (
             "Pod",
-            pod(tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute"}]),
-            pod(
+            pod_of(tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute"}]),
+            pod_of(
                 tolerations=[
                     {
                         "key": "a",
@@ -659,14 +636,14 @@ def with_labels(body: Body, **labels: str) -> Body:
         ),
         (
             "Pod",
-            pod(schedulingGates=[{"name": "a"}, {"name": "b"}]),
-            pod(schedulingGates=[{"name": "b"}]),
+            pod_of(schedulingGates=[{"name": "a"}, {"name": "b"}]),
+            pod_of(schedulingGates=[{"name": "b"}]),
         ),
-        ("Pod", pod(schedulingGates=[{"name": "a"}]), pod()),
+        ("Pod", pod_of(schedulingGates=[{"name": "a"}]), pod_of()),
         (
             "Pod",
-            pod(schedulingGates=[{"name": "a"}]),
-            pod(schedulingGates=[{"name": "a"}], nodeSelector={"zone": "a"}),
+            pod_of(schedulingGates=[{"name": "a"}]),
+            pod_of(schedulingGates=[{"name": "a"}], nodeSelector={"zone": "a"}),
         ),
         ("Deployment", deployment(), deployment(replicas=5)),
         ("Job", job(), job(parallelism=3, completions=1)),
@@ -691,69 +668,74 @@ def going(body: Body, *finalizers: str) -> Body:
     [
         (
             "Pod",
-            {**pod(), "metadata": {"name": "a", "uid": "1"}},
-            {**pod(), "metadata": {"name": "a", "uid": "2"}},
+            {**pod_of(), "metadata": {"name": "a", "uid": "1"}},
+            {**pod_of(), "metadata": {"name": "a", "uid": "2"}},
             'metadata.uid: Invalid value: "2": field is immutable',
         ),
         (
             "Pod",
-            pod(),
-            {**pod(), "metadata": {"name": "b", "namespace": "team"}},
+            pod_of(),
+            {**pod_of(), "metadata": {"name": "b", "namespace": "team"}},
             'metadata.name: Invalid value: "b": field is immutable',
         ),
         (
             "Pod",
-            going(pod(), "a.b/c"),
-            going(pod(), "a.b/c", "d.e/f"),
+            going(pod_of(), "a.b/c"),
+            going(pod_of(), "a.b/c", "d.e/f"),
             "metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
             'being deleted, found new finalizers []string{"d.e/f"}',
         ),
-        ("Pod", pod(), pod(nodeName="n1"), "spec: Forbidden: pod updates may not change fields"),
-        ("Pod", pod(), pod(priority=5), "spec: Forbidden: pod updates may not change fields"),
         (
             "Pod",
-            pod(),
-            pod(container(resources={"limits": {"cpu": 1}})),
+            pod_of(),
+            pod_of(nodeName="n1"),
+            "spec: Forbidden: pod updates may not change fields",
+        ),
+        ("Pod", pod_of(), pod_of(priority=5), "spec: Forbidden: pod updates may not change fields"),
+        (
+            "Pod",
+            pod_of(),
+            pod_of(container(resources={"limits": {"cpu": 1}})),
             "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].im",
         ),
         (
             "Pod",
-            pod(),
-            pod(container(), container(name="b")),
+            pod_of(),
+            pod_of(container(), container(name="b")),
             "spec.containers: Forbidden: pod updates may not add or remove containers",
         ),
         (
             "Pod",
-            pod(activeDeadlineSeconds=5),
-            pod(activeDeadlineSeconds=6),
+            pod_of(activeDeadlineSeconds=5),
+            pod_of(activeDeadlineSeconds=6),
             "must be less than or equal to previous value",
         ),
         (
             "Pod",
-            pod(activeDeadlineSeconds=5),
-            pod(),
+            pod_of(activeDeadlineSeconds=5),
+            pod_of(),
             "must not update from a positive integer to nil value",
         ),
         (
             "Pod",
-            pod(tolerations=[{"key": "a", "operator": "Exists"}]),
-            pod(),
+            pod_of(tolerations=[{"key": "a", "operator": "Exists"}]),
+            pod_of(),
             "spec.tolerations: Forbidden: existing toleration can not be modified",
         ),
         (
             "Pod",
-            pod(),
-            pod(schedulingGates=[{"name": "a"}]),
+            pod_of(),
+            pod_of(schedulingGates=[{"name": "a"}]),
             "spec.schedulingGates[0]: Forbidden: only deletion is allowed, but found new "
             "scheduling gate 'a'",
         ),
         (
             "Pod",
-            pod(schedulingGates=[{"name": "a"}], nodeSelector={"zone": "a"}),
-            pod(schedulingGates=[{"name": "a"}]),
+            pod_of(schedulingGates=[{"name": "a"}], nodeSelector={"zone": "a"}),
+            pod_of(schedulingGates=[{"name": "a"}]),
             "only additions to spec.nodeSelector are allowed",
         ),
-        ("Pod", pod(), pod(nodeSelector={"zone": "a"}), "pod updates may not change fields"),
+        ("Pod", pod_of(), pod_of(nodeSelector={"zone": "a"}), "pod updates may not change fields"),
         (
             "Deployment",
             deployment(),
@@ -809,8 +791,13 @@ def going(body: Body, *finalizers: str) -> Body:
             definition(names={"plural": "things", "kind": "Other"}),
             'spec.names.kind: Invalid value: "Other": field is immutable',
         ),
-        ("Pod", pod(), pod(restartPolicy="Maybe"), 'Unsupported value: "Maybe"'),
-        ("Pod", pod(), {**pod(), "spec": 3}, 'spec in body must be of type object: "integer"'),
+        ("Pod", pod_of(), pod_of(restartPolicy="Maybe"), 'Unsupported value: "Maybe"'),
+        (
+            "Pod",
+            pod_of(),
+            {**pod_of(), "spec": 3},
+            'spec in body must be of type object: "integer"',
+        ),
     ],
 )
 def test_what_may_not_change(kind: str, old: Body, new: Body, words: str) -> None:

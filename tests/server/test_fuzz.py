@@ -13,8 +13,9 @@ from typing import Any
 
 import aiohttp
 
+from tests.build.manifests import pod
 from tests.campaign import seconds
-from tests.server.client import MAPS, PODS, Client, config, pod, served
+from tests.server.client import MAPS, PODS, Client, config, served
 
 _SECONDS = seconds(10, 60)
 _SEED = os.environ.get("ALIQUOT_FUZZ_SEED", "aliquot")

@@ -3,7 +3,8 @@
 import asyncio
 from typing import Any
 
-from tests.server.client import MAPS, PODS, Client, config, pod, served
+from tests.build.manifests import pod
+from tests.server.client import MAPS, PODS, Client, config, served
 
 
 def test_an_object_lives_and_goes() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from aliquot.server.app import Settings
 from aliquot.server.controllers.simulated_nodes import nodes
-from tests.cli.volcano import GROUP, gang_job, pod_group
+from tests.build.manifests import GROUP_NAME, gang_job, pod_group
 from tests.server.client import PODS, Client, served
 from tests.server.volcano import GROUPS, JOBS, MIN_MEMBER, asking, message, phase, task
 
@@ -34,7 +34,7 @@ def test_a_job_makes_its_group_and_the_pods_of_its_tasks() -> None:
         }
         assert pod["metadata"]["labels"] == labels
         assert pod["metadata"]["annotations"] == {
-            GROUP: "j",
+            GROUP_NAME: "j",
             "scheduling.volcano.sh/queue-name": "q",
             "volcano.sh/task-spec": "worker",
             "volcano.sh/job-name": "j",
@@ -93,7 +93,7 @@ def test_a_pod_that_goes_is_replaced_under_its_name() -> None:
         again = await client.until(
             f"{PODS}/j-x-0", lambda code, pod: code == 200 and pod["metadata"]["uid"] != gone
         )
-        assert again["metadata"]["annotations"][GROUP] == "j"
+        assert again["metadata"]["annotations"][GROUP_NAME] == "j"
         told = await client.until(f"{JOBS}/j", lambda _, job: phase(job) == "Pending")
         assert (_figures(told)["pending"], _figures(told)["running"]) == (1, 1)
 
@@ -282,7 +282,7 @@ def test_owners_that_ask_for_a_group_get_one_with_all_their_pods_in_it() -> None
             assert code == 201, made
         found = await _count(client, 6)
         groups = ["podgroup-alone", "podgroup-web", "podgroup-work"]
-        said = [each["metadata"]["annotations"][GROUP] for each in found["items"]]
+        said = [each["metadata"]["annotations"][GROUP_NAME] for each in found["items"]]
         assert sorted(said) == sorted(groups * 2)
         _, there = await client.get(GROUPS)
         assert _names(there) == groups

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from tests.cli.volcano import gang_job, queue
+from tests.build.manifests import gang_job, queue
 from tests.server.client import PODS, Client
 from tests.server.process import reaching, started
 from tests.server.volcano import GROUPS, JOBS, message, phase, task

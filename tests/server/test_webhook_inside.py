@@ -17,7 +17,7 @@ from aliquot.kube.webhook.app import Settings, WebhookApp, webhook
 from aliquot.kube.webhook.cert_secret import CertSecret
 from aliquot.kube.webhook.identity import of_secret
 from aliquot.server.app import running
-from tests.kube.webhook.writes import quota
+from tests.build.manifests import quota
 
 QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 Story = Callable[[Client, WebhookApp], Awaitable[None]]
@@ -37,7 +37,7 @@ def inside(story: Story, settings: Settings | None = None, end: Story | None = N
 
 async def _refused(client: Client) -> str:
     with pytest.raises(ApiError) as refusal:
-        await client.post(QUOTAS.path("default"), quota("q", "default", {"cpu": 4}, {"cpu": 2}))
+        await client.post(QUOTAS.path("default"), quota("default/q", {"cpu": 4}, {"cpu": 2}))
     assert refusal.value.code == 403
     return refusal.value.message
 
@@ -45,12 +45,12 @@ async def _refused(client: Client) -> str:
 def test_it_judges_and_leaves_nothing_behind() -> None:
     async def story(client: Client, hook: WebhookApp) -> None:
         assert "min 4 is above max 2" in await _refused(client)
-        await client.post(QUOTAS.path("default"), quota("q", "default", {"cpu": 1}))
+        await client.post(QUOTAS.path("default"), quota("default/q", {"cpu": 1}))
 
     async def end(client: Client, hook: WebhookApp) -> None:
         for resource in (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS):
             assert (await client.get(resource.path()))["items"] == []
-        await client.post(QUOTAS.path("default"), quota("r", "default", {"cpu": 4}, {"cpu": 2}))
+        await client.post(QUOTAS.path("default"), quota("default/r", {"cpu": 4}, {"cpu": 2}))
 
     inside(story, end=end)
 

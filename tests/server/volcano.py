@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.cli.manifests import Body, keys, workload
-from tests.cli.volcano import annotated
+from aliquot.json import Body
+from tests.build.manifests import amounts, annotated, workload
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
@@ -16,7 +16,7 @@ def task(name: str, replicas: int, asks: Body | None = None, **said: Any) -> Bod
 
 
 def container(asks: Body) -> Body:
-    resources = {"requests": keys(asks), "limits": keys(asks)}
+    resources = {"requests": amounts(asks), "limits": amounts(asks)}
     return {"name": "main", "image": "none", "resources": resources}
 
 

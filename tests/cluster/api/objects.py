@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from aliquot.json import Body
+from tests.build import manifests
+from tests.build.manifests import container
 
 Make = Callable[[str, str], Body]
 """Makes an object of a namespace and a name."""
@@ -54,64 +56,48 @@ def path_of(body: Body, named: bool = True) -> str:
 
 def thing(kind: str, namespace: str, name: str, **fields: Any) -> Body:
     """An object of any kind; `labels` and the like go to its metadata."""
-    meta: Body = {"name": name}
-    if kind not in _CLUSTER:
-        meta["namespace"] = namespace
-    for key in ("labels", "annotations", "finalizers", "ownerReferences"):
-        if key in fields:
-            meta[key] = fields.pop(key)
-    return {"apiVersion": _PATHS[kind][0], "kind": kind, "metadata": meta, **fields}
+    where = name if kind in _CLUSTER else f"{namespace}/{name}"
+    return manifests.resource(_PATHS[kind][0], kind, where, **fields)
 
 
 def config_map(namespace: str, name: str, **fields: Any) -> Body:
     return thing("ConfigMap", namespace, name, **{"data": {"key": "value"}, **fields})
 
 
-def container(name: str = "main", **fields: Any) -> Body:
-    return {"name": name, "image": "image.invalid/main:1", **fields}
+def pod(namespace: str, name: str, **more: Any) -> Body:
+    """A pod of one container with these `resources`, if any."""
+    one = container(**{word: more.pop(word) for word in ("resources",) if word in more})
+    return manifests.pod(f"{namespace}/{name}", **{"containers": [one], **more})
 
 
-def pod(namespace: str, name: str, **fields: Any) -> Body:
-    """A pod of one container; what is not metadata or `resources` goes to its spec."""
-    one = container(**({"resources": fields.pop("resources")} if "resources" in fields else {}))
-    meta = {k: fields.pop(k) for k in ("labels", "annotations", "finalizers") if k in fields}
-    return thing("Pod", namespace, name, **meta, spec={"containers": [one], **fields})
-
-
-def deployment(namespace: str, name: str, kind: str = "Deployment", **fields: Any) -> Body:
-    labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container()]}}
-    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
-    return thing(kind, namespace, name, spec=spec, **fields)
+def deployment(namespace: str, name: str, kind: str = "Deployment", **more: Any) -> Body:
+    """A Deployment, or another controller of pods, of two replicas."""
+    return {**manifests.deployment(f"{namespace}/{name}", replicas=2, **more), "kind": kind}
 
 
 def job(namespace: str, name: str) -> Body:
-    spec = {"restartPolicy": "Never", "containers": [container()]}
-    return thing("Job", namespace, name, spec={"template": {"spec": spec}})
+    return manifests.job(f"{namespace}/{name}")
 
 
-def node(name: str, cpu: str = "8", **fields: Any) -> Body:
-    amounts = {"cpu": cpu, "memory": "32Gi", "pods": "110"}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
-    status = {"capacity": amounts, "allocatable": amounts, "conditions": [ready]}
-    return thing("Node", "", name, **{"spec": {}, "status": status, **fields})
+def node(name: str, cpu: str = "8", **more: Any) -> Body:
+    """A node that is ready; `labels` are added to its own."""
+    body = {**manifests.ready_node(name, cpu=cpu, memory="32Gi"), "spec": {}}
+    body["metadata"]["labels"] |= more.pop("labels", {})
+    return {**body, **more}
 
 
-def quota(namespace: str, name: str, **hard: str) -> Body:
-    return thing("ResourceQuota", namespace, name, spec={"hard": hard})
+def resource_quota(namespace: str, name: str, **hard: str) -> Body:
+    return manifests.resource_quota(f"{namespace}/{name}", **hard)
 
 
 def budget(namespace: str, name: str, **spec: Any) -> Body:
+    """A disruption budget over the pods labelled `app: web`."""
     selector = {"matchLabels": {"app": "web"}}
-    return thing("PodDisruptionBudget", namespace, name, spec={"selector": selector, **spec})
+    return manifests.budget(f"{namespace}/{name}", **{"selector": selector, **spec})
 
 
 def lease(namespace: str, name: str, **spec: Any) -> Body:
     return thing("Lease", namespace, name, spec={"holderIdentity": "me", **spec})
-
-
-def priority_class(name: str, value: int, **fields: Any) -> Body:
-    return thing("PriorityClass", "", name, value=value, **fields)
 
 
 def binding(name: str, to: str, **meta: Any) -> Body:

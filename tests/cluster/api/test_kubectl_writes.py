@@ -2,10 +2,10 @@
 
 import pytest
 
+from tests.build.manifests import container
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import (
     config_map,
-    container,
     definition,
     deployment,
     node,

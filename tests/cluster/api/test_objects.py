@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.build.manifests import priority_class
 from tests.cluster.api.objects import (
     Make,
     budget,
@@ -15,8 +16,7 @@ from tests.cluster.api.objects import (
     path,
     path_of,
     pod,
-    priority_class,
-    quota,
+    resource_quota,
     thing,
     widget,
 )
@@ -33,7 +33,7 @@ _KINDS: dict[str, Make] = {
     "PodDisruptionBudget": lambda ns, name: budget(ns, name, minAvailable=1),
     "PriorityClass": lambda _, name: priority_class(name, 7),
     "ReplicaSet": lambda ns, name: deployment(ns, name, "ReplicaSet"),
-    "ResourceQuota": lambda ns, name: quota(ns, name, pods="3"),
+    "ResourceQuota": lambda ns, name: resource_quota(ns, name, pods="3"),
     "Secret": lambda ns, name: thing("Secret", ns, name, data={"a": "YQ=="}),
     "ServiceAccount": lambda ns, name: thing("ServiceAccount", ns, name),
     "Widget": widget,

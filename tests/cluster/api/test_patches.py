@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.objects import config_map, container, deployment, node, path, path_of, pod
+from tests.build.manifests import container
+from tests.cluster.api.objects import config_map, deployment, node, path, path_of, pod
 from tests.cluster.api.objects import widget as widget_of
 from tests.cluster.api.wire import Body, Wire
 from tests.cluster.conftest import Unique

@@ -4,17 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.objects import (
-    config_map,
-    container,
-    job,
-    node,
-    path,
-    path_of,
-    pod,
-    priority_class,
-    quota,
-)
+from tests.build.manifests import container, priority_class
+from tests.cluster.api.objects import config_map, job, node, path, path_of, pod, resource_quota
 from tests.cluster.api.wire import Body, Wire
 from tests.cluster.conftest import Unique
 
@@ -265,7 +256,10 @@ def test_nodes_come_with_a_status_and_keep_it_apart(api: Wire, unique: Unique) -
 
 
 def test_quotas_begin_without_a_status(api: Wire, ns: str) -> None:
-    body = {**quota(ns, "q", **{"requests.cpu": "1000m"}), "status": {"hard": {"pods": "7"}}}
+    body = {
+        **resource_quota(ns, "q", **{"requests.cpu": "1000m"}),
+        "status": {"hard": {"pods": "7"}},
+    }
     made = api.made(body)
     assert "pods" not in made.get("status", {}).get("hard", {})
     assert made["spec"]["hard"] == {"requests.cpu": "1"}

@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.build.manifests import container, priority_class
 from tests.cluster.api.objects import (
     binding,
     config_map,
-    container,
     deployment,
     path,
     path_of,
     pod,
-    priority_class,
-    quota,
+    resource_quota,
     thing,
 )
 from tests.cluster.api.wire import Body, Wire
@@ -273,13 +272,13 @@ _INVALID: dict[str, tuple[Body, str, str, str]] = {
         "must be equal to nvidia.com/gpu limit of 2",
     ),
     "a quota below nothing": (
-        quota("ns", "a", pods="-1"),
+        resource_quota("ns", "a", pods="-1"),
         "spec.hard[pods]",
         "FieldValueInvalid",
         "must be greater than or equal to 0",
     ),
     "pods by halves": (
-        quota("ns", "a", pods="500m"),
+        resource_quota("ns", "a", pods="500m"),
         "spec.hard[pods]",
         "FieldValueInvalid",
         "must be an integer",

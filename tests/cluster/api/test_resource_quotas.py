@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.cluster.api.objects import config_map, deployment, path, path_of, pod, quota
+from tests.cluster.api.objects import config_map, deployment, path, path_of, pod, resource_quota
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Body, Wire
 
 
 def _given(api: Wire, ns: str, **hard: str) -> Body:
     """A quota in force: with the status of a namespace that uses nothing yet."""
-    made = api.made(quota(ns, "q", **{key.replace("_", "."): hard[key] for key in hard}))
+    made = api.made(resource_quota(ns, "q", **{key.replace("_", "."): hard[key] for key in hard}))
     limits = made["spec"]["hard"]
     status = {"hard": limits, "used": dict.fromkeys(limits, "0")}
     api.patch(path_of(made) + "/status", {"status": status}).done()
@@ -105,7 +105,7 @@ def test_many_at_once_stay_within(api: Wire, ns: str) -> None:
 @pytest.mark.needs_controller("the quota controller writes the first status of a quota")
 def test_a_new_quota_counts_what_is_there(api: Wire, ns: str) -> None:
     api.made(_asking(ns, "a", "500m"))
-    made = api.made(quota(ns, "q", **{"requests.cpu": "2", "pods": "3"}))
+    made = api.made(resource_quota(ns, "q", **{"requests.cpu": "2", "pods": "3"}))
     used = {"requests.cpu": "500m", "pods": "1"}
     eventually(lambda: api.again(made).get("status", {}).get("used") == used)
     assert api.again(made)["status"]["hard"] == made["spec"]["hard"]

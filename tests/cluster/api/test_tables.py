@@ -11,7 +11,7 @@ from tests.cluster.api.objects import (
     path,
     path_of,
     pod,
-    quota,
+    resource_quota,
     widget,
 )
 from tests.cluster.api.wire import Body, Wire
@@ -122,7 +122,7 @@ def test_nodes(api: Wire, unique: Unique) -> None:
             ["Name", "Desired", "Current", "Ready", "Age"],
         ),
         (config_map, ["Name", "Data", "Age"]),
-        (lambda ns, name: quota(ns, name, pods="1"), ["Name", "Request", "Limit", "Age"]),
+        (lambda ns, name: resource_quota(ns, name, pods="1"), ["Name", "Request", "Limit", "Age"]),
     ],
     ids=["Deployment", "ReplicaSet", "ConfigMap", "ResourceQuota"],
 )

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.kube.control.intake import Intake
-from tests.cli.manifests import labelled, pod
+from tests.build.manifests import labelled, pod
 from tests.cluster.kube.scripted import Step, asking, event, mark, streams
 
 POD = labelled(pod("a/p", schedulerName="aliquot"), name="quota")

@@ -20,6 +20,7 @@ from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.server.app import Settings, running
 from aliquot.server.controllers import simulated_nodes
+from tests.build.manifests import limited_pod
 
 SETTINGS = scheduler.Settings(Configuration(profiles=[Profile("aliquot")]))
 
@@ -46,12 +47,6 @@ async def scheduling(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def pod(name: str) -> Body:
-    """A pod that asks for nothing."""
-    spec = {"schedulerName": "aliquot", "containers": [{"name": "c", "image": "none"}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-
-
 async def shows(client: Client, path: str, wanted: Callable[[Body], bool]) -> Body:
     """An object, as soon as it is as wanted."""
     async with asyncio.timeout(60):
@@ -71,7 +66,7 @@ def test_what_was_not_written_in_a_moment_without_the_lease_is_decided_again() -
 
     async def story() -> None:
         async with scheduling(lapses_once) as (client, _):
-            await client.post(PODS.path("default"), pod("p"))
+            await client.post(PODS.path("default"), limited_pod("p"))
             await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
 
     asyncio.run(story())
@@ -86,7 +81,7 @@ def test_an_engine_that_cannot_take_note_of_something_is_made_anew() -> None:
             while made.engine is None:
                 await asyncio.sleep(0.01)
             made.engine.state.apply = fail  # type: ignore[method-assign]
-            await client.post(PODS.path("default"), pod("p"))
+            await client.post(PODS.path("default"), limited_pod("p"))
             await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
 
     asyncio.run(story())
@@ -105,7 +100,7 @@ def test_every_pod_that_made_no_sense_before_is_told_so() -> None:
             async with Client(reach()) as client:
                 names = [f"p{number}" for number in range(100)]
                 for name in names:
-                    body = pod(name)
+                    body = limited_pod(name)
                     body["metadata"]["annotations"] = {"tensor-fusion.ai/vram-request": "many"}
                     await client.post(PODS.path("default"), body)
                 async with control_plane(reach, plane.Settings(SETTINGS, lease=None)):

@@ -10,6 +10,7 @@ import pytest
 
 from aliquot.dialects.crds import definitions
 from aliquot.json import Body
+from tests.build.manifests import KOORDINATOR, gpu_quota, limited_pod, pod_group, queue, quota
 from tests.cluster.api import binaries
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import thing as core
@@ -18,17 +19,7 @@ from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Answer, Wire
 from tests.cluster.conftest import SERVERS, Unique, established
 from tests.cluster.kube.webhooks import BOTH, Webhook, running, unregister, where
-from tests.kube.webhook.writes import (
-    KOORDINATOR,
-    changed,
-    gpu_quota,
-    group,
-    member,
-    named,
-    pod,
-    queue,
-    quota,
-)
+from tests.kube.webhook.writes import changed, member, named
 
 
 @dataclass(frozen=True)
@@ -72,16 +63,16 @@ def ns(judged: Judged, unique: Unique) -> str:
 
 
 def test_what_breaks_a_rule_is_refused(judged: Judged, ns: str) -> None:
-    bad = quota("q", ns, {"cpu": 4}, {"cpu": 2})
+    bad = quota(f"{ns}/q", {"cpu": 4}, {"cpu": 2})
     said = judged.create(bad).refused(403, "Forbidden")
     assert said["message"] == (
         'admission webhook "kinds.validate.aliquot.dev" denied the request: '
         "spec.min[cpu]: min 4 is above max 2"
     )
     assert judged.api.get(where(bad)).code == 404
-    good = quota("q", ns, {"cpu": 1}, {"cpu": 2})
+    good = quota(f"{ns}/q", {"cpu": 1}, {"cpu": 2})
     judged.create(good).done(201)
-    judged.create(quota("r", ns)).refused(403, "Forbidden")
+    judged.create(quota(f"{ns}/r")).refused(403, "Forbidden")
     more = judged.api.patch(where(good), {"spec": {"min": {"cpu": 3}}})
     assert "min 3 is above max 2" in more.refused(403, "Forbidden")["message"]
     judged.api.patch(where(good), {"spec": {"max": {"cpu": 3}}}).done()
@@ -94,13 +85,13 @@ def test_what_makes_no_sense_is_invalid(judged: Judged, unique: Unique, ns: str)
 
 
 def test_a_dry_run_is_judged_and_not_kept(judged: Judged, ns: str) -> None:
-    judged.create(quota("q", ns, {"cpu": 4}, {"cpu": 2}), dryRun="All").refused(403, "Forbidden")
-    judged.create(quota("q", ns), dryRun="All").done(201)
-    assert judged.api.get(where(quota("q", ns))).code == 404
+    judged.create(quota(f"{ns}/q", {"cpu": 4}, {"cpu": 2}), dryRun="All").refused(403, "Forbidden")
+    judged.create(quota(f"{ns}/q"), dryRun="All").done(201)
+    assert judged.api.get(where(quota(f"{ns}/q"))).code == 404
 
 
 def test_a_status_is_not_judged(judged: Judged, ns: str) -> None:
-    body = quota("q", ns, {"cpu": 1}, {"cpu": 2})
+    body = quota(f"{ns}/q", {"cpu": 1}, {"cpu": 2})
     judged.create(body).done(201)
     path = f"{where(body)}/status"
     judged.api.patch(path, {"status": {"used": {"cpu": "1"}}}).done()
@@ -115,7 +106,7 @@ def test_a_tree_grows_as_fast_as_it_is_written(judged: Judged, ns: str, unique: 
         judged.create(body).done(201)
     said = judged.delete(tree[0]).refused(403, "Forbidden")["message"]
     assert f"cannot be deleted: it is the parent of {ns}/{names[1]}" in said
-    held = pod("held", ns, labels=named(names[0]))
+    held = limited_pod(f"{ns}/held", labels=named(names[0]))
     path = f"/api/v1/namespaces/{ns}/pods"
     said = judged.api.post(path, held).refused(403, "Forbidden")["message"]
     assert "is a parent and holds no pods" in said
@@ -127,7 +118,9 @@ def test_a_quota_goes_after_its_pods(judged: Judged, ns: str, unique: Unique) ->
     body = member(unique("q"), namespace=ns)
     judged.create(body).done(201)
     path = f"/api/v1/namespaces/{ns}/pods"
-    judged.api.post(path, pod("held", ns, labels=named(body["metadata"]["name"]))).done(201)
+    judged.api.post(path, limited_pod(f"{ns}/held", labels=named(body["metadata"]["name"]))).done(
+        201
+    )
     assert "it is the quota of Pod" in judged.delete(body).refused(403, "Forbidden")["message"]
     judged.api.delete(f"{path}/held", gracePeriodSeconds="0").done()
     judged.delete(body).done()
@@ -137,11 +130,11 @@ def test_defaults_are_filled_in(judged: Judged, ns: str, unique: Unique) -> None
     made = judged.create(queue(unique("queue"))).done(201)
     assert (made["spec"]["weight"], made["spec"]["reclaimable"]) == (1, True)
     judged.delete(made).done()
-    gang = judged.create(group("g", ns)).done(201)
+    gang = judged.create(pod_group(f"{ns}/g")).done(201)
     assert (gang["spec"]["minMember"], gang["spec"]["queue"]) == (1, "default")
     bounds = {"defaultRequests": {"tflops": "10", "vram": "1Gi"}}
-    judged.create(gpu_quota("g", ns, single=bounds)).done(201)
-    asks = pod("p", ns, annotations={"tensor-fusion.ai/gpu-count": "2"})
+    judged.create(gpu_quota(f"{ns}/g", single=bounds)).done(201)
+    asks = limited_pod(f"{ns}/p", annotations={"tensor-fusion.ai/gpu-count": "2"})
     path = f"/api/v1/namespaces/{ns}/pods"
 
     def filled() -> bool:
@@ -163,10 +156,10 @@ def test_kubectl_says_what_is_wrong(judged: Judged, ns: str, tmp_path: Path) -> 
     if binaries.kubectl() is None:
         pytest.skip(binaries.NO_KUBECTL)
     kubectl = Kubectl(judged.server.kubeconfig, tmp_path, ns)
-    ran = kubectl.run("apply", "-f", "-", documents=[quota("q", ns, {"cpu": 4}, {"cpu": 2})])
+    ran = kubectl.run("apply", "-f", "-", documents=[quota(f"{ns}/q", {"cpu": 4}, {"cpu": 2})])
     assert ran.code == 1
     assert "spec.min[cpu]: min 4 is above max 2" in ran.err
-    good = quota("q", ns, {"nos.nebuly.com/gpu-memory": "40Gi"})
+    good = quota(f"{ns}/q", {"nos.nebuly.com/gpu-memory": "40Gi"})
     ran = kubectl("apply", "-f", "-", documents=[good])
     if judged.server.real:
         assert "Warning: spec.min[nos.nebuly.com/gpu-memory]: 40Gi is" in ran.err
@@ -199,7 +192,7 @@ def test_when_it_is_down(judged: Judged, ns: str) -> None:
     """The last one: from here on, nobody judges."""
     assert judged.webhook.stop() == 0
     began = time.monotonic()
-    said = judged.create(quota("q", ns)).refused(500, "InternalError")
+    said = judged.create(quota(f"{ns}/q")).refused(500, "InternalError")
     assert 'failed calling webhook "kinds.mutate.aliquot.dev"' in said["message"]
-    judged.api.post(f"/api/v1/namespaces/{ns}/pods", pod("p", ns)).done(201)
+    judged.api.post(f"/api/v1/namespaces/{ns}/pods", limited_pod(f"{ns}/p")).done(201)
     assert time.monotonic() - began < 20

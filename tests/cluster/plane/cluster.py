@@ -27,9 +27,10 @@ from aliquot.kube.api.resource import (
     RESOURCE_QUOTAS,
     Resource,
 )
+from tests.build import manifests
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Answer, Wire
-from tests.cluster.plane import manifests, schedulers
+from tests.cluster.plane import schedulers
 from tests.cluster.plane.kubelet import Kubelet
 
 _PATIENCE = 60.0
@@ -96,7 +97,12 @@ class Cluster:
 
     def nodes(self, count: int, gpu: int = 0, cpu: int = 96) -> None:
         """So many nodes alike: `node-1` and so on."""
-        self.apply(*(manifests.node(f"node-{number + 1}", gpu, cpu) for number in range(count)))
+        self.apply(
+            *(
+                manifests.ready_node(f"node-{number + 1}", gpu=gpu, cpu=cpu)
+                for number in range(count)
+            )
+        )
 
     def budget(self, path: str, allowed: int, **spec: Any) -> None:
         """A disruption budget that allows so many disruptions now.

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.cli.manifests import quota
+from tests.build.manifests import GPU, limited_pod, priority_class, quota
 from tests.cluster.plane.cluster import Cluster
-from tests.cluster.plane.manifests import GPU, pod, priority_class
 
 ASKS = "capacityscheduler"
 
@@ -15,19 +14,19 @@ def test_what_is_lent_comes_back_when_its_owner_asks(cluster: Cluster) -> None:
     cluster.apply(
         quota("team-a", {"gpu": 4}, {"gpu": 6}),
         quota("team-b", {"gpu": 6}, {"gpu": 8}),
-        pod("team-a/a1", 2, scheduler=ASKS),
-        pod("team-b/b1", 3, scheduler=ASKS),
+        limited_pod("team-a/a1", 2, schedulerName=ASKS),
+        limited_pod("team-b/b1", 3, schedulerName=ASKS),
     )
     with cluster.scheduler():
         cluster.running("team-a/a1", "team-b/b1")
-        cluster.apply(pod("team-a/a2", 2, scheduler=ASKS))
+        cluster.apply(limited_pod("team-a/a2", 2, schedulerName=ASKS))
         cluster.running("team-a/a2")
-        cluster.apply(pod("team-a/a3", 2, scheduler=ASKS))
+        cluster.apply(limited_pod("team-a/a3", 2, schedulerName=ASKS))
         cluster.running("team-a/a3")
-        cluster.apply(pod("team-a/a4", 1, scheduler=ASKS))
+        cluster.apply(limited_pod("team-a/a4", 1, schedulerName=ASKS))
         cluster.pending("team-a/a4", "QuotaMaxExceeded", "max 6", "used 6")
         cluster.told("Pod", "team-a/a4", "FailedScheduling", "max 6")
-        cluster.apply(pod("team-b/b2", 3, scheduler=ASKS))
+        cluster.apply(limited_pod("team-b/b2", 3, schedulerName=ASKS))
         cluster.running("team-b/b2")
         cluster.gone("team-a/a3")
         cluster.untouched("team-a/a1", "team-a/a2", "team-b/b1")
@@ -35,7 +34,7 @@ def test_what_is_lent_comes_back_when_its_owner_asks(cluster: Cluster) -> None:
         cluster.told("Pod", "team-b/b2", "Preempting", "ReclaimedForMin", "team-a/a3")
         cluster.shows("ElasticQuota", "team-a/quota", {"status": {"used": {GPU: "4"}}})
         cluster.shows("ElasticQuota", "team-b/quota", {"status": {"used": {GPU: "6"}}})
-        cluster.apply(pod("team-b/b3", 1, scheduler=ASKS))
+        cluster.apply(limited_pod("team-b/b3", 1, schedulerName=ASKS))
         cluster.pending("team-b/b3", "BorrowingExhausted")
         assert cluster.evictions(1) == ["team-a/a3"]
 
@@ -48,19 +47,19 @@ def test_only_who_borrows_gives_back(cluster: Cluster) -> None:
         quota("team-a", {"gpu": 3}, {"gpu": 4}),
         quota("team-b", {"gpu": 4}, {"gpu": 6}),
         quota("team-c", {"gpu": 3}, {"gpu": 4}),
-        *(pod(f"team-a/a{number}", 1) for number in (1, 2, 3, 4)),
-        pod("team-b/b1", 3),
-        *(pod(f"team-c/c{number}", 1) for number in (1, 2, 3)),
+        *(limited_pod(f"team-a/a{number}", 1) for number in (1, 2, 3, 4)),
+        limited_pod("team-b/b1", 3),
+        *(limited_pod(f"team-c/c{number}", 1) for number in (1, 2, 3)),
     )
     others = ["team-c/c1", "team-c/c2", "team-c/c3"]
     with cluster.scheduler():
         cluster.running("team-a/a1", "team-a/a4", "team-b/b1", *others)
-        cluster.apply(pod("team-b/b2", 1))
+        cluster.apply(limited_pod("team-b/b2", 1))
         cluster.running("team-b/b2")
         cluster.untouched("team-b/b1", *others)
         (victim,) = cluster.evictions(1)
         assert victim.startswith("team-a/")
-        cluster.apply(pod("team-b/b3", 1, priorityClassName="high"))
+        cluster.apply(limited_pod("team-b/b3", 1, priorityClassName="high"))
         cluster.running("team-b/b3")
         cluster.gone("team-b/b2")
         cluster.told("Pod", "team-b/b2", "Preempted", "PreemptedInQuota", "team-b/b3")
@@ -75,14 +74,18 @@ def test_priority_means_nothing_to_other_quotas(cluster: Cluster) -> None:
         quota("quota1", {"cpu": 0}, {"cpu": 2}),
         quota("quota2", {"cpu": 0}, {"cpu": 2}),
         quota("quota3", {"cpu": 1}, {"cpu": 2}),
-        pod("quota1/nginx", cpu=1, scheduler=ASKS),
+        limited_pod("quota1/nginx", {"cpu": 1}, schedulerName=ASKS),
     )
     with cluster.scheduler():
         cluster.running("quota1/nginx")
-        cluster.apply(pod("quota2/nginx", cpu=1, scheduler=ASKS, priorityClassName="high-priority"))
+        cluster.apply(
+            limited_pod(
+                "quota2/nginx", {"cpu": 1}, schedulerName=ASKS, priorityClassName="high-priority"
+            )
+        )
         cluster.pending("quota2/nginx", "BorrowingExhausted")
         cluster.untouched("quota1/nginx")
-        cluster.apply(pod("quota3/nginx", cpu=1, scheduler=ASKS))
+        cluster.apply(limited_pod("quota3/nginx", {"cpu": 1}, schedulerName=ASKS))
         cluster.running("quota3/nginx")
         cluster.gone("quota1/nginx")
 
@@ -93,13 +96,13 @@ def test_victims_may_be_on_several_nodes(cluster: Cluster) -> None:
     cluster.apply(
         quota("quota1", {"cpu": 0}, {"cpu": 2}),
         quota("quota2", {"cpu": 2}, {"cpu": 2}),
-        pod("quota1/n1", cpu=1, nodeSelector={"kubernetes.io/hostname": "node-1"}),
-        pod("quota1/n2", cpu=1, nodeSelector={"kubernetes.io/hostname": "node-2"}),
+        limited_pod("quota1/n1", {"cpu": 1}, nodeSelector={"kubernetes.io/hostname": "node-1"}),
+        limited_pod("quota1/n2", {"cpu": 1}, nodeSelector={"kubernetes.io/hostname": "node-2"}),
     )
     with cluster.scheduler():
         cluster.running("quota1/n1", on="node-1")
         cluster.running("quota1/n2", on="node-2")
-        cluster.apply(pod("quota2/n", cpu=2))
+        cluster.apply(limited_pod("quota2/n", {"cpu": 2}))
         cluster.running("quota2/n")
         cluster.gone("quota1/n1", "quota1/n2")
 
@@ -110,13 +113,13 @@ def test_the_older_group_is_read_alike(cluster: Cluster) -> None:
     cluster.apply(
         quota("team-a", {"gpu": 1}, {"gpu": 3}, group=older),
         quota("team-b", {"gpu": 3}, {"gpu": 4}),
-        *(pod(f"team-a/a{number}", 1) for number in (1, 2, 3, 4)),
+        *(limited_pod(f"team-a/a{number}", 1) for number in (1, 2, 3, 4)),
     )
     with cluster.scheduler():
         cluster.running("team-a/a1", "team-a/a2", "team-a/a3")
         cluster.pending("team-a/a4", "QuotaMaxExceeded")
         cluster.shows(f"ElasticQuota.{older}", "team-a/quota", {"status": {"used": {GPU: "3"}}})
-        cluster.apply(pod("team-b/b", 3))
+        cluster.apply(limited_pod("team-b/b", 3))
         cluster.running("team-b/b")
         cluster.gone("team-a/a2", "team-a/a3")
         cluster.shows(f"ElasticQuota.{older}", "team-a/quota", {"status": {"used": {GPU: "1"}}})
@@ -124,16 +127,16 @@ def test_the_older_group_is_read_alike(cluster: Cluster) -> None:
 
 def test_quotas_come_change_and_go_while_pods_run(cluster: Cluster) -> None:
     cluster.nodes(1, gpu=8)
-    cluster.apply(*(pod(f"team-a/a{number}", 2) for number in (1, 2)))
+    cluster.apply(*(limited_pod(f"team-a/a{number}", 2) for number in (1, 2)))
     with cluster.scheduler():
         cluster.running("team-a/a1", "team-a/a2")
         cluster.apply(quota("team-a", {"gpu": 4}, {"gpu": 4}))
         cluster.shows("ElasticQuota", "team-a/quota", {"status": {"used": {GPU: "4"}}})
-        cluster.apply(pod("team-a/a3", 2))
+        cluster.apply(limited_pod("team-a/a3", 2))
         cluster.pending("team-a/a3", "QuotaMaxExceeded")
         cluster.apply(quota("team-a", {"gpu": 6}, {"gpu": 6}))
         cluster.running("team-a/a3")
-        cluster.apply(quota("team-a", {"gpu": 2}, {"gpu": 2}), pod("team-a/a4", 1))
+        cluster.apply(quota("team-a", {"gpu": 2}, {"gpu": 2}), limited_pod("team-a/a4", 1))
         cluster.pending("team-a/a4", "QuotaMaxExceeded", "max 2", "used 6")
         cluster.untouched("team-a/a1", "team-a/a2", "team-a/a3")
         cluster.delete("ElasticQuota", "team-a/quota")
@@ -142,7 +145,7 @@ def test_quotas_come_change_and_go_while_pods_run(cluster: Cluster) -> None:
 
 def test_a_lowered_quota_gives_back_if_it_is_to(cluster: Cluster) -> None:
     cluster.nodes(1, gpu=8)
-    pods = [pod(f"team-a/a{number}", 2) for number in (1, 2, 3)]
+    pods = [limited_pod(f"team-a/a{number}", 2) for number in (1, 2, 3)]
     cluster.apply(quota("team-a", {"gpu": 6}, {"gpu": 6}), *pods)
     with cluster.scheduler(eviction={"onQuotaLowered": "evict"}):
         cluster.running("team-a/a1", "team-a/a2", "team-a/a3")
@@ -158,7 +161,7 @@ def spared(cluster: Cluster) -> Cluster:
     cluster.apply(
         quota("team-a", {"gpu": 0}, {"gpu": 2}),
         quota("team-b", {"gpu": 2}, {"gpu": 2}),
-        pod("team-a/a", 2, labels={"app": "web"}, nodeName="node-1"),
+        limited_pod("team-a/a", 2, labels={"app": "web"}, nodeName="node-1"),
     )
     cluster.running("team-a/a")
     cluster.budget("team-a/web", 0, minAvailable=1)
@@ -167,10 +170,10 @@ def spared(cluster: Cluster) -> Cluster:
 
 def test_a_budget_is_asked_again_until_it_agrees(spared: Cluster) -> None:
     with spared.scheduler():
-        spared.apply(pod("team-b/b", 2))
+        spared.apply(limited_pod("team-b/b", 2))
         spared.pending("team-b/b", "WaitingForVictims")
         spared.untouched("team-a/a")
-        spared.apply(pod("team-a/other", labels={"app": "web"}, nodeName="node-1"))
+        spared.apply(limited_pod("team-a/other", labels={"app": "web"}, nodeName="node-1"))
         spared.running("team-a/other")
         spared.allow("team-a/web", 1)
         spared.running("team-b/b")
@@ -180,17 +183,17 @@ def test_a_budget_is_asked_again_until_it_agrees(spared: Cluster) -> None:
 
 def test_a_budget_spares_who_is_no_longer_in_the_way(spared: Cluster) -> None:
     with spared.scheduler() as scheduler:
-        spared.apply(pod("team-b/b", 2))
+        spared.apply(limited_pod("team-b/b", 2))
         spared.pending("team-b/b", "WaitingForVictims")
         spared.delete("Pod", "team-b/b")
         scheduler.wait_for("not evicted", pod="team-a/a")
         spared.untouched("team-a/a")
-        spared.apply(pod("team-b/b", 2))
+        spared.apply(limited_pod("team-b/b", 2))
         spared.pending("team-b/b", "WaitingForVictims")
 
 
 def test_guarantees_may_come_before_budgets(spared: Cluster) -> None:
     with spared.scheduler("--delete-after", "500ms"):
-        spared.apply(pod("team-b/b", 2))
+        spared.apply(limited_pod("team-b/b", 2))
         spared.running("team-b/b")
         spared.gone("team-a/a")

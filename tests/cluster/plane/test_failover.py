@@ -14,13 +14,14 @@ from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
+from tests.build.manifests import limited_pod, quota
 from tests.campaign import length
 from tests.cluster.plane.books import Body
 from tests.cluster.plane.cluster import Cluster
 from tests.cluster.plane.ground import Ground, ground
 from tests.cluster.plane.leader import TIMING
 from tests.cluster.plane.replicas import replicas
-from tests.cluster.plane.worlds import node, pod, quota
+from tests.cluster.plane.worlds import node
 
 _KILLS = length(2, 30)
 _PATIENCE = 60.0
@@ -74,7 +75,9 @@ def test_a_leader_that_sleeps_beyond_its_lease_writes_nothing_when_it_wakes(
 async def _busy(cluster: Cluster) -> AsyncIterator[Ground]:
     """Pods come all the time, run for a moment, and go; in the end all have run."""
     async with ground(cluster.server.kubeconfig) as made:
-        await made.lay((node("n-1", cpu=4), node("n-2", cpu=4), quota("team", 4, 6)))
+        await made.lay(
+            (node("n-1", cpu=4), node("n-2", cpu=4), quota("team/team", {"cpu": 4}, {"cpu": 6}))
+        )
         over = asyncio.Event()
         traffic = asyncio.create_task(_traffic(made, over))
         try:
@@ -95,7 +98,7 @@ async def _traffic(made: Ground, over: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as group:
         for number in count():
             await places.acquire()
-            body = await made.make(pod(f"team/p-{number}", cpu=dice.choice((1, 1, 2))))
+            body = await made.make(limited_pod(f"team/p-{number}", {"cpu": dice.choice((1, 1, 2))}))
             task = group.create_task(_run(made, body))
             task.add_done_callback(lambda _: places.release())
             await asyncio.sleep(_PACE)

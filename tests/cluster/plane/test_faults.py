@@ -16,11 +16,12 @@ from aliquot.kube.api.resource import NODES, PODS
 from aliquot.kube.control import operator
 from aliquot.kube.control.control_plane import ControlPlane
 from aliquot.server.app import running
+from tests.build.manifests import limited_pod, quota
 from tests.cluster.plane import weather as w
 from tests.cluster.plane.between import standing
 from tests.cluster.plane.ground import Ground, ground, resource_of
 from tests.cluster.plane.weather import Weather
-from tests.cluster.plane.worlds import WORLDS, World, node, pod, quota
+from tests.cluster.plane.worlds import WORLDS, World, node
 
 BIND = "POST .*/binding"
 EVICT = "POST .*/eviction"
@@ -103,7 +104,7 @@ def test_quotas_show_what_is_true_although_that_was_refused_at_first() -> None:
 def test_a_pod_that_may_never_be_bound_keeps_nobody_from_starting() -> None:
     async def story(made: Ground, weather: Weather) -> None:
         weather.on("POST .*/p-0/binding", w.refused(403, "Forbidden"))
-        objects = (node("n-1", cpu=2), *(pod(f"team/p-{n}", cpu=1) for n in range(3)))
+        objects = (node("n-1", cpu=2), *(limited_pod(f"team/p-{n}", {"cpu": 1}) for n in range(3)))
         world = World("forbidden", objects, Counter(team=2))
         async with _outlived(made, world) as plane:
             await made.settled(plane, lambda: made.waiting().get("team/p-0") == "BindingFailed")
@@ -113,7 +114,7 @@ def test_a_pod_that_may_never_be_bound_keeps_nobody_from_starting() -> None:
 
 def test_a_pod_that_is_replaced_while_it_is_bound() -> None:
     async def story(made: Ground, weather: Weather) -> None:
-        one = pod("team/p-0", cpu=1)
+        one = limited_pod("team/p-0", {"cpu": 1})
 
         async def replace() -> None:
             await made.client.delete(PODS.path("team", "p-0"), query={"gracePeriodSeconds": 0})
@@ -138,13 +139,13 @@ def test_a_pod_that_somebody_else_binds_elsewhere(late: float) -> None:
             await asyncio.sleep(late)
 
         weather.on("POST .*/p-0/binding", w.behind(bind), times=1)
-        objects = (node("n-1", cpu=1), node("n-2", cpu=1), pod("team/p-0", cpu=1))
+        objects = (node("n-1", cpu=1), node("n-2", cpu=1), limited_pod("team/p-0", {"cpu": 1}))
         world = World("elsewhere", objects, Counter(team=2))
         async with _outlived(made, world):
             while not made.books.running():
                 await asyncio.sleep(0.01)
             await asyncio.sleep(late + 0.1)
-            await made.make(pod("team/p-1", cpu=1))
+            await made.make(limited_pod("team/p-1", {"cpu": 1}))
 
     _tell(story)
 
@@ -190,14 +191,17 @@ def test_a_node_that_goes_with_its_pods() -> None:
     async def story(made: Ground, weather: Weather) -> None:
         objects = (
             *(node("n-1", cpu=2), node("n-2", cpu=2)),
-            *(quota("lent", 0, 4), quota("owner", 4, 4)),
-            *(pod(f"lent/p-{n}", on=f"n-{1 + n % 2}", cpu=1) for n in range(4)),
+            *(
+                quota("lent/lent", {"cpu": 0}, {"cpu": 4}),
+                quota("owner/owner", {"cpu": 4}, {"cpu": 4}),
+            ),
+            *(limited_pod(f"lent/p-{n}", {"cpu": 1}, nodeName=f"n-{1 + n % 2}") for n in range(4)),
         )
         world = World("lost", objects, Counter(owner=2), Counter(lent=4))
         async with _outlived(made, world):
             await made.client.delete(NODES.path(None, "n-1"))
             for each in range(2):
-                await made.make(pod(f"owner/p-{each}", cpu=1))
+                await made.make(limited_pod(f"owner/p-{each}", {"cpu": 1}))
             await asyncio.sleep(0.1)
             for each in (0, 2):
                 query = {"gracePeriodSeconds": 0}
@@ -208,13 +212,13 @@ def test_a_node_that_goes_with_its_pods() -> None:
 
 def test_a_quota_that_is_edited_while_pods_come() -> None:
     async def story(made: Ground, weather: Weather) -> None:
-        most = quota("team", 2, 12)
-        objects = (node("n-1", cpu=64), most, quota("idle", 40, 40))
+        most = quota("team/team", {"cpu": 2}, {"cpu": 12})
+        objects = (node("n-1", cpu=64), most, quota("idle/idle", {"cpu": 40}, {"cpu": 40}))
         await made.lay(objects)
         made.books.objects.remove(most)
         async with made.plane() as plane:
             for number in range(30):
-                await made.make(pod(f"team/p-{number}", cpu=1))
+                await made.make(limited_pod(f"team/p-{number}", {"cpu": 1}))
                 limit = (4, 12, 6)[number % 3]
                 await _edit(made, "team", {"spec": {"max": {"cpu": str(limit)}}})
             await made.settled(plane, lambda: True)
@@ -235,9 +239,14 @@ def test_a_clock_that_jumps_while_victims_leave(
     async def story(made: Ground, weather: Weather) -> None:
         made.stopping = 0.5
         objects = (
-            *(node("n-1", cpu=4), node("n-2", cpu=4), quota("lent", 0, 8), quota("owner", 8, 8)),
-            *(pod(f"lent/p-{n}", on=f"n-{1 + n % 2}", cpu=1) for n in range(8)),
-            pod("owner/p-0", cpu=2),
+            *(
+                node("n-1", cpu=4),
+                node("n-2", cpu=4),
+                quota("lent/lent", {"cpu": 0}, {"cpu": 8}),
+                quota("owner/owner", {"cpu": 8}, {"cpu": 8}),
+            ),
+            *(limited_pod(f"lent/p-{n}", {"cpu": 1}, nodeName=f"n-{1 + n % 2}") for n in range(8)),
+            limited_pod("owner/p-0", {"cpu": 2}),
         )
         world = World("spare", objects, Counter(lent=6, owner=1), Counter(lent=2))
         async with _outlived(made, world):
@@ -250,10 +259,12 @@ def test_a_clock_that_jumps_while_victims_leave(
 
 
 async def _used(made: Ground, name: str) -> dict[str, str]:
-    found = await made.client.get(resource_of(quota(name, 0)).path(name, name))
+    found = await made.client.get(resource_of(quota(f"{name}/{name}", {"cpu": 0})).path(name, name))
     used: dict[str, str] = (found.get("status") or {}).get("used") or {}
     return used
 
 
 async def _edit(made: Ground, name: str, patch: dict[str, object]) -> None:
-    await made.client.patch(resource_of(quota(name, 0)).path(name, name), patch)
+    await made.client.patch(
+        resource_of(quota(f"{name}/{name}", {"cpu": 0})).path(name, name), patch
+    )

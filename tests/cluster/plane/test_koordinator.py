@@ -2,9 +2,15 @@
 
 import json
 
-from tests.cli.manifests import KOORDINATOR, labelled, tree_quota
+from tests.build.manifests import (
+    GPU,
+    KOORDINATOR,
+    labelled,
+    limited_pod,
+    priority_class,
+    tree_quota,
+)
 from tests.cluster.plane.cluster import Cluster
-from tests.cluster.plane.manifests import GPU, pod, priority_class
 
 OLDER = "ElasticQuota.scheduling.sigs.k8s.io"
 SOON = {"revokeAfter": "1s"}
@@ -30,8 +36,8 @@ def test_a_tree_shares_what_is_there(cluster: Cluster) -> None:
         tree_quota("top/vision", {"gpu": 4}, {"gpu": 10}, parent="research"),
         tree_quota("top/speech", {"gpu": 2}, {"gpu": 10}, parent="research"),
         tree_quota("top/sales", {"gpu": 4}, {"gpu": 4}),
-        *(labelled(pod(f"x/v{n}", 1), **{"quota-name": "vision"}) for n in range(6)),
-        labelled(pod("x/s0", 1), name="speech"),
+        *(labelled(limited_pod(f"x/v{n}", 1), **{"quota-name": "vision"}) for n in range(6)),
+        labelled(limited_pod("x/s0", 1), name="speech"),
     )
     with cluster.scheduler():
         cluster.running(*(f"x/v{n}" for n in range(6)), "x/s0")
@@ -53,12 +59,14 @@ def test_what_is_beyond_the_runtime_is_recycled_in_time(cluster: Cluster) -> Non
         priority_class("low", -1),
         tree_quota("a/a", {"gpu": 1}, {"gpu": 4}, lend="true"),
         tree_quota("b/b", {"gpu": 1}, {"gpu": 4}),
-        *(pod(f"a/a{n}", 1, scheduler="koord-scheduler") for n in (1, 2, 3)),
-        pod("a/a0", 1, priorityClassName="low"),
+        *(limited_pod(f"a/a{n}", 1, schedulerName="koord-scheduler") for n in (1, 2, 3)),
+        limited_pod("a/a0", 1, priorityClassName="low"),
     )
     with cluster.scheduler(hierarchy=SOON):
         cluster.running("a/a0", "a/a1", "a/a2", "a/a3")
-        cluster.apply(*(pod(f"b/b{n}", 1, scheduler="koord-scheduler") for n in (1, 2, 3)))
+        cluster.apply(
+            *(limited_pod(f"b/b{n}", 1, schedulerName="koord-scheduler") for n in (1, 2, 3))
+        )
         cluster.pending("b/b3", "RuntimeExceeded")
         cluster.running("b/b1", "b/b2")
         cluster.gone("a/a0", "a/a3")
@@ -76,12 +84,12 @@ def test_what_nobody_has_a_right_to_is_lent_until_somebody_asks(cluster: Cluster
     cluster.apply(
         tree_quota("a/a", {"gpu": 2}, {"gpu": 4, "cpu": 9}, weight=weight),
         tree_quota("b/b", {"gpu": 2}, {"gpu": 4, "cpu": 9}),
-        *(pod(f"a/a{n}", 1) for n in (1, 2, 3, 4)),
+        *(limited_pod(f"a/a{n}", 1) for n in (1, 2, 3, 4)),
     )
     with cluster.scheduler():
         cluster.running(*(f"a/a{n}" for n in (1, 2, 3, 4)))
         figure(cluster, "a/a", "runtime", {GPU: "2", "cpu": "0"})
-        cluster.apply(pod("b/b1", 2))
+        cluster.apply(limited_pod("b/b1", 2))
         cluster.running("b/b1")
         cluster.gone("a/a3", "a/a4")
         cluster.told("Pod", "a/a4", "Preempted", "SurplusReturned", "b/b1")
@@ -91,14 +99,14 @@ def test_what_nobody_has_a_right_to_is_lent_until_somebody_asks(cluster: Cluster
 def test_quotas_that_nobody_wrote_become_objects(cluster: Cluster) -> None:
     """Pods without a quota are in one of these; both can be edited then."""
     cluster.nodes(1, gpu=4)
-    cluster.apply(tree_quota("a/a", {"gpu": 1}, {"gpu": 4}, lend="true"), pod("x/p", 2))
+    cluster.apply(tree_quota("a/a", {"gpu": 1}, {"gpu": 4}, lend="true"), limited_pod("x/p", 2))
     default = f"{MADE}/koordinator-default-quota"
     with cluster.scheduler():
         cluster.running("x/p")
         cluster.shows(OLDER, f"{MADE}/koordinator-system-quota", {"kind": "ElasticQuota"})
         cluster.shows(OLDER, default, {"status": {"used": {GPU: "2"}}})
         cluster.patch(OLDER, default, {"spec": {"max": {GPU: "3"}}})
-        cluster.apply(pod("x/q", 2))
+        cluster.apply(limited_pod("x/q", 2))
         cluster.pending("x/q", "QuotaMaxExceeded", "max 3")
         cluster.shows(OLDER, default, {"spec": {"max": {GPU: "3"}}})
         cluster.patch(OLDER, default, {"spec": {"max": {GPU: "4"}}})
@@ -110,8 +118,8 @@ def test_a_parent_runs_no_pods(cluster: Cluster) -> None:
     cluster.apply(
         tree_quota("top/research", {"gpu": 2}, {"gpu": 4}, is_parent="true"),
         tree_quota("top/vision", {"gpu": 2}, {"gpu": 4}, parent="research"),
-        labelled(pod("x/p", 1), name="research"),
-        labelled(pod("x/q", 1), name="vision"),
+        labelled(limited_pod("x/p", 1), name="research"),
+        labelled(limited_pod("x/q", 1), name="vision"),
     )
     with cluster.scheduler():
         cluster.pending("x/p", "ParentQuota", "research")
@@ -125,7 +133,7 @@ def test_an_ancestor_bounds_all_below_it(cluster: Cluster) -> None:
     cluster.apply(
         tree_quota("top/research", {"gpu": 2}, {"gpu": 2}, is_parent="true"),
         tree_quota("top/vision", {"gpu": 1}, {"gpu": 4}, parent="research"),
-        *(labelled(pod(f"x/p{n}", 1), name="vision") for n in (1, 2, 3)),
+        *(labelled(limited_pod(f"x/p{n}", 1), name="vision") for n in (1, 2, 3)),
     )
     with cluster.scheduler():
         cluster.running("x/p1", "x/p2")

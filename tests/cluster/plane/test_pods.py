@@ -1,26 +1,32 @@
 """Pods, whoever's quotas there are: whose they are, why they wait, and where room is held."""
 
-from tests.cli.manifests import quota
-from tests.cli.tensor_fusion import PREFIX, asking
+from tests.build.manifests import (
+    GPU,
+    TENSOR_FUSION,
+    asking,
+    limited_pod,
+    priority_class,
+    quota,
+    ready_node,
+)
 from tests.cluster.plane.cluster import Cluster
-from tests.cluster.plane.manifests import GPU, node, pod, priority_class
 
 
 def test_others_pods_are_left_alone_but_what_they_hold_counts(cluster: Cluster) -> None:
     cluster.nodes(1, gpu=4)
     cluster.apply(
         quota("team", {"gpu": 4}, {"gpu": 4}),
-        pod("team/others", 3, scheduler="default-scheduler", nodeName="node-1"),
-        pod("team/waits", 1, scheduler="default-scheduler"),
+        limited_pod("team/others", 3, schedulerName="default-scheduler", nodeName="node-1"),
+        limited_pod("team/waits", 1, schedulerName="default-scheduler"),
     )
     before = cluster.get("Pod", "team/waits")
     with cluster.scheduler():
-        cluster.apply(pod("team/ours", 2))
+        cluster.apply(limited_pod("team/ours", 2))
         cluster.pending("team/ours", "QuotaMaxExceeded", "used 3")
         cluster.shows("ElasticQuota", "team/quota", {"status": {"used": {GPU: "3"}}})
         cluster.delete("ElasticQuota", "team/quota")
         cluster.pending("team/ours", "Unschedulable")
-        cluster.apply(pod("team/small", 1))
+        cluster.apply(limited_pod("team/small", 1))
         cluster.running("team/small")
         assert cluster.get("Pod", "team/waits") == before
         cluster.untouched("team/others")
@@ -29,14 +35,18 @@ def test_others_pods_are_left_alone_but_what_they_hold_counts(cluster: Cluster) 
 def test_only_what_a_node_would_help_is_called_unschedulable(cluster: Cluster) -> None:
     """Autoscalers buy nodes for that word."""
     cluster.nodes(1, gpu=2)
-    cluster.apply(quota("team", {"gpu": 4}, {"gpu": 4}), pod("team/large", 3), pod("team/huge", 5))
+    cluster.apply(
+        quota("team", {"gpu": 4}, {"gpu": 4}),
+        limited_pod("team/large", 3),
+        limited_pod("team/huge", 5),
+    )
     with cluster.scheduler():
         cluster.pending("team/large", "Unschedulable")
         cluster.pending("team/huge", "QuotaMaxExceeded")
         cluster.told("Pod", "team/large", "FailedScheduling")
         since = cluster.condition("team/large")["lastTransitionTime"]
         assert since
-        cluster.apply(node("node-2", gpu=4))
+        cluster.apply(ready_node("node-2", gpu=4))
         cluster.running("team/large", on="node-2")
         cluster.told("Pod", "team/large", "Scheduled", "team/large", "node-2")
         cluster.pending("team/huge", "QuotaMaxExceeded")
@@ -47,16 +57,16 @@ def test_where_room_is_held_is_said_while_others_leave(cluster: Cluster) -> None
     cluster.apply(
         quota("team-a", {"gpu": 0}, {"gpu": 4}),
         quota("team-b", {"gpu": 2}, {"gpu": 2}),
-        pod("team-a/a", 2),
+        limited_pod("team-a/a", 2),
     )
     with cluster.scheduler():
         cluster.running("team-a/a")
         with cluster.kubelet.keeping_pods():
-            cluster.apply(pod("team-b/b", 2))
+            cluster.apply(limited_pod("team-b/b", 2))
             cluster.pending("team-b/b", "WaitingForVictims", "node-1")
             cluster.leaving("team-a/a")
             cluster.shows("Pod", "team-b/b", {"status": {"nominatedNodeName": "node-1"}})
-            cluster.apply(pod("team-a/late", 2))
+            cluster.apply(limited_pod("team-a/late", 2))
             cluster.pending("team-a/late", "BorrowingExhausted")
             cluster.waiting("team-b/b", "team-a/late")
         cluster.running("team-b/b")
@@ -69,12 +79,12 @@ def test_room_is_not_held_for_ever(cluster: Cluster) -> None:
     cluster.apply(
         quota("team-a", {"gpu": 0}, {"gpu": 2}),
         quota("team-b", {"gpu": 2}, {"gpu": 2}),
-        pod("team-a/a", 2),
+        limited_pod("team-a/a", 2),
     )
     with cluster.scheduler(eviction={"holdFor": "1s"}):
         cluster.running("team-a/a")
         with cluster.kubelet.keeping_pods():
-            cluster.apply(pod("team-b/b", 2))
+            cluster.apply(limited_pod("team-b/b", 2))
             cluster.shows("Pod", "team-b/b", {"status": {"nominatedNodeName": "node-1"}})
             cluster.shows("Pod", "team-b/b", {"status": {"nominatedNodeName": None}})
             cluster.waiting("team-b/b")
@@ -88,14 +98,14 @@ def test_a_more_important_pod_takes_the_room_that_is_held(cluster: Cluster) -> N
         priority_class("high", 1000),
         quota("team-a", {"gpu": 0}, {"gpu": 2}),
         quota("team-b", {"gpu": 2}, {"gpu": 2}),
-        pod("team-a/a", 2),
+        limited_pod("team-a/a", 2),
     )
     with cluster.scheduler():
         cluster.running("team-a/a")
         with cluster.kubelet.keeping_pods():
-            cluster.apply(pod("team-b/b", 2))
+            cluster.apply(limited_pod("team-b/b", 2))
             cluster.shows("Pod", "team-b/b", {"status": {"nominatedNodeName": "node-1"}})
-            cluster.apply(pod("team-b/urgent", 2, priorityClassName="high"))
+            cluster.apply(limited_pod("team-b/urgent", 2, priorityClassName="high"))
             cluster.shows("Pod", "team-b/urgent", {"status": {"nominatedNodeName": "node-1"}})
             cluster.shows("Pod", "team-b/b", {"status": {"nominatedNodeName": None}})
         cluster.running("team-b/urgent")
@@ -107,11 +117,13 @@ def test_pods_that_go_or_are_bound_by_others_while_they_wait(cluster: Cluster) -
     cluster.nodes(1, gpu=8)
     cluster.apply(
         quota("team", {"gpu": 4}, {"gpu": 4}),
-        *(pod(f"team/p{number}", 2) for number in (1, 2)),
+        *(limited_pod(f"team/p{number}", 2) for number in (1, 2)),
     )
     with cluster.scheduler():
         cluster.running("team/p1", "team/p2")
-        cluster.apply(pod("team/gone", 2), pod("team/bound", 2), pod("team/stays", 2))
+        cluster.apply(
+            limited_pod("team/gone", 2), limited_pod("team/bound", 2), limited_pod("team/stays", 2)
+        )
         for name in ("gone", "bound", "stays"):
             cluster.pending(f"team/{name}", "QuotaMaxExceeded")
         cluster.delete("Pod", "team/gone")
@@ -128,12 +140,12 @@ def test_pods_that_go_or_are_bound_by_others_while_they_wait(cluster: Cluster) -
 
 def test_a_name_that_is_used_again_is_another_pod(cluster: Cluster) -> None:
     cluster.nodes(1, gpu=2)
-    cluster.apply(quota("team", {"gpu": 2}, {"gpu": 2}), pod("team/p", 2))
+    cluster.apply(quota("team", {"gpu": 2}, {"gpu": 2}), limited_pod("team/p", 2))
     with cluster.scheduler():
         for size in (1, 2):
             cluster.running("team/p")
             cluster.delete("Pod", "team/p")
-            cluster.apply(pod("team/p", size))
+            cluster.apply(limited_pod("team/p", size))
         cluster.running("team/p")
         cluster.shows("ElasticQuota", "team/quota", {"status": {"used": {GPU: "2"}}})
         assert cluster.evictions() == []
@@ -144,10 +156,10 @@ def test_gates_keep_a_pod_waiting(cluster: Cluster) -> None:
     gates = [{"name": "example.com/first"}, {"name": "example.com/second"}]
     cluster.apply(
         quota("team", {"gpu": 2}, {"gpu": 2}),
-        pod("team/gated", 2, schedulingGates=gates),
+        limited_pod("team/gated", 2, schedulingGates=gates),
     )
     with cluster.scheduler():
-        cluster.apply(pod("team/free", 1))
+        cluster.apply(limited_pod("team/free", 1))
         cluster.running("team/free")
         cluster.pending("team/gated", "SchedulingGated")
         assert cluster.events("Pod", "team/gated") == []
@@ -159,12 +171,14 @@ def test_gates_keep_a_pod_waiting(cluster: Cluster) -> None:
 
 def test_a_pod_that_makes_no_sense_waits_and_says_so(cluster: Cluster) -> None:
     cluster.nodes(1, gpu=2)
-    cluster.apply(asking(pod("team/odd"), vram_request="lots"), pod("team/plain", 1))
+    cluster.apply(
+        asking(limited_pod("team/odd"), vram_request="lots"), limited_pod("team/plain", 1)
+    )
     with cluster.scheduler():
         cluster.running("team/plain")
         cluster.pending("team/odd", "InvalidPod", "vram-request", "lots")
         cluster.told("Pod", "team/odd", "FailedScheduling", "lots")
-        mended = {"metadata": {"annotations": {f"{PREFIX}vram-request": None}}}
+        mended = {"metadata": {"annotations": {f"{TENSOR_FUSION}vram-request": None}}}
         cluster.patch("Pod", "team/odd", mended)
         cluster.running("team/odd")
 
@@ -174,7 +188,7 @@ def test_the_numbers_of_a_reason_are_those_of_now(cluster: Cluster) -> None:
     cluster.apply(
         quota("team-a", {"gpu": 1}, {"gpu": 2}),
         quota("team-b", {"gpu": 3}, {"gpu": 4}),
-        *(pod(f"team-a/a{number}", 1) for number in (1, 2, 3)),
+        *(limited_pod(f"team-a/a{number}", 1) for number in (1, 2, 3)),
     )
     with cluster.scheduler():
         cluster.running("team-a/a1", "team-a/a2")

@@ -3,16 +3,17 @@
 from typing import Any
 
 from aliquot.json import Body
-from tests.cli.tensor_fusion import PREFIX, asking, figures, gpu, gpu_quota
+from tests.build.manifests import TENSOR_FUSION, asking, figures, gpu, gpu_quota, limited_pod
 from tests.cluster.plane.cluster import Cluster
-from tests.cluster.plane.manifests import pod
 
 ASKS = "tensor-fusion-scheduler"
 
 
 def worker(path: str, **said: Any) -> Body:
     """A pod that asks for parts of GPUs."""
-    return asking(pod(path, scheduler=ASKS), **{key: str(value) for key, value in said.items()})
+    return asking(
+        limited_pod(path, schedulerName=ASKS), **{key: str(value) for key, value in said.items()}
+    )
 
 
 def conditions(cluster: Cluster, name: str) -> dict[str, str]:
@@ -54,7 +55,7 @@ def test_pods_are_given_devices_by_name(cluster: Cluster) -> None:
     )
     with cluster.scheduler():
         cluster.running("team/pair", on="node-2")
-        wanted = {"metadata": {"annotations": {f"{PREFIX}gpu-ids": "gpu-2,gpu-3"}}}
+        wanted = {"metadata": {"annotations": {f"{TENSOR_FUSION}gpu-ids": "gpu-2,gpu-3"}}}
         cluster.shows("Pod", "team/pair", wanted)
         cluster.shows("GPU", "gpu-2", {"status": {"available": {"tflops": "40", "vram": "4Gi"}}})
         cluster.apply(worker("team/one", tflops_request=60, vram_request="6Gi"))

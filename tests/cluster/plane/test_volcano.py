@@ -3,9 +3,16 @@
 from collections import Counter
 
 from aliquot.json import Body
-from tests.cli.volcano import annotated, pod_group, queue, resource_quota
+from tests.build.manifests import (
+    GPU,
+    annotated,
+    limited_pod,
+    pod_group,
+    queue,
+    ready_node,
+    resource_quota,
+)
 from tests.cluster.plane.cluster import Cluster
-from tests.cluster.plane.manifests import GPU, node, pod
 
 GROUP = "PodGroup.scheduling.volcano.sh"
 WEIGHT = "volcano.sh/namespace.weight"
@@ -14,7 +21,7 @@ WEIGHT = "volcano.sh/namespace.weight"
 def member(path: str, queue: str, gpu: int = 0, cpu: int = 0, group: str = "") -> Body:
     """A pod of a queue, and of a gang if one is named."""
     said = {"queue": queue, **({"group": group} if group else {})}
-    return annotated(pod(path, gpu, cpu, scheduler="volcano"), **said)
+    return annotated(limited_pod(path, {"gpu": gpu, "cpu": cpu}, schedulerName="volcano"), **said)
 
 
 def shares(cluster: Cluster, wanted: dict[str, int]) -> None:
@@ -70,7 +77,7 @@ def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
         cluster.pending("a/g1", "Unschedulable")
         condition(cluster, "a/g", "Unschedulable", "NotEnoughResources")
         cluster.waiting("a/g1", "a/g2", "a/g3")
-        cluster.apply(node("node-3", gpu=3))
+        cluster.apply(ready_node("node-3", gpu=3))
         cluster.running("a/g1", "a/g2", "a/g3")
         cluster.shows(GROUP, "a/g", {"status": {"phase": "Running", "running": 3}})
         condition(cluster, "a/g", "Scheduled")
@@ -102,11 +109,11 @@ def test_a_gang_of_the_scheduler_plugins(cluster: Cluster) -> None:
     plugins = "scheduling.x-k8s.io"
     cluster.apply(
         pod_group("a/g", f"{plugins}/v1alpha1", minMember=2),
-        *(annotated(pod(f"a/g{n}", 1), group="g") for n in (1,)),
+        *(annotated(limited_pod(f"a/g{n}", 1), group="g") for n in (1,)),
     )
     with cluster.scheduler():
         cluster.pending("a/g1", "GangIncomplete")
-        cluster.apply(annotated(pod("a/g2", 1), group="g"))
+        cluster.apply(annotated(limited_pod("a/g2", 1), group="g"))
         cluster.running("a/g1", "a/g2")
         cluster.shows(f"PodGroup.{plugins}", "a/g", {"status": {"phase": "Running", "running": 2}})
 

@@ -7,9 +7,24 @@ between.
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
 from aliquot.dialects.configuration import Configuration, Hierarchy
-from tests.cluster.plane.books import Body
+from aliquot.json import Body
+from tests.build.manifests import (
+    GROUP_NAME,
+    KEP9,
+    KOORDINATOR,
+    QUEUE_NAME,
+    figures,
+    gpu_quota,
+    limited_pod,
+    pod_group,
+    queue,
+    quota,
+    ready_node,
+    tree_quota,
+)
 
 
 @dataclass(frozen=True)
@@ -30,67 +45,7 @@ class World:
         return self.name
 
 
-def node(name: str, **has: object) -> Body:
-    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", **has}
-    amounts = {key.replace("gpu", "nvidia.com/gpu"): str(each) for key, each in amounts.items()}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
-    }
-
-
-def pod(path: str, scheduler: str = "aliquot", *, on: str = "", **more: object) -> Body:
-    """A pod; `labels`, `annotations` and what it asks for, `on` a node if it runs already."""
-    namespace, name = path.split("/")
-    about = {key: more.pop(key) for key in ("labels", "annotations") if key in more}
-    spec = {key: more.pop(key) for key in ("priority", "nodeSelector") if key in more}
-    asks = {key.replace("gpu", "nvidia.com/gpu"): str(each) for key, each in more.items()}
-    resources = {"limits": asks, "requests": asks}
-    main = {"name": "main", "image": "image.invalid/main:1", "resources": resources}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, **about},
-        "spec": {
-            "schedulerName": scheduler,
-            "containers": [main],
-            **({"nodeName": on} if on else {}),
-            **spec,
-        },
-    }
-
-
-def quota(
-    name: str,
-    least: int,
-    most: int | None = None,
-    *,
-    group: str = "scheduling.x-k8s.io",
-    resource: str = "cpu",
-    namespace: str = "",
-    **labels: str,
-) -> Body:
-    """An ElasticQuota for one resource, in the namespace that is called like it."""
-    spec = {"min": {resource: str(least)}}
-    if most is not None:
-        spec["max"] = {resource: str(most)}
-    keys = {f"quota.scheduling.koordinator.sh/{key}": text for key, text in labels.items()}
-    keys = {key.replace("is_parent", "is-parent"): text for key, text in keys.items()}
-    return {
-        "apiVersion": f"{group}/v1alpha1",
-        "kind": "ElasticQuota",
-        "metadata": {"name": name, "namespace": namespace or name, "labels": keys},
-        "spec": spec,
-    }
-
-
-def _volcano(kind: str, name: str, namespace: str = "", **spec: object) -> Body:
-    about = {"name": name, **({"namespace": namespace} if namespace else {})}
-    version = "scheduling.volcano.sh/v1beta1"
-    return {"apiVersion": version, "kind": kind, "metadata": about, "spec": spec}
+node = partial(ready_node, cpu=64, memory="512Gi")
 
 
 def _reclaim() -> World:
@@ -99,9 +54,12 @@ def _reclaim() -> World:
         "reclaim",
         (
             *(node("n-1", cpu=4), node("n-2", cpu=4)),
-            *(quota("lent", 2, 8), quota("owner", 4, 4)),
-            *(pod(f"lent/p-{n}", on=f"n-{1 + n % 2}", cpu=1) for n in range(6)),
-            *(pod("owner/p-0", cpu=3), pod("owner/p-1", cpu=1)),
+            *(
+                quota("lent/lent", {"cpu": 2}, {"cpu": 8}),
+                quota("owner/owner", {"cpu": 4}, {"cpu": 4}),
+            ),
+            *(limited_pod(f"lent/p-{n}", {"cpu": 1}, nodeName=f"n-{1 + n % 2}") for n in range(6)),
+            *(limited_pod("owner/p-0", {"cpu": 3}), limited_pod("owner/p-1", {"cpu": 1})),
         ),
         Counter(lent=2, owner=2),
         Counter(lent=4),
@@ -110,24 +68,27 @@ def _reclaim() -> World:
 
 def _gang() -> World:
     """A gang takes back its queue's half from pods of another queue, on two nodes."""
-    group = {"scheduling.k8s.io/group-name": "g"}
+    group = {GROUP_NAME: "g"}
     return World(
         "gang",
         (
             *(node("n-1", gpu=3), node("n-2", gpu=3)),
-            *(_volcano("Queue", each, weight=1) for each in ("research", "product")),
-            _volcano("PodGroup", "g", "search", minMember=3, queue="product"),
+            *(queue(each, weight=1) for each in ("research", "product")),
+            pod_group("search/g", minMember=3, queue="product"),
             *(
-                pod(
+                limited_pod(
                     f"vision/p-{n}",
-                    *("volcano",),
-                    on=f"n-{1 + n % 2}",
-                    annotations={"scheduling.volcano.sh/queue-name": "research"},
-                    gpu=1,
+                    {"gpu": 1},
+                    schedulerName="volcano",
+                    nodeName=f"n-{1 + n % 2}",
+                    annotations={QUEUE_NAME: "research"},
                 )
                 for n in range(6)
             ),
-            *(pod(f"search/p-{n}", "volcano", annotations=group, gpu=1) for n in range(3)),
+            *(
+                limited_pod(f"search/p-{n}", {"gpu": 1}, schedulerName="volcano", annotations=group)
+                for n in range(3)
+            ),
         ),
         Counter(vision=3, search=3),
         Counter(vision=3),
@@ -136,18 +97,28 @@ def _gang() -> World:
 
 def _fair() -> World:
     """Of what is idle, one team has more than its part: it gives one back to another."""
-    nos, gpu = "nos.nebuly.ai", "nvidia.com/gpu"
+    nos = "nos.nebuly.ai"
     return World(
         "fair",
         (
             *(node("n-1", gpu=4), node("n-2", gpu=4)),
             *(
-                quota(team, least, group=nos, resource=gpu)
+                quota(f"{team}/{team}", {"gpu": least}, group=nos)
                 for team, least in (("a", 4), ("b", 1), ("c", 3))
             ),
-            *(pod(f"a/p-{n}", "nos-scheduler", on=f"n-{1 + n % 2}", gpu=1) for n in range(4)),
-            *(pod(f"b/p-{n}", "nos-scheduler", on=f"n-{1 + n % 2}", gpu=1) for n in range(4)),
-            *(pod(f"a/p-{n}", "nos-scheduler", gpu=1) for n in (4, 5)),
+            *(
+                limited_pod(
+                    f"a/p-{n}", {"gpu": 1}, schedulerName="nos-scheduler", nodeName=f"n-{1 + n % 2}"
+                )
+                for n in range(4)
+            ),
+            *(
+                limited_pod(
+                    f"b/p-{n}", {"gpu": 1}, schedulerName="nos-scheduler", nodeName=f"n-{1 + n % 2}"
+                )
+                for n in range(4)
+            ),
+            *(limited_pod(f"a/p-{n}", {"gpu": 1}, schedulerName="nos-scheduler") for n in (4, 5)),
         ),
         Counter(a=5, b=3),
         Counter(b=1),
@@ -156,22 +127,26 @@ def _fair() -> World:
 
 def _recycling() -> World:
     """A quota above its share gives back what another is owed, after a while."""
-    gpu = {"resource": "nvidia.com/gpu"}
     return World(
         "recycling",
         (
             node("n-1", gpu=6),
-            quota("top", 6, 6, namespace="tree", parent="root", is_parent="true", **gpu),
-            *(quota(each, 3, 6, namespace="tree", parent="top", **gpu) for each in ("a", "b")),
+            tree_quota(
+                "tree/top", {"gpu": 6}, {"gpu": 6}, parent="root", is_parent="true", group=KEP9
+            ),
             *(
-                pod(
-                    f"{quota}/p-{n}",
-                    *("koord-scheduler",),
-                    on="n-1" if quota == "a" else "",
-                    labels={"quota.scheduling.koordinator.sh/name": quota},
-                    gpu=1,
+                tree_quota(f"tree/{each}", {"gpu": 3}, {"gpu": 6}, parent="top", group=KEP9)
+                for each in ("a", "b")
+            ),
+            *(
+                limited_pod(
+                    f"{team}/p-{n}",
+                    {"gpu": 1},
+                    schedulerName="koord-scheduler",
+                    labels={f"{KOORDINATOR}name": team},
+                    **({"nodeName": "n-1"} if team == "a" else {}),
                 )
-                for quota, pods in (("a", 6), ("b", 4))
+                for team, pods in (("a", 6), ("b", 4))
                 for n in range(pods)
             ),
         ),
@@ -212,14 +187,11 @@ def _devices() -> World:
         (
             node("n-1"),
             *(gpu(each) for each in ("gpu-1", "gpu-2")),
-            {
-                "apiVersion": "tensor-fusion.ai/v1",
-                "kind": "GPUResourceQuota",
-                "metadata": {"name": "quota", "namespace": "parts"},
-                "spec": {"total": {"requests": {"tflops": "600", "vram": "64Gi"}}},
-            },
+            gpu_quota("parts/quota", {"requests": figures("600", "64Gi")}),
             *(
-                pod(f"parts/p-{n}", "tensor-fusion-scheduler", annotations=asks(*size))
+                limited_pod(
+                    f"parts/p-{n}", schedulerName="tensor-fusion-scheduler", annotations=asks(*size)
+                )
                 for n, size in enumerate(sizes)
             ),
         ),
@@ -233,9 +205,9 @@ def _burst() -> World:
         "burst",
         (
             *(node("n-1", cpu=4), node("n-2", cpu=4)),
-            quota("team", 4, 6),
-            *(quota("idle", 4, 4),),
-            *(pod(f"team/p-{n}", cpu=1) for n in range(9)),
+            quota("team/team", {"cpu": 4}, {"cpu": 6}),
+            *(quota("idle/idle", {"cpu": 4}, {"cpu": 4}),),
+            *(limited_pod(f"team/p-{n}", {"cpu": 1}) for n in range(9)),
         ),
         Counter(team=6),
     )

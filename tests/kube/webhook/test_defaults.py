@@ -13,17 +13,16 @@ from aliquot.dialects.tensor_fusion.requests import gpu_ask
 from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.defaults import patch
 from aliquot.server.patch.merge import json_patch
-from tests.kube.webhook.writes import (
+from tests.build.manifests import (
     KOORDINATOR,
-    cluster,
     gpu_quota,
-    group,
-    member,
-    pod,
+    limited_pod,
+    pod_group,
     queue,
     quota,
-    thing,
+    resource,
 )
+from tests.kube.webhook.writes import cluster, member
 
 Body = dict[str, Any]
 GPU = "tensor-fusion.ai/"
@@ -44,27 +43,27 @@ def filled(cache: Cache, body: Body, is_new: bool = True) -> Body:
 
 
 def test_queues_have_a_weight_and_can_be_reclaimed() -> None:
-    bare = thing("Queue", "scheduling.volcano.sh/v1beta1", "q")
+    bare = resource("scheduling.volcano.sh/v1beta1", "Queue", "q")
     assert filled(cluster(), bare)["spec"] == {"weight": 1, "reclaimable": True}
     said = queue("q", weight=3, reclaimable=False)
     assert filled(cluster(), said) == said
 
 
 def test_gangs_have_a_number_and_a_queue() -> None:
-    space = thing("Namespace", "v1", "a", annotations=QUEUE_OF)
-    assert filled(cluster(), group("g"))["spec"] == {"minMember": 1, "queue": "default"}
-    by_place = filled(cluster(space), group("g", queue="default", minMember=2))
+    space = resource("v1", "Namespace", "a", annotations=QUEUE_OF)
+    assert filled(cluster(), pod_group("a/g"))["spec"] == {"minMember": 1, "queue": "default"}
+    by_place = filled(cluster(space), pod_group("a/g", queue="default", minMember=2))
     assert by_place["spec"] == {"minMember": 2, "queue": "research"}
-    own = group("g", queue="mine")
+    own = pod_group("a/g", queue="mine")
     assert filled(cluster(space), own)["spec"]["queue"] == "mine"
-    other = thing("PodGroup", "scheduling.x-k8s.io/v1alpha1", "g", "a", spec={})
+    other = resource("scheduling.x-k8s.io/v1alpha1", "PodGroup", "a/g", spec={})
     assert filled(cluster(space), other)["spec"] == {"minMember": 1}
-    later = group("g", queue="default")
+    later = pod_group("a/g", queue="default")
     assert filled(cluster(space), later, is_new=False)["spec"]["queue"] == "default"
 
 
 def test_quotas_of_a_tree_say_where_they_are() -> None:
-    body = quota("q", "a", {"cpu": 1}, {"cpu": 4, "memory": "1Gi"})
+    body = quota("a/q", {"cpu": 1}, {"cpu": 4, "memory": "1Gi"})
     body["metadata"]["labels"] = {f"{KOORDINATOR}is-parent": "true"}
     metadata = filled(cluster(), body)["metadata"]
     assert metadata["labels"] == {
@@ -84,15 +83,15 @@ def test_a_child_is_in_the_tree_of_its_parent() -> None:
 
 @pytest.mark.parametrize("there", [(), (member("tree"),)])
 def test_who_has_no_tree_gets_none(there: tuple[Body, ...]) -> None:
-    body = quota("q", "a", {"cpu": 1}, {"cpu": 4})
+    body = quota("a/q", {"cpu": 1}, {"cpu": 4})
     assert (filled(cluster(*there), body) == body) == (not there)
     assert filled(cluster(*there), body, is_new=False) == body
 
 
 def test_quotas_on_gpus_say_when_they_warn() -> None:
-    total = filled(cluster(), gpu_quota("g"))["spec"]["total"]
+    total = filled(cluster(), gpu_quota("a/g"))["spec"]["total"]
     assert total == {"alertThresholdPercent": 95}
-    said = gpu_quota("g", total={"alertThresholdPercent": 50})
+    said = gpu_quota("a/g", total={"alertThresholdPercent": 50})
     assert filled(cluster(), said) == said
 
 
@@ -128,13 +127,13 @@ def test_quotas_on_gpus_say_when_they_warn() -> None:
 )
 def test_pods_that_share_gpus_say_how_much(written: Body, want: Body | None) -> None:
     bounds = gpu_quota(
-        "g",
+        "a/g",
         single={
             "defaultRequests": {"tflops": "10", "vram": "1Gi"},
             "defaultLimits": {"tflops": "20", "vram": "2Gi"},
         },
     )
-    body = pod(annotations={GPU + word: value for word, value in written.items()})
+    body = limited_pod("a/p", annotations={GPU + word: value for word, value in written.items()})
     whole = filled(cluster(bounds), body)
     said = {k.removeprefix(GPU): v for k, v in whole["metadata"]["annotations"].items()}
     assert said == (want or {})
@@ -145,5 +144,12 @@ def test_pods_that_share_gpus_say_how_much(written: Body, want: Body | None) -> 
 
 
 def test_nonsense_is_left_for_those_who_judge() -> None:
-    assert patch(cluster(gpu_quota("g")), manifest(pod(annotations={f"{GPU}qos": "x"})), True) == []
-    assert filled(cluster(), quota("q", "a")) == quota("q", "a")
+    assert (
+        patch(
+            cluster(gpu_quota("a/g")),
+            manifest(limited_pod("a/p", annotations={f"{GPU}qos": "x"})),
+            True,
+        )
+        == []
+    )
+    assert filled(cluster(), quota("a/q")) == quota("a/q")

@@ -11,24 +11,27 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
 from aliquot.kube.webhook.verdict import judge
 from aliquot.validation import inputs
+from tests.build.manifests import (
+    KOORDINATOR,
+    gpu_quota,
+    limited_pod,
+    pod,
+    pod_group,
+    queue,
+    quota,
+    resource,
+)
 from tests.campaign import examples
 from tests.kube.webhook.writes import (
-    KOORDINATOR,
     asked,
     changed,
     cluster,
     composite,
     create,
     delete,
-    gpu_quota,
-    group,
     marked,
     member,
     named,
-    pod,
-    queue,
-    quota,
-    thing,
     update,
 )
 
@@ -44,10 +47,10 @@ CROWDED = (
 SINS = (
     *CROWDED,
     member("orphan", "nobody"),
-    quota("bad", "bad", {"cpu": 5}, {"cpu": 1}),
-    gpu_quota("g", "twice"),
-    gpu_quota("h", "twice"),
-    pod("inside", "x", labels=named("p")),
+    quota("bad/bad", {"cpu": 5}, {"cpu": 1}),
+    gpu_quota("twice/g"),
+    gpu_quota("twice/h"),
+    limited_pod("x/inside", labels=named("p")),
 )
 
 
@@ -67,7 +70,12 @@ def test_lend_may_be_said_in_a_crowded_family(name: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [quota("q", "a", {"cpu": "x"}), composite("c"), queue("q", weight=0), group("g", minMember=0)],
+    [
+        quota("a/q", {"cpu": "x"}),
+        composite("c"),
+        queue("q", weight=0),
+        pod_group("a/g", minMember=0),
+    ],
 )
 def test_what_makes_no_sense_can_be_labelled_put_right_and_deleted(body: Body) -> None:
     cache = cluster(body)
@@ -82,8 +90,8 @@ def test_what_makes_no_sense_can_be_labelled_put_right_and_deleted(body: Body) -
 def test_old_sins_elsewhere_do_not_matter() -> None:
     cache = cluster(*SINS)
     assert not create(cache, member("new")).refusal
-    assert not create(cache, gpu_quota("i", "other")).refusal
-    assert not create(cache, pod("new", "x")).refusal
+    assert not create(cache, gpu_quota("other/i")).refusal
+    assert not create(cache, limited_pod("x/new")).refusal
     leaf = member("leaf")
     assert not delete(cluster(*SINS, leaf), leaf).refusal
 
@@ -104,7 +112,7 @@ def test_a_crowded_family_may_not_grow(place: int) -> None:
 
 
 def test_what_is_being_deleted_may_be_written() -> None:
-    old = quota("q", "a", {"cpu": 1}, {"cpu": 2})
+    old = quota("a/q", {"cpu": 1}, {"cpu": 2})
     new = changed(old, min={"cpu": 4})
     assert update(cluster(old), old, new).refusal
     new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -112,31 +120,30 @@ def test_what_is_being_deleted_may_be_written() -> None:
 
 
 def test_parts_and_strangers_are_not_judged() -> None:
-    bad = quota("q", "a", {"cpu": 4}, {"cpu": 2})
-    assert judge(cluster(), asked("UPDATE", bad, quota("q"))).refusal
-    assert not judge(cluster(), asked("UPDATE", bad, quota("q"), part="status")).refusal
-    assert not create(cluster(), thing("Widget", "example.com/v1", "w", spec=4)).refusal
+    bad = quota("a/q", {"cpu": 4}, {"cpu": 2})
+    assert judge(cluster(), asked("UPDATE", bad, quota("a/q"))).refusal
+    assert not judge(cluster(), asked("UPDATE", bad, quota("a/q"), part="status")).refusal
+    assert not create(cluster(), resource("example.com/v1", "Widget", "w", spec=4)).refusal
 
 
 def test_a_pod_may_run_on_a_node_that_is_not_known_yet() -> None:
-    body = pod(spec={"containers": [{"name": "c"}], "nodeName": "fresh"})
+    body = pod("a/p", containers=[{"name": "c"}], nodeName="fresh")
     assert not create(cluster(), body).refusal
 
 
 def test_a_pod_need_not_fit() -> None:
-    asks = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}]}
-    assert not create(cluster(quota("q", "a", high={"cpu": 1})), pod(spec=asks)).refusal
+    assert not create(cluster(quota("a/q", high={"cpu": 1})), pod("a/p", {"cpu": "9"})).refusal
 
 
 def test_names_may_be_made_up_later() -> None:
-    body = pod()
+    body = limited_pod("a/p")
     body["metadata"] = {"generateName": "p-", "namespace": "a"}
     assert not create(cluster(), body).refusal
 
 
 def test_a_namespace_takes_its_quotas_along() -> None:
-    space = thing("Namespace", "v1", "one")
-    held = (member("one"), pod(labels=named("one")))
+    space = resource("v1", "Namespace", "one")
+    held = (member("one"), limited_pod("a/p", labels=named("one")))
     assert delete(cluster(space, *held), held[0]).refusal
     space["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     verdict = delete(cluster(space, *held), held[0])
@@ -145,15 +152,18 @@ def test_a_namespace_takes_its_quotas_along() -> None:
 
 
 def test_pods_that_ended_stand_in_nobodys_way() -> None:
-    done = pod(labels=named("one"), status={"phase": "Succeeded"})
+    done = limited_pod("a/p", labels=named("one"), status={"phase": "Succeeded"})
     assert not delete(cluster(member("one"), done), member("one")).refusal
-    cache = cluster(member("one"), pod(labels=named("one")))
+    cache = cluster(member("one"), limited_pod("a/p", labels=named("one")))
     cache.drop("", ("Pod", "a", "p"))
     assert not delete(cache, member("one")).refusal
 
 
 def test_an_order_of_yaml_that_makes_sense_is_accepted_one_by_one() -> None:
-    cache, order = cluster(), [*CROWDED[:2], queue("default"), group("g"), pod(labels=named("a"))]
+    cache, order = (
+        cluster(),
+        [*CROWDED[:2], queue("default"), pod_group("a/g"), limited_pod("a/p", labels=named("a"))],
+    )
     for body in order:
         assert not create(cache, body).refusal, body
         cache = cluster(*order[: order.index(body) + 1])
@@ -170,7 +180,7 @@ keys = st.sampled_from(
 )
 koordinator = st.dictionaries(keys.map(lambda word: KOORDINATOR + word), words, max_size=3)
 shares = st.builds(
-    lambda name, low, high, said: quota(name, "a", low, high, labels=said, annotations=said),
+    lambda name, low, high, said: quota(f"a/{name}", low, high, labels=said, annotations=said),
     names,
     amounts,
     amounts,
@@ -178,7 +188,7 @@ shares = st.builds(
 )
 queues = st.builds(
     lambda name, weight, low, high, parent: queue(
-        name, weight=weight, guarantee={"resource": low}, capability=high, parent=parent
+        name, weight=weight, guarantee=low, capability=high, parent=parent
     ),
     names,
     st.sampled_from([None, 0, 1, 70000]),
@@ -187,7 +197,7 @@ queues = st.builds(
     st.sampled_from(["", "root", "other", "m", "n"]),
 )
 groups = st.builds(
-    lambda few, which, wanted: group("g", minMember=few, queue=which, minResources=wanted),
+    lambda few, which, wanted: pod_group("a/g", minMember=few, queue=which, minResources=wanted),
     st.sampled_from([None, 0, 3]),
     st.sampled_from([None, "default", "other", "root"]),
     amounts,
@@ -198,13 +208,15 @@ asking = st.dictionaries(
     ),
     st.sampled_from(["1", "10", "1Gi", "x", "low", ""]),
 )
-pods = st.builds(lambda said, labels: pod(annotations=said, labels=labels), asking, koordinator)
+pods = st.builds(
+    lambda said, labels: limited_pod("a/p", annotations=said, labels=labels), asking, koordinator
+)
 figures = st.fixed_dictionaries(
     {}, optional={"tflops": st.sampled_from([1, 2]), "vram": st.just(1)}
 )
 gpu_quotas = st.builds(
     lambda low, high, percent: gpu_quota(
-        "g", total={"requests": low, "limits": high, "alertThresholdPercent": percent}
+        "a/g", total={"requests": low, "limits": high, "alertThresholdPercent": percent}
     ),
     figures,
     figures,

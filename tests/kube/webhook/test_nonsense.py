@@ -12,19 +12,9 @@ from aliquot.kube.webhook import review
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.service import Service
 from aliquot.kube.webhook.verdict import judge
+from tests.build.manifests import KOORDINATOR, gpu_quota, limited_pod, pod_group, queue, quota
 from tests.campaign import examples
-from tests.kube.webhook.writes import (
-    KOORDINATOR,
-    cluster,
-    composite,
-    gpu_quota,
-    group,
-    member,
-    named,
-    pod,
-    queue,
-    quota,
-)
+from tests.kube.webhook.writes import cluster, composite, member, named
 
 Body = dict[str, Any]
 
@@ -50,15 +40,23 @@ values = st.recursive(
     max_leaves=12,
 )
 KINDS = (
-    *(quota("q"), member("m"), composite("c", "a"), queue("q"), group("g"), gpu_quota("g"), pod()),
+    *(
+        quota("a/q"),
+        member("m"),
+        composite("c", "a"),
+        queue("q"),
+        pod_group("a/g"),
+        gpu_quota("a/g"),
+        limited_pod("a/p"),
+    ),
 )
 THERE = (
     member("top", is_parent=True),
     member("m", "top"),
     queue("q"),
-    group("g", queue="q"),
-    gpu_quota("g", single={"defaultRequests": {"vram": "1Gi"}}),
-    pod("p", labels=named("m")),
+    pod_group("a/g", queue="q"),
+    gpu_quota("a/g", single={"defaultRequests": {"vram": "1Gi"}}),
+    limited_pod("a/p", labels=named("m")),
 )
 
 

@@ -5,30 +5,32 @@ from typing import Any
 import pytest
 
 from aliquot.kube.webhook.review import Verdict
-from tests.kube.webhook.writes import (
+from tests.build.manifests import (
     KOORDINATOR,
+    gpu_quota,
+    limited_pod,
+    node,
+    pod_group,
+    queue,
+    quota,
+    resource,
+)
+from tests.kube.webhook.writes import (
     changed,
     cluster,
     composite,
     create,
     delete,
-    gpu_quota,
-    group,
     marked,
     member,
     named,
-    node,
-    pod,
-    queue,
-    quota,
-    thing,
     update,
 )
 
 Body = dict[str, Any]
 
 GPU = "tensor-fusion.ai/"
-HARD = thing("ResourceQuota", "v1", "cap", "a", spec={"hard": {"requests.cpu": "4"}})
+HARD = resource("v1", "ResourceQuota", "a/cap", spec={"hard": {"requests.cpu": "4"}})
 TREE = (
     member("root-team", is_parent=True, low=10),
     member("one", "root-team", low=4),
@@ -38,15 +40,33 @@ QUEUES = (queue("top"), queue("below", parent="top"))
 
 CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
     # KEP-9
-    ("min above max", (), quota("q", low={"cpu": 4}, high={"cpu": 2}), 403, "min 4 is above max 2"),
-    ("unreadable", (), quota("q", low={"cpu": "many"}), 422, "spec.min[cpu]: 'many' is not a"),
-    ("negative", (), quota("q", low={"cpu": -1}), 422, "spec.min[cpu]: -1 is negative"),
-    ("above hard", (HARD,), quota("q", high={"cpu": 5}), 403, "max 5 is above hard 4 of Resource"),
-    ("second", (quota("q"),), quota("r"), 403, "the namespace has a quota already: ElasticQuota"),
+    (
+        "min above max",
+        (),
+        quota("a/q", low={"cpu": 4}, high={"cpu": 2}),
+        403,
+        "min 4 is above max 2",
+    ),
+    ("unreadable", (), quota("a/q", low={"cpu": "many"}), 422, "spec.min[cpu]: 'many' is not a"),
+    ("negative", (), quota("a/q", low={"cpu": -1}), 422, "spec.min[cpu]: -1 is negative"),
+    (
+        "above hard",
+        (HARD,),
+        quota("a/q", high={"cpu": 5}),
+        403,
+        "max 5 is above hard 4 of Resource",
+    ),
+    (
+        "second",
+        (quota("a/q"),),
+        quota("a/r"),
+        403,
+        "the namespace has a quota already: ElasticQuota",
+    ),
     (
         "same name in another group",
-        (quota("q"),),
-        quota("q", version="nos.nebuly.com/v1alpha1"),
+        (quota("a/q"),),
+        quota("a/q", group="nos.nebuly.com"),
         403,
         "a quota goes by this name already",
     ),
@@ -54,11 +74,11 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
     (
         "in a composite",
         (composite("c", "a"),),
-        quota("q"),
+        quota("a/q"),
         403,
         "the namespace has a quota already",
     ),
-    ("of a quota", (quota("q"),), composite("c", "a"), 403, "namespace a has a quota already"),
+    ("of a quota", (quota("a/q"),), composite("c", "a"), 403, "namespace a has a quota already"),
     ("of two", (composite("c", "a"),), composite("d", "b", "a"), 403, "spec.namespaces[1]: names"),
     ("of none", (), composite("c"), 422, "spec.namespaces: must name at least one namespace"),
     # Koordinator
@@ -70,7 +90,7 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
     (
         "unknown to max",
         TREE,
-        quota("m", "m", high={"memory": 1}, labels={f"{KOORDINATOR}parent": "root-team"}),
+        quota("m/m", high={"memory": 1}, labels={f"{KOORDINATOR}parent": "root-team"}),
         403,
         "max of its parent root-team/root-team does not name it",
     ),
@@ -95,51 +115,63 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
         422,
         "is not a JSON list",
     ),
-    ("pod of a parent", TREE, pod(labels=named("root-team")), 403, "is a parent and holds no pods"),
+    (
+        "pod of a parent",
+        TREE,
+        limited_pod("a/p", labels=named("root-team")),
+        403,
+        "is a parent and holds no pods",
+    ),
     # TensorFusion
     (
         "second on GPUs",
-        (gpu_quota("g"),),
-        gpu_quota("h"),
+        (gpu_quota("a/g"),),
+        gpu_quota("a/h"),
         403,
         "the namespace has a quota already: GPUResourceQuota a/g",
     ),
     (
         "limits below requests",
         (),
-        gpu_quota("g", total={"requests": {"tflops": 2}, "limits": {"tflops": 1}}),
+        gpu_quota("a/g", total={"requests": {"tflops": 2}, "limits": {"tflops": 1}}),
         403,
         "1 is below requests.tflops 2",
     ),
     (
         "threshold",
         (),
-        gpu_quota("g", total={"alertThresholdPercent": 101}),
+        gpu_quota("a/g", total={"alertThresholdPercent": 101}),
         422,
         "101 is not between 0 and 100",
     ),
     (
         "request above limit",
         (),
-        pod(annotations={f"{GPU}vram-request": "2Gi", f"{GPU}vram-limit": "1Gi"}),
+        limited_pod("a/p", annotations={f"{GPU}vram-request": "2Gi", f"{GPU}vram-limit": "1Gi"}),
         422,
         "is above its limit",
     ),
-    ("unreadable amount", (), pod(annotations={f"{GPU}tflops-request": "lots"}), 422, "'lots'"),
+    (
+        "unreadable amount",
+        (),
+        limited_pod("a/p", annotations={f"{GPU}tflops-request": "lots"}),
+        422,
+        "'lots'",
+    ),
     # Volcano
     ("no parent queue", (), queue("q", parent="nobody"), 403, "there is no parent queue nobody"),
     ("weight", (), queue("q", weight=0), 422, "spec.weight: 0 is not between 1 and 65535"),
     (
         "guarantee above capability",
         (),
-        queue("q", guarantee={"resource": {"cpu": 4}}, capability={"cpu": 2}),
+        queue("q", guarantee={"cpu": 4}, capability={"cpu": 2}),
         403,
         "guarantee 4 is above capability 2",
     ),
     (
         "sum of guarantees",
-        (queue("t", guarantee={"resource": {"cpu": 4}}),),
-        queue("q", parent="t", guarantee={"resource": {"cpu": 5}}),
+        (queue("t", guarantee={"cpu": 4}),),
+        queue("q", parent="t", guarantee={"cpu": 5}),
         403,
         "have a guarantee of 5 together, above 4",
     ),
@@ -150,25 +182,25 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
         403,
         "5 is above 4 of its parent t",
     ),
-    ("gang in no queue", QUEUES, group("g", queue="nobody"), 403, "there is no queue nobody"),
-    ("minMember", (), group("g", minMember=0), 422, "spec.minMember: 0 is not between"),
+    ("gang in no queue", QUEUES, pod_group("a/g", queue="nobody"), 403, "there is no queue nobody"),
+    ("minMember", (), pod_group("a/g", minMember=0), 422, "spec.minMember: 0 is not between"),
     (
         "pod in no queue",
         QUEUES,
-        pod(annotations={"scheduling.volcano.sh/queue-name": "nobody"}),
+        limited_pod("a/p", annotations={"scheduling.volcano.sh/queue-name": "nobody"}),
         403,
         "there is no queue nobody",
     ),
     (
         "pod in a parent queue",
         QUEUES,
-        pod(annotations={"scheduling.volcano.sh/queue-name": "top"}),
+        limited_pod("a/p", annotations={"scheduling.volcano.sh/queue-name": "top"}),
         403,
         "queue top is a parent and holds no pods",
     ),
     (
         "a parent made of a queue with pods",
-        (queue("top"), pod(annotations={"scheduling.volcano.sh/queue-name": "top"})),
+        (queue("top"), limited_pod("a/p", annotations={"scheduling.volcano.sh/queue-name": "top"})),
         queue("below", parent="top"),
         403,
         "Pod a/p: metadata.annotations[scheduling.volcano.sh/queue-name]: queue top is a parent",
@@ -177,22 +209,22 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
         "a parent made of the queue of a gang",
         (
             queue("top"),
-            group("g", queue="top"),
-            pod(annotations={"scheduling.k8s.io/group-name": "g"}),
+            pod_group("a/g", queue="top"),
+            limited_pod("a/p", annotations={"scheduling.k8s.io/group-name": "g"}),
         ),
         queue("below", parent="top"),
         403,
         "queue top is a parent and holds no pods",
     ),
     # several at once
-    ("queues beside quotas", (quota("q"),), queue("own"), 403, "there are queues and quotas"),
+    ("queues beside quotas", (quota("a/q"),), queue("own"), 403, "there are queues and quotas"),
 ]
 
 DELETES: list[tuple[str, tuple[Body, ...], Body, str]] = [
     ("a parent", TREE, TREE[0], "cannot be deleted: it is the parent of one/one, two/two"),
     (
         "of pods",
-        (*TREE, pod(labels=named("one"))),
+        (*TREE, limited_pod("a/p", labels=named("one"))),
         TREE[1],
         "cannot be deleted: it is the quota of Pod a/p",
     ),
@@ -201,7 +233,7 @@ DELETES: list[tuple[str, tuple[Body, ...], Body, str]] = [
     ("the default queue", (queue("default"),), queue("default"), "cannot be deleted"),
     (
         "a queue of pods",
-        (*QUEUES, pod(annotations={"scheduling.volcano.sh/queue-name": "below"})),
+        (*QUEUES, limited_pod("a/p", annotations={"scheduling.volcano.sh/queue-name": "below"})),
         QUEUES[1],
         "cannot be deleted: it is the queue of Pod a/p",
     ),
@@ -209,8 +241,8 @@ DELETES: list[tuple[str, tuple[Body, ...], Body, str]] = [
         "a queue of a namespace with pods",
         (
             queue("q"),
-            thing("Namespace", "v1", "a", annotations={"scheduling.volcano.sh/queue-name": "q"}),
-            pod(),
+            resource("v1", "Namespace", "a", annotations={"scheduling.volcano.sh/queue-name": "q"}),
+            limited_pod("a/p"),
         ),
         queue("q"),
         "cannot be deleted: it is the queue of Pod a/p",
@@ -248,11 +280,11 @@ def test_a_parent_cannot_have_less_than_its_children() -> None:
 
 def test_a_quota_with_pods_cannot_become_a_parent() -> None:
     new = marked(TREE[1], **{f"{KOORDINATOR}is-parent": "true"})
-    by_name = cluster(*TREE, pod(labels=named("one")))
+    by_name = cluster(*TREE, limited_pod("a/p", labels=named("one")))
     refused(update(by_name, TREE[1], new), 403, "cannot become a parent: it is the quota of Pod")
-    by_place = cluster(*TREE, pod("p", "one"), pod("q", "one"))
+    by_place = cluster(*TREE, limited_pod("one/p"), limited_pod("one/q"))
     refused(update(by_place, TREE[1], new), 403, "the quota of Pod one/p and 1 more")
-    assert not update(cluster(*TREE, pod()), TREE[1], new).refusal
+    assert not update(cluster(*TREE, limited_pod("a/p")), TREE[1], new).refusal
 
 
 def test_a_parent_with_children_cannot_stop_being_one() -> None:
@@ -278,8 +310,8 @@ def test_what_bounds_nothing_is_not_edited() -> None:
 
 
 def test_a_pod_stays_preemptible_or_not() -> None:
-    old = pod(labels={f"{KOORDINATOR}preemptible": "false"})
-    new = pod(labels={f"{KOORDINATOR}preemptible": "true"})
+    old = limited_pod("a/p", labels={f"{KOORDINATOR}preemptible": "false"})
+    new = limited_pod("a/p", labels={f"{KOORDINATOR}preemptible": "true"})
     refused(update(cluster(old), old, new), 403, "cannot change while the pod is there")
 
 
@@ -298,7 +330,7 @@ def test_sums_are_laid_at_the_door_of_what_is_written() -> None:
 
 
 def test_warnings_come_along() -> None:
-    verdict = create(cluster(node(cpu=4)), quota("q", low={"cpu": 5}))
+    verdict = create(cluster(node(cpu=4)), quota("a/q", low={"cpu": 5}))
     assert not verdict.refusal
     assert verdict.warnings == (
         "spec.min[cpu]: with this quota, guarantees add up to 5 of 4 cpu that the nodes have",
@@ -307,7 +339,7 @@ def test_warnings_come_along() -> None:
 
 def test_pods_of_others_get_no_warnings() -> None:
     slip = {f"{GPU}vram-reqest": "1Gi"}
-    ours, theirs = pod(annotations=slip), pod(annotations=slip)
+    ours, theirs = limited_pod("a/p", annotations=slip), limited_pod("a/p", annotations=slip)
     theirs["spec"]["schedulerName"] = "default-scheduler"
     assert "did you mean" in create(cluster(), ours).warnings[0]
     assert not create(cluster(), theirs).warnings

@@ -14,12 +14,13 @@ from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.review import AdmissionRequest, Verdict, answer
 from aliquot.kube.webhook.service import Service
-from tests.kube.webhook.writes import asked, cluster, member, pod, queue, quota
+from tests.build.manifests import limited_pod, queue, quota
+from tests.kube.webhook.writes import asked, cluster, member
 
 Body = dict[str, Any]
 Post = Callable[[str, Any], Coroutine[Any, Any, tuple[int, Any]]]
 
-BAD = quota("q", "a", {"cpu": 4}, {"cpu": 2})
+BAD = quota("a/q", {"cpu": 4}, {"cpu": 2})
 
 
 def review(body: Body, operation: str = "CREATE", old: Body | None = None, **more: Any) -> Body:
@@ -86,7 +87,7 @@ def test_defaults_come_as_a_patch() -> None:
             {"op": "add", "path": "/spec/weight", "value": 1},
             {"op": "add", "path": "/spec/reclaimable", "value": True},
         ]
-        _, said = await post("/mutate", review(pod()))
+        _, said = await post("/mutate", review(limited_pod("a/p")))
         assert said["response"] == {"uid": "7", "allowed": True}
         _, said = await post("/mutate", review({**queue("q"), "spec": 4}))
         assert said["response"] == {"uid": "7", "allowed": True}
@@ -109,13 +110,13 @@ def test_what_is_no_review_is_refused_as_a_whole(body: Any) -> None:
 
 def test_too_early_our_kinds_are_not_answered_and_pods_pass() -> None:
     async def story(post: Post, service: Service) -> None:
-        assert (await post("/validate", review(quota("q"))))[0] == 503
+        assert (await post("/validate", review(quota("a/q"))))[0] == 503
         assert (await post("/mutate", review(queue("q"))))[0] == 503
-        code, said = await post("/validate", review(pod()))
+        code, said = await post("/validate", review(limited_pod("a/p")))
         assert (code, said["response"]["allowed"]) == (200, True)
         assert said["response"]["warnings"]
         service.ready = True
-        assert (await post("/validate", review(quota("q"))))[0] == 200
+        assert (await post("/validate", review(quota("a/q"))))[0] == 200
 
     served(cluster(), story, ready=False)
 
@@ -136,7 +137,7 @@ def test_a_defect_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("a defect")
 
     async def story(post: Post, service: Service) -> None:
-        assert (await post("/validate", review(quota("q"))))[0] == 500
+        assert (await post("/validate", review(quota("a/q"))))[0] == 500
 
     monkeypatch.setattr(service_module, "judge", fail)
     served(cluster(), story)
@@ -161,9 +162,9 @@ def test_news_may_come_a_moment_late() -> None:
 
 def test_warnings_stay_within_what_api_servers_pass_on() -> None:
     many = Verdict(warnings=tuple(f"{number} {'x' * 400}" for number in range(100)))
-    said = json.loads(answer(asked("CREATE", quota("q")), many))["response"]["warnings"]
+    said = json.loads(answer(asked("CREATE", quota("a/q")), many))["response"]["warnings"]
     assert all(len(each) <= 256 for each in said)
     assert 0 < sum(map(len, said)) <= 4096
     long = Verdict(refusal="y" * 10_000)
-    status = json.loads(answer(asked("CREATE", quota("q")), long))["response"]["status"]
+    status = json.loads(answer(asked("CREATE", quota("a/q")), long))["response"]["status"]
     assert len(status["message"]) <= 4096

@@ -6,13 +6,12 @@ from typing import Any
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import read
+from aliquot.json import Body
 from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.review import AdmissionRequest, Operation, Verdict
 from aliquot.kube.webhook.verdict import judge
-
-Body = dict[str, Any]
-KOORDINATOR = "quota.scheduling.koordinator.sh/"
-_CONTAINER = {"name": "c", "image": "i"}
+from tests.build import manifests
+from tests.build.manifests import KOORDINATOR
 
 
 def cluster(*objects: Body, policy: str | None = None) -> Cache:
@@ -61,57 +60,21 @@ def marked(body: Body, **labels: str) -> Body:
     return new
 
 
-def thing(kind: str, version: str, name: str, namespace: str = "", **more: Any) -> Body:
-    metadata: Body = {"name": name}
-    if namespace:
-        metadata["namespace"] = namespace
-    for word in ("labels", "annotations"):
-        if word in more:
-            metadata[word] = more.pop(word)
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
-
-
-def quota(name: str, namespace: str = "a", low: Any = None, high: Any = None, **more: Any) -> Body:
-    spec = {word: value for word, value in (("min", low), ("max", high)) if value is not None}
-    version = more.pop("version", "scheduling.x-k8s.io/v1alpha1")
-    return thing("ElasticQuota", version, name, namespace, spec=spec, **more)
-
-
 def member(name: str, parent: str = "", is_parent: bool = False, **more: Any) -> Body:
-    """A quota of a tree."""
+    """A quota of a tree, in the namespace that is called like it."""
     labels = {f"{KOORDINATOR}is-parent": str(is_parent).lower(), **more.pop("labels", {})}
     if parent:
         labels[f"{KOORDINATOR}parent"] = parent
     low, high = {"cpu": more.pop("low", 1)}, {"cpu": more.pop("high", 100)}
-    return quota(name, more.pop("namespace", name), low, high, labels=labels, **more)
+    path = f"{more.pop('namespace', name)}/{name}"
+    return manifests.quota(path, low, high, labels=labels, **more)
 
 
 def composite(name: str, *namespaces: str, **spec: Any) -> Body:
-    spec = {"namespaces": list(namespaces), "min": {"cpu": 1}, **spec}
-    return thing("CompositeElasticQuota", "nos.nebuly.com/v1alpha1", name, "ops", spec=spec)
-
-
-def queue(name: str, **spec: Any) -> Body:
-    return thing("Queue", "scheduling.volcano.sh/v1beta1", name, spec=spec)
-
-
-def group(name: str, namespace: str = "a", **spec: Any) -> Body:
-    return thing("PodGroup", "scheduling.volcano.sh/v1beta1", name, namespace, spec=spec)
-
-
-def gpu_quota(name: str, namespace: str = "a", **spec: Any) -> Body:
-    return thing("GPUResourceQuota", "tensor-fusion.ai/v1", name, namespace, spec=spec)
-
-
-def pod(name: str = "p", namespace: str = "a", **more: Any) -> Body:
-    spec = more.pop("spec", {"containers": [_CONTAINER], "schedulerName": "aliquot"})
-    return thing("Pod", "v1", name, namespace, spec=spec, **more)
+    """A quota of these namespaces that guarantees one CPU unless its spec says otherwise."""
+    return manifests.composite(f"ops/{name}", list(namespaces), {"cpu": 1}, **spec)
 
 
 def named(quota: str) -> Body:
     """The labels of a pod that names a quota."""
     return {f"{KOORDINATOR}name": quota}
-
-
-def node(name: str = "n", **allocatable: Any) -> Body:
-    return thing("Node", "v1", name, status={"allocatable": allocatable})

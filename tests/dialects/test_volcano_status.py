@@ -8,8 +8,8 @@ from aliquot.dialects.volcano import status as volcano_status
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.model.summaries import GangSummary
-from tests.cli.manifests import Body
-from tests.cli.volcano import gang_job, pod_group, queue, task
+from aliquot.json import Body
+from tests.build.manifests import gang_job, pod_group, queue, task
 from tests.dialects.manifests import read
 
 PLUGINS = "scheduling.x-k8s.io/v1alpha1"
@@ -35,7 +35,7 @@ def test_a_queue_counts_its_gangs() -> None:
     assert closed["status"]["state"] == "Closing"
 
 
-def test_a_group_that_runs() -> None:
+def test_a_group_that_runs_counts_its_pods() -> None:
     assert status_of_group(pod_group("a/g"), GangSummary("a/g", "Running", 2, 3)) == {
         "phase": "Running",
         "conditions": [
@@ -82,12 +82,12 @@ def test_a_group_that_waits_says_why(reason: Reason, word: str) -> None:
         ("Completed", "Finished"),
     ],
 )
-def test_groups_of_the_scheduler_plugins(phase: Any, word: str) -> None:
+def test_groups_of_the_scheduler_plugins_have_their_own_phases(phase: Any, word: str) -> None:
     found = status_of_group(pod_group("a/g", PLUGINS), GangSummary("a/g", phase, 2, 1))
     assert found == {"phase": word, "scheduled": 1, "running": 1, "succeeded": 4, "failed": 2}
 
 
-def test_phases_of_a_job() -> None:
+def test_the_phase_of_a_job_follows_its_pods() -> None:
     job = gang_job("a/j", task("master", 1), task("worker", 2), minAvailable=2)
     assert status_of_job(job, Pending=2, Running=1, Evicted=4) == {
         "state": {"phase": "Pending"},

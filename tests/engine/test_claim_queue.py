@@ -1,15 +1,15 @@
-"""Turns, against the plain way: look at everybody, every time."""
+"""The turn queue against a plain search over all claims at every step."""
 
 import random
 from dataclasses import dataclass
 from typing import Any
 
 from aliquot.engine.columns import Resources
-from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group, TurnQueue
 from aliquot.engine.queue.lane import Lane
+from tests.build.values import pod
 
 
 @dataclass
@@ -29,28 +29,28 @@ def path(claim: Claim) -> tuple[Group, ...]:
 
 def lane_of(number: int, rng: random.Random) -> Lane:
     name = f"{rng.randrange(3)}-{rng.randrange(3)}-{number}"
-    pod = Pod(name, "ns", name, Shape(()), created=rng.randrange(4))
+    one = pod(name, (), "ns", created=rng.randrange(4))
     lane = Lane((number,))
-    lane.add(Claim((pod,), (Ask(Shape(()), Resources(), "pack"),), None))
+    lane.add(Claim((one,), (Ask(one.shape, Resources(), "pack"),), None))
     return lane
 
 
-def plainly(claims: list[Claim], had: Had, depth: int = 0) -> Claim:
-    """The first of the group whose turn it is, by looking at everybody."""
+def plain_first(claims: list[Claim], had: Had, depth: int = 0) -> Claim:
+    """The first of the group whose turn it is, found by looking at every claim."""
     if depth == len(path(claims[0])):
         return min(claims, key=lambda claim: claim.key)
     groups: dict[Group, list[Claim]] = {}
     for claim in claims:
         groups.setdefault(path(claim)[depth], []).append(claim)
-    firsts = {group: plainly(inside, had, depth + 1) for group, inside in groups.items()}
+    firsts = {group: plain_first(inside, had, depth + 1) for group, inside in groups.items()}
     turns = {group: (had.turn(group, first), first.key) for group, first in firsts.items()}
     return firsts[min(turns, key=lambda group: turns[group])]
 
 
-def test_turns_are_those_of_whoever_has_had_least() -> None:
+def test_the_turn_is_that_of_the_group_that_has_had_least() -> None:
     for seed in range(150):
         rng, had = random.Random(seed), Had({})
-        line = TurnQueue(path, had.turn)
+        queue = TurnQueue(path, had.turn)
         lanes: list[Lane] = []
         for number in range(60):
             if rng.random() < 0.4 or not lanes:
@@ -58,21 +58,21 @@ def test_turns_are_those_of_whoever_has_had_least() -> None:
                 head = lane.head
                 assert head is not None
                 lanes.append(lane)
-                line.push(lane, head)
-            first = line.first()
+                queue.push(lane, head)
+            first = queue.first()
             assert first is not None
             lane, claim = first
             claims = [each for other in lanes if (each := other.head) is not None]
-            assert claim is plainly(claims, had), f"seed {seed}, step {number}"
+            assert claim is plain_first(claims, had), f"seed {seed}, step {number}"
             if rng.random() < 0.7:
                 for group in path(claim):
                     had.turns[group] = had.turns.get(group, 0) + rng.randrange(3)
             if rng.random() < 0.5:
                 lanes.remove(lane)
-                line.drop()
+                queue.drop()
                 if not lanes:
-                    assert line.first() is None
+                    assert queue.first() is None
                     continue
             if rng.random() < 0.1:
                 had.turns[("namespace", "0")] = 0
-                line.reorder()
+                queue.reorder()

@@ -1,4 +1,4 @@
-"""What the embedded cluster tells of GPUs, of quotas on them, and of who runs on which."""
+"""What the simulated cluster tells the engine of GPUs, of quotas on them, and of their pods."""
 
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.nos.cards import Cards
@@ -15,10 +15,10 @@ from aliquot.engine.model.events import (
 )
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.pod import Pod
+from aliquot.json import Body
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
-from tests.cli.manifests import Body, node, pod, workload
-from tests.cli.tensor_fusion import asking, figures, gpu, gpu_quota, model
+from tests.build.manifests import asking, figures, gpu, gpu_quota, model, node, pod, workload
 from tests.dialects.manifests import read
 
 GIB = 2**30
@@ -119,14 +119,14 @@ def test_a_gpu_goes_by_the_host_name_of_its_node() -> None:
     assert set(cluster.world.mirror.devices.sent) == {"g"}
 
 
-def test_nothing_is_told_where_nobody_shares() -> None:
+def test_no_devices_are_told_where_gpus_are_not_shared() -> None:
     assert Cluster(shared=False).step(node("n", gpu=2), pod("a/p", {"gpu": 1})) == [
         "node n",
         "pod a/p",
     ]
 
 
-def test_what_others_have_of_a_gpu() -> None:
+def test_what_is_not_available_of_a_gpu_is_used_elsewhere_but_for_the_pods_known() -> None:
     cluster = Cluster()
     here = asking(pod("a/p", nodeName="n"), gpu_ids="g", tflops_request=30, vram_request="2Gi")
     elsewhere = asking(pod("a/q", nodeName="n"), gpu_ids="h", tflops_request=30)
@@ -142,7 +142,7 @@ def test_what_others_have_of_a_gpu() -> None:
     assert not cluster.devices["g"].ready
 
 
-def test_what_runs_here_is_nobody_elses_when_a_gpu_comes_again() -> None:
+def test_what_known_pods_use_is_not_used_elsewhere_when_a_gpu_comes_again() -> None:
     cluster = Cluster()
     cluster.step(node("n"), gpu("g", "n"), asking(pod("a/p"), tflops_request=30))
     cluster.world.start("a/p", "n", ("g",), 5)

@@ -13,8 +13,8 @@ from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
 from aliquot.simulation.expectation import Expect, compare
 from aliquot.simulation.outcome import Result, gpu_quota
-from tests.cli.tensor_fusion import gpu
-from tests.cli.tensor_fusion import gpu_quota as written
+from tests.build.manifests import gpu
+from tests.build.manifests import gpu_quota as written
 from tests.dialects.manifests import read
 
 GIB = 2**30
@@ -46,7 +46,7 @@ LEFT = {
 }
 
 
-def test_a_quota_in_results() -> None:
+def test_a_gpu_quota_in_results_has_its_use_and_conditions() -> None:
     assert gpu_quota(SUMMARY) == {
         "name": "a/q",
         "used": USED,
@@ -63,7 +63,7 @@ def test_a_quota_in_results() -> None:
     }
 
 
-def test_a_quota_says_since_when() -> None:
+def test_a_condition_says_since_when_it_holds() -> None:
     conditions = Conditions()
     calm = replace(SUMMARY, conditions=[READY, CALM])
     conditions.note([calm], 0)
@@ -131,7 +131,7 @@ def test_what_a_scenario_expects_of_a_quota(fields: dict[str, Any]) -> None:
     assert different(gpu_quotas={"a/q": fields}) == []
 
 
-def test_what_differs_is_named() -> None:
+def test_a_gpu_quota_or_device_that_differs_is_named() -> None:
     fields = {"used": {"limits": {"tflops": 3}}, "conditions": {"Ready": False, "Exceeded": True}}
     assert different(gpu_quotas={"a/q": fields, "b/q": {}}) == [
         "quota on GPUs a/q: used limits tflops should be 3, is 2",

@@ -27,7 +27,7 @@ def different(**expected: Any) -> list[str]:
     return list(compare(Expect(**expected), result, []))
 
 
-def test_a_queue() -> None:
+def test_a_queue_in_results_has_its_shares_and_namespaces() -> None:
     assert queue(QUEUE) == {
         "name": "q",
         "weight": 3,
@@ -41,7 +41,7 @@ def test_a_queue() -> None:
     assert list(queue(QUEUE)["namespaces"]) == ["a", "b"]
 
 
-def test_gangs_in_natural_order() -> None:
+def test_gangs_are_in_natural_order() -> None:
     assert gangs(GANGS) == [
         {"name": "a/g-9", "phase": "Running", "minMember": 2, "running": 3},
         {"name": "a/g-10", "phase": "Pending", "minMember": 2, "running": 0},
@@ -54,7 +54,7 @@ def test_what_a_scenario_does_not_list_is_not_looked_at() -> None:
     assert different(queues={"q": {"namespaces": inside}}, gangs={"a/g-9": {"running": 3}}) == []
 
 
-def test_what_differs_is_named() -> None:
+def test_a_queue_or_gang_that_differs_is_named() -> None:
     expected = {
         "q": {"weight": 4, "used": {GPU: 4}, "namespaces": {"a": {"used": {"cpu": 1}}, "c": {}}},
         "r": {},

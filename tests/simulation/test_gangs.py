@@ -1,4 +1,4 @@
-"""What the embedded cluster tells of gangs, and of the pods in gangs and queues, step by step."""
+"""What the simulated cluster tells the engine of gangs, and of the pods in gangs and queues."""
 
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.nos.cards import Cards
@@ -14,27 +14,27 @@ from aliquot.engine.model.events import (
 )
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.pod import Pod
+from aliquot.json import Body
 from aliquot.mirror.pod_record import Phase
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
-from tests.cli.manifests import Body, node, pod, quota, workload
-from tests.cli.volcano import (
+from tests.build.manifests import (
     annotated,
     gang_job,
     namespace,
+    node,
+    pod,
     pod_group,
+    priority_class,
     queue,
+    quota,
     resource_quota,
     task,
+    workload,
 )
 from tests.dialects.manifests import read
 
-VIP = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "vip"},
-    "value": 50,
-}
+VIP = priority_class("vip", 50)
 
 
 class Cluster:
@@ -109,7 +109,7 @@ def test_a_gang_that_is_applied_again_is_as_old_as_before() -> None:
     assert (cluster.gangs["a/h"].created, cluster.gangs["a/h"].priority) == (9, 50)
 
 
-def test_the_queue_of_a_pod() -> None:
+def test_a_pod_is_in_the_queue_of_its_gang_then_its_own_then_that_of_its_namespace() -> None:
     cluster = Cluster()
     cluster.step(
         *(queue(f"q{number}") for number in range(3)),
@@ -137,7 +137,7 @@ def test_the_queue_of_a_pod() -> None:
     }
 
 
-def test_pods_and_gangs_follow_edits() -> None:
+def test_pods_and_gangs_follow_edits_of_their_namespace_and_group() -> None:
     cluster = Cluster()
     bodies = [queue("q"), queue("r"), namespace("a", queue="q"), pod_group("a/g"), pod("a/p")]
     cluster.step(*bodies, annotated(pod("a/in-gang"), group="g"))
@@ -149,7 +149,7 @@ def test_pods_and_gangs_follow_edits() -> None:
     assert cluster.queues() == {"a/p": "r", "a/in-gang": "q"}
 
 
-def test_without_queues_nobody_is_in_one() -> None:
+def test_without_queues_no_pod_and_no_gang_is_in_one() -> None:
     cluster = Cluster(special="")
     cluster.step(
         quota("a", {"cpu": 1}),
@@ -198,7 +198,7 @@ def test_a_lost_pod_is_replaced_by_one_of_its_task() -> None:
     assert sorted(cluster.pods()) == ["a/j-2", "a/j-3"]
 
 
-def test_a_job_that_changes() -> None:
+def test_a_job_that_changes_makes_and_drops_the_pods_of_its_tasks() -> None:
     cluster = Cluster()
     master = task("master", 1)
     cluster.step(gang_job("a/j", master, task("worker", 2), queue="q"))
@@ -248,7 +248,7 @@ def test_a_namespace_takes_its_gangs_along() -> None:
     assert (list(cluster.gangs), cluster.pods()) == (["b/g"], {})
 
 
-def test_a_pod_that_is_to_be_spared() -> None:
+def test_a_pod_that_is_not_preemptable_is_told_so() -> None:
     cluster = Cluster()
     cluster.step(annotated(pod("a/p"), **{"volcano.sh/preemptable": "false"}), pod("a/q"))
     assert [each.preemptible for each in cluster.pods().values()] == [False, True]
@@ -301,7 +301,7 @@ def test_a_gang_is_told_before_the_next_pod_of_it() -> None:
     assert told == ["PodGone", "GangSet", "PodSet"]
 
 
-def test_a_gang_that_comes_after_the_end_of_its_pods() -> None:
+def test_a_gang_counts_the_pods_that_ended_before_it_came() -> None:
     cluster = Cluster()
     ended = {**annotated(pod("a/p"), group="g"), "status": {"phase": "Succeeded"}}
     cluster.step(ended, {**annotated(pod("a/q"), group="g"), "status": {"phase": "Failed"}})

@@ -1,23 +1,28 @@
 """Which quota a pod belongs to, whatever order quotas and pods come in."""
 
 from itertools import permutations
+from typing import Any
 
 import pytest
 
 from aliquot.engine.books.membership import Membership
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.state import State
+from tests.build.values import amounts, pod_set, quota_set
+
+CPU = amounts(cpu=1)
 
 
-def quota(name: str, *namespaces: str, fallback: bool = False) -> Quota:
-    return Quota(name, namespaces=frozenset(namespaces), fallback=fallback)
+def quota_of(name: str, *namespaces: str, **more: Any) -> QuotaSet:
+    """A quota of these namespaces, whatever its name."""
+    return quota_set(name, namespaces=frozenset(namespaces), **more)
 
 
-def pod(namespace: str, named: str | None = None) -> Pod:
-    return Pod(f"{namespace}-{named}", namespace, "p", Shape((("cpu", 1),)), quota=named)
+def naming(named: str | None, namespace: str) -> PodSet:
+    """A pod that names a quota, or none."""
+    return pod_set("p", CPU, namespace, uid=f"{namespace}-{named}", quota=named)
 
 
 def charged(*events: Event) -> dict[str, str | None]:
@@ -28,29 +33,31 @@ def charged(*events: Event) -> dict[str, str | None]:
     return {uid: state.ledger.entries[uid].booking.quota for uid in state.pods}
 
 
-def test_by_name_then_by_namespace_then_nowhere() -> None:
+def test_a_pod_belongs_to_the_quota_it_names_then_to_its_namespaces_then_to_none() -> None:
     membership = Membership()
-    membership.add(quota("a/q", "a"))
+    membership.add(quota_of("a/q", "a").quota)
     assert membership.of("a/q", "b") == "a/q"
     assert membership.of(None, "a") == "a/q"
     assert membership.of("missing", "a") == "a/q"
     assert membership.of(None, "b") is None
 
 
-def test_the_fallback_takes_whoever_names_what_is_not_there() -> None:
+def test_the_fallback_takes_the_pods_that_name_a_missing_quota_or_have_none() -> None:
     membership = Membership()
-    membership.add(quota("a/q", "a"))
-    membership.add(quota("x/default", fallback=True))
+    membership.add(quota_of("a/q", "a").quota)
+    membership.add(quota_of("x/default", fallback=True).quota)
     assert membership.of("missing", "a") == "x/default"
     assert membership.of(None, "b") == "x/default"
     assert membership.of(None, "a") == "a/q"
 
 
-CLAIMS = [quota("a/a", "a"), quota("a/z", "a"), quota("b/b", "a"), quota("a/c", "a")]
+CLAIMS = [quota_of(name, "a").quota for name in ("a/a", "a/z", "b/b", "a/c")]
 
 
 @pytest.mark.parametrize("order", list(permutations(CLAIMS)))
-def test_conflicts_end_the_same_way_in_any_order(order: tuple[Quota, ...]) -> None:
+def test_a_namespace_that_several_quotas_claim_is_given_out_in_the_same_order(
+    order: tuple[Quota, ...],
+) -> None:
     membership = Membership()
     for each in order:
         membership.add(each)
@@ -68,24 +75,24 @@ def test_a_quota_that_moves_takes_along_all_that_is_below_it() -> None:
     def used(name: str) -> int:
         return state.ledger.wanted.get(state.resources.row("cpu"), state.tree.slots[name])
 
-    state.apply(QuotaSet(Quota("one")))
-    state.apply(QuotaSet(Quota("two")))
-    state.apply(QuotaSet(Quota("middle", parent="one")))
-    state.apply(QuotaSet(Quota("leaf", parent="middle")))
-    state.apply(PodSet(pod("a", "leaf")))
-    state.apply(PodSet(pod("b", "middle")))
+    state.apply(quota_of("one"))
+    state.apply(quota_of("two"))
+    state.apply(quota_of("middle", parent="one"))
+    state.apply(quota_of("leaf", parent="middle"))
+    state.apply(naming("leaf", "a"))
+    state.apply(naming("middle", "b"))
     assert [used(name) for name in ("one", "two", "middle", "leaf")] == [2, 0, 2, 1]
-    state.apply(QuotaSet(Quota("middle", parent="two")))
+    state.apply(quota_of("middle", parent="two"))
     assert [used(name) for name in ("one", "two", "middle", "leaf")] == [0, 2, 2, 1]
-    state.apply(QuotaSet(Quota("leaf", parent="one")))
+    state.apply(quota_of("leaf", parent="one"))
     assert [used(name) for name in ("one", "two", "middle", "leaf")] == [1, 1, 1, 1]
 
 
-def test_pods_move_as_quotas_come_and_go() -> None:
-    pods = [PodSet(pod("a")), PodSet(pod("b")), PodSet(pod("a", "late"))]
-    default = QuotaSet(quota("x/default", fallback=True))
-    of_a = QuotaSet(quota("a/q", "a"))
-    late = QuotaSet(quota("late"))
+def test_pods_are_charged_anew_as_quotas_come_and_go() -> None:
+    pods = [naming(None, "a"), naming(None, "b"), naming("late", "a")]
+    default = quota_of("x/default", fallback=True)
+    of_a = quota_of("a/q", "a")
+    late = quota_of("late")
     steps: list[tuple[Event, list[str | None]]] = [
         (of_a, ["a/q", None, "a/q"]),
         (default, ["a/q", "x/default", "x/default"]),
@@ -93,7 +100,7 @@ def test_pods_move_as_quotas_come_and_go() -> None:
         (QuotaGone("a/q"), ["x/default", "x/default", "late"]),
         (QuotaGone("late"), ["x/default", "x/default", "x/default"]),
         (of_a, ["a/q", "x/default", "x/default"]),
-        (QuotaSet(quota("x/default")), ["a/q", None, "a/q"]),
+        (quota_of("x/default"), ["a/q", None, "a/q"]),
         (default, ["a/q", "x/default", "x/default"]),
         (QuotaGone("x/default"), ["a/q", None, "a/q"]),
     ]

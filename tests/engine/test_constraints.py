@@ -15,48 +15,48 @@ NODE = Node(
 TOLERANT = (Toleration("gpu", "Equal", "yes"),)
 
 
-def line(key: str, operator: str, *values: str) -> Term:
+def term_of(key: str, operator: str, *values: str) -> Term:
     return Term((Requirement(key, operator, values),))
 
 
 @pytest.mark.parametrize(
     ("term", "matches"),
     [
-        (line("zone", "In", "x", "y"), True),
-        (line("zone", "In", "y"), False),
-        (line("zone", "NotIn", "y"), True),
-        (line("absent", "NotIn", "y"), True),
-        (line("absent", "In", "y"), False),
-        (line("model", "Exists"), True),
-        (line("absent", "Exists"), False),
-        (line("absent", "DoesNotExist"), True),
-        (line("model", "DoesNotExist"), False),
-        (line("cores", "Gt", "32"), True),
-        (line("cores", "Gt", "64"), False),
-        (line("cores", "Lt", "65"), True),
-        (line("model", "Gt", "1"), False),
-        (line("cores", "Gt"), False),
+        (term_of("zone", "In", "x", "y"), True),
+        (term_of("zone", "In", "y"), False),
+        (term_of("zone", "NotIn", "y"), True),
+        (term_of("absent", "NotIn", "y"), True),
+        (term_of("absent", "In", "y"), False),
+        (term_of("model", "Exists"), True),
+        (term_of("absent", "Exists"), False),
+        (term_of("absent", "DoesNotExist"), True),
+        (term_of("model", "DoesNotExist"), False),
+        (term_of("cores", "Gt", "32"), True),
+        (term_of("cores", "Gt", "64"), False),
+        (term_of("cores", "Lt", "65"), True),
+        (term_of("model", "Gt", "1"), False),
+        (term_of("cores", "Gt"), False),
         (Term(), False),
         (Term(fields=(Requirement("metadata.name", "In", ("n1",)),)), True),
         (Term(fields=(Requirement("metadata.name", "NotIn", ("n1",)),)), False),
     ],
 )
-def test_terms(term: Term, matches: bool) -> None:
-    where = NodeConstraints(required=(term,), tolerations=TOLERANT)
-    assert (node_refusal(where, NODE) is None) == matches
+def test_a_term_matches_as_its_operator_says(term: Term, matches: bool) -> None:
+    constraints = NodeConstraints(required=(term,), tolerations=TOLERANT)
+    assert (node_refusal(constraints, NODE) is None) == matches
     assert preference(NodeConstraints(preferred=((7, term),)), NODE) == (7 if matches else 0)
 
 
-def test_one_required_term_is_enough_and_none_matches_nothing() -> None:
-    bookings = (line("zone", "In", "y"), line("zone", "In", "x"))
-    assert node_refusal(NodeConstraints(required=bookings, tolerations=TOLERANT), NODE) is None
+def test_one_required_term_is_enough_and_no_terms_match_no_node() -> None:
+    terms = (term_of("zone", "In", "y"), term_of("zone", "In", "x"))
+    assert node_refusal(NodeConstraints(required=terms, tolerations=TOLERANT), NODE) is None
     assert (
         node_refusal(NodeConstraints(required=(), tolerations=TOLERANT), NODE)
         == NodeRefusal.SELECTOR
     )
 
 
-def test_selectors_are_exact() -> None:
+def test_a_node_selector_needs_the_exact_value() -> None:
     assert (
         node_refusal(NodeConstraints(selector=(("zone", "x"),), tolerations=TOLERANT), NODE) is None
     )
@@ -79,11 +79,11 @@ def test_selectors_are_exact() -> None:
         (Toleration("", "Exists", effect="NoExecute"), False),
     ],
 )
-def test_tolerations(toleration: Toleration, passes: bool) -> None:
-    where = NodeConstraints(tolerations=(toleration,))
-    assert node_refusal(where, NODE) == (None if passes else NodeRefusal.TAINT)
+def test_a_toleration_matches_by_key_value_and_effect(toleration: Toleration, passes: bool) -> None:
+    constraints = NodeConstraints(tolerations=(toleration,))
+    assert node_refusal(constraints, NODE) == (None if passes else NodeRefusal.TAINT)
 
 
-def test_disliked_taints_keep_nobody_away() -> None:
+def test_a_prefer_no_schedule_taint_is_counted_and_bars_no_pod() -> None:
     assert soft_taints(NodeConstraints(), NODE) == 1
     assert soft_taints(NodeConstraints(tolerations=(Toleration("old", "Exists"),)), NODE) == 0

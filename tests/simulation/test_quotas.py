@@ -1,4 +1,4 @@
-"""What the embedded cluster tells of quotas and of the pods that name them, step by step."""
+"""What the simulated cluster tells the engine of quotas and of the pods that name them."""
 
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.nos.cards import Cards
@@ -6,9 +6,10 @@ from aliquot.dialects.quota_index import Special
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.state import State
+from aliquot.json import Body
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
-from tests.cli.manifests import Body, labelled, pod, tree_quota
+from tests.build.manifests import labelled, pod, tree_quota
 from tests.dialects.manifests import read
 
 SYSTEM = "koordinator-system/koordinator-system-quota"
@@ -38,7 +39,7 @@ class Cluster:
         self.world.change(Change(0, manifests, tuple(keys)))
         return [_name(event) for event in self.told]
 
-    def homes(self) -> dict[str, str | None]:
+    def membership(self) -> dict[str, str | None]:
         return {
             self.state.pods[uid].path: entry.booking.quota
             for uid, entry in self.state.ledger.entries.items()
@@ -90,30 +91,30 @@ def test_pods_move_to_the_quota_they_name_when_it_comes() -> None:
     cluster = Cluster()
     cluster.step(labelled(pod("a/p"), name="late"), pod("a/q"), pod("kube-system/dns"))
     at_first = {"a/p": DEFAULT, "a/q": DEFAULT, "kube-system/dns": SYSTEM}
-    assert cluster.homes() == at_first
+    assert cluster.membership() == at_first
     assert cluster.step(tree_quota("b/late", lend="true")) == ["b/late", "pod a/p of b/late"]
-    assert cluster.homes() == {**at_first, "a/p": "b/late"}
+    assert cluster.membership() == {**at_first, "a/p": "b/late"}
     moved = ("ElasticQuota/b/late",)
     assert cluster.step(tree_quota("c/late", lend="true"), delete=moved) == [
         "c/late",
         "no b/late",
         "pod a/p of c/late",
     ]
-    assert cluster.homes() == {**at_first, "a/p": "c/late"}
+    assert cluster.membership() == {**at_first, "a/p": "c/late"}
     cluster.step(delete=("ElasticQuota/c/late",))
-    assert cluster.homes() == at_first
+    assert cluster.membership() == at_first
 
 
-def test_a_pod_may_change_its_mind() -> None:
+def test_a_pod_may_name_another_quota() -> None:
     cluster = Cluster()
     quotas = [tree_quota("q/one", lend="true"), tree_quota("q/two", lend="true")]
     cluster.step(*quotas, labelled(pod("a/p"), name="one"))
-    assert cluster.homes() == {"a/p": "q/one"}
+    assert cluster.membership() == {"a/p": "q/one"}
     cluster.step(labelled(pod("a/p"), name="two"))
-    assert cluster.homes() == {"a/p": "q/two"}
+    assert cluster.membership() == {"a/p": "q/two"}
     assert cluster.step(delete=("ElasticQuota/q/one",)) == ["q/two", "no q/one"]
     cluster.step(pod("a/p"))
-    assert cluster.homes() == {"a/p": DEFAULT}
+    assert cluster.membership() == {"a/p": DEFAULT}
 
 
 def test_the_default_quota_may_be_edited() -> None:
@@ -122,15 +123,15 @@ def test_the_default_quota_may_be_edited() -> None:
     cluster.step(tree_quota(DEFAULT, {"cpu": 1}, {"cpu": 2}))
     quota = cluster.state.tree.quotas[DEFAULT]
     assert (quota.min, quota.max, quota.fallback) == ((("cpu", 1000),), (("cpu", 2000),), True)
-    assert cluster.homes() == {"a/p": DEFAULT}
+    assert cluster.membership() == {"a/p": DEFAULT}
 
 
 def test_a_namespace_takes_its_quotas_along() -> None:
     cluster = Cluster()
     cluster.step(tree_quota("a/a", lend="true"), labelled(pod("b/p"), name="a"))
-    assert cluster.homes() == {"b/p": "a/a"}
+    assert cluster.membership() == {"b/p": "a/a"}
     assert cluster.step(delete=("Namespace//a",)) == ["no a/a", "pod b/p of a/"]
-    assert cluster.homes() == {"b/p": DEFAULT}
+    assert cluster.membership() == {"b/p": DEFAULT}
 
 
 def test_pods_say_whether_they_may_be_evicted() -> None:

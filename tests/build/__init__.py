@@ -1,0 +1,1 @@
+"""Objects for tests: `manifests` builds Kubernetes manifests, `values` the engine's values."""
