@@ -25,7 +25,7 @@ from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import PodStatusWriter
 from aliquot.kube.control.writer import Writer
-from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.metrics import DECISION_WORDS, Metrics
 
 _log = structlog.get_logger()
 
@@ -260,7 +260,7 @@ def _steady_clock() -> Callable[[], int]:
 
 def _log_only(decisions: list[Decision]) -> None:
     for each in decisions:
-        word = type(each).__name__.lower()
+        word = DECISION_WORDS[type(each)]
         if isinstance(each, Wait):
             why = {"reason": each.refusal.reason.value, "message": each.refusal.message}
         else:

@@ -22,7 +22,8 @@ import aliquot
 from aliquot.engine import Bind, Decision, Evict, Nominate, Wait
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot, SnapshotCollector
 
-_DECISIONS = {Bind: "bind", Wait: "hold", Evict: "evict", Nominate: "nominate"}
+DECISION_WORDS = {Bind: "bind", Wait: "hold", Evict: "evict", Nominate: "nominate"}
+"""The decisions in metrics and logs, which dashboards match: there, a pod that waits is on hold."""
 _SHORT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """From half a millisecond, a cycle with nothing to do, to the timeout of a request."""
 _LONG = (
@@ -86,7 +87,7 @@ class Metrics:
         self.writes_waiting = Gauge(
             "aliquot_writes_waiting", "Writes not yet answered.", registry=registry
         )
-        for word in _DECISIONS.values():
+        for word in DECISION_WORDS.values():
             self.decisions.labels(word)  # starts at 0, so that `increase()` sees the first one
 
     @property
@@ -101,7 +102,7 @@ class Metrics:
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Count decisions by kind, and evictions by reason."""
         for decision in decisions:
-            self.decisions.labels(_DECISIONS[type(decision)]).inc()
+            self.decisions.labels(DECISION_WORDS[type(decision)]).inc()
             if isinstance(decision, Evict):
                 self.evictions.labels(str(decision.reason)).inc()
 
