@@ -355,3 +355,15 @@ def test_a_gpu_quota_is_given_back_by_pods_on_other_nodes() -> None:
     made.apply(on("x", ask(5, 5), "small"))
     made.apply(PodSet(pod("p", ask(50, 50), priority=1)))
     assert evicted(made) == ["team/x"]
+
+
+def test_a_pod_keeps_the_devices_it_was_given_where_the_cluster_does_not_name_them() -> None:
+    made = engine(node(), device("d-1"), device("d-2"))
+    waiting = pod("p", ask(60, 60))
+    made.apply(PodSet(waiting))
+    (bind,) = (each for each in made.cycle() if isinstance(each, Bind))
+    (given,) = bind.devices
+    made.apply(PodSet(replace(waiting, node="n")))
+    (other,) = {"d-1", "d-2"} - {given}
+    assert made.state.devices.free(given) == amount(40, 20)
+    assert made.state.devices.free(other) == amount(100, 80)
