@@ -5,9 +5,11 @@ import pytest
 
 from aliquot.engine import Pod, Quota, Shape
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
-from aliquot.engine.model.events import QuotaSet
+from aliquot.engine.model.events import PodGone, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
+from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
+from aliquot.engine.report.quotas import over_quota_pods
 from aliquot.errors import TreeError
 from tests.build.values import amounts
 from tests.engine.world import World
@@ -111,3 +113,50 @@ def test_of_very_many_pods_those_are_put_back_that_are_not_needed_after_all() ->
     least, enough = unit("least", 0, 1), unit("enough", 1, 3)
     many = [unit(f"p-{number}", 2, 1) for number in range(100)]
     assert choose([least, enough, *many], Requirements({"room": 3}, {})) == [enough]
+
+
+def test_what_a_quota_will_get_back_is_exact_again_after_a_saturated_sum() -> None:
+    world = World()
+    world.node("n", amounts(memory=LIMIT))
+    world.quota("a", amounts(memory=LIMIT))
+    for name, memory in (("most", LIMIT - 1), ("some", 5)):
+        world.pod("a", name, amounts(memory=memory), node="n", terminating=True)
+    leaving, row = world.state.leaving.charge, world.state.resources.row("memory")
+    slot = world.state.tree.slots["a"]
+    assert leaving.get(row, slot) == LIMIT
+    world.apply(PodGone("a/most"))
+    assert leaving.get(row, slot) == 5
+
+
+def test_of_several_fallback_quotas_the_first_by_name_takes_the_pods() -> None:
+    world = World()
+    for name in ("c", "a", "b"):
+        world.quota(name, fallback=True)
+    assert world.state.tree.membership.fallback == "a"
+    world.apply(QuotaGone("a"))
+    assert world.state.tree.membership.fallback == "b"
+
+
+def test_a_pod_may_be_known_before_its_node() -> None:
+    world = World()
+    world.quota("a", amounts(gpu=1))
+    world.pod("a", "p", amounts(gpu=1), node="later")
+    world.node("later", amounts(gpu=1))
+    world.pod("a", "q", amounts(gpu=1))
+    assert world.run() == {}
+
+
+def test_pods_of_a_quota_without_min_are_over_quota_where_another_names_the_resource() -> None:
+    world = World("fair")
+    world.node("n", amounts(gpu=3))
+    world.quota("a", amounts(gpu=2))
+    world.quota("b")
+    world.pod("a", "x", amounts(gpu=1), node="n")
+    world.pod("b", "x", amounts(gpu=1), node="n")
+    assert over_quota_pods(world.state) == {"b/x"}
+
+
+def test_where_even_all_of_very_many_pods_are_not_enough_there_is_no_set() -> None:
+    assert (
+        choose([unit(f"p-{n}", 0, 1) for n in range(100)], Requirements({"room": 101}, {})) is None
+    )

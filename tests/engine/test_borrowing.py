@@ -1,8 +1,13 @@
 """Borrowing beyond the scenarios: groups that lend among themselves, and bounds without end."""
 
+import numpy as np
+
+from aliquot.engine.model.knobs import EvictionKnobs, FairKnobs
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason
-from tests.build.values import amounts
+from aliquot.engine.policies.capacity.borrowing import exact_sum
+from aliquot.engine.policies.fair.policy import GuaranteedShares
+from tests.build.values import GPU, amounts
 from tests.engine.world import World
 
 
@@ -35,3 +40,66 @@ def test_a_guarantee_without_end_is_no_bound() -> None:
     world.pod("a", "p", amounts(memory=LIMIT - 1))
     world.run()
     assert why(world, "a/p") is Reason.NO_NODE_FITS
+
+
+def test_sums_are_exact_however_large() -> None:
+    assert exact_sum(np.array([2**40, 5])) == 2**40 + 5
+    assert exact_sum(np.array([LIMIT] * 8)) == 8 * LIMIT
+
+
+def test_min_that_a_pod_on_its_way_out_uses_is_idle() -> None:
+    world = World("fair")
+    world.node("n", amounts(gpu=8))
+    for team, low in (("a", 2), ("b", 2), ("c", 4)):
+        world.quota(team, amounts(gpu=low))
+    world.pod("c", "x", amounts(gpu=2), node="n", terminating=True)
+    row = world.state.resources.row(GPU)
+    assert GuaranteedShares(world.state, row).guaranteed("a") == 2
+
+
+def test_a_quota_at_its_guaranteed_share_keeps_its_pods() -> None:
+    """They are the youngest, and still the quota that has more than its share gives."""
+    world = World("fair")
+    world.node("n", amounts(gpu=12))
+    for team, low in (("a", 2), ("b", 2), ("c", 2), ("idle", 6)):
+        world.quota(team, amounts(gpu=low))
+    for team, count, created in (("a", 2, 0), ("b", 3, 100), ("c", 7, 50)):
+        for number in range(count):
+            world.pod(team, f"x-{number}", amounts(gpu=1), node="n", created=created + number)
+    world.pod("a", "p", amounts(gpu=1), created=200)
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["c/x-6"]
+
+
+def test_a_lowered_quota_loses_its_over_quota_pods_first() -> None:
+    """By creation, not by priority, where the order of importance says so."""
+    eviction, order = (
+        EvictionKnobs(on_quota_lowered="evict"),
+        FairKnobs(over_quota_order=("creation",)),
+    )
+    world = World("fair", eviction=eviction, fair=order)
+    world.node("n", amounts(gpu=2))
+    world.quota("a", amounts(gpu=1), amounts(gpu=2))
+    world.quota("idle", amounts(gpu=1))
+    world.pod("a", "old", amounts(gpu=1), node="n", created=0)
+    world.pod("a", "young", amounts(gpu=1), node="n", created=1, priority=5)
+    world.run()
+    world.quota("a", amounts(gpu=1), amounts(gpu=1))
+    world.run()
+    assert world.evicted() == ["a/young"]
+
+
+def test_the_message_names_what_the_giver_has_too_much_of() -> None:
+    world = World()
+    world.node("n", amounts(gpu=2, cpu=2000))
+    world.quota("a", amounts(gpu=1, cpu=1000))
+    for team in ("b", "c"):
+        world.quota(team)
+    world.pod("b", "x", amounts(gpu=2), node="n")
+    world.pod("c", "x", amounts(cpu=2000), node="n")
+    world.pod("a", "p", amounts(gpu=1, cpu=1000))
+    world.run()
+    told = {each.pod.path: each.message for each in world.evictions}
+    assert "quota b uses 2, min 0" in told["b/x"]
+    assert "quota c uses 2, min 0" in told["c/x"]
+    assert "min 1 nvidia.com/gpu, used 0, pod asks 1" in told["b/x"]

@@ -29,3 +29,25 @@ def test_a_gang_whose_pods_are_all_there_asks_for_them_and_no_more() -> None:
     world.run()
     (quota,) = world.engine.summarise()
     assert quota.request[GPU] == 2 + 1 + 1
+
+
+def test_a_gang_that_names_no_quota_asks_in_that_of_its_namespace() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpu=8))
+    world.quota("a", default_weight=1)
+    world.gang("a/early", 2, min_resources=amounts(gpu=4))
+    world.run()
+    (quota,) = world.engine.summarise()
+    assert quota.request[GPU] == 4
+
+
+def test_two_pods_of_a_gang_are_each_judged_by_their_own_quota() -> None:
+    world = World()
+    world.node("n", amounts(gpu=8))
+    world.quota("a", amounts(gpu=4), amounts(gpu=4))
+    world.quota("b", amounts(gpu=1), amounts(gpu=1))
+    world.gang("a/g", 2)
+    world.pod("a", "g-0", amounts(gpu=2), gang="a/g")
+    world.pod("b", "g-1", amounts(gpu=2), gang="a/g")
+    assert world.run() == {}
+    assert world.told("a/g-0") == "quota b: max 1 nvidia.com/gpu, used 0, pod asks 2"

@@ -358,3 +358,15 @@ def test_a_gpu_quota_is_given_back_by_pods_on_other_nodes() -> None:
     made.apply(on("x", gpu_ask(5, 5), "small"))
     made.apply(PodSet(gpu_pod("p", gpu_ask(50, 50), priority=1)))
     assert evicted(made) == ["team/x"]
+
+
+def test_a_pod_keeps_the_devices_it_was_given_where_the_cluster_does_not_name_them() -> None:
+    made = engine(node_set(), device_set("d-1"), device_set("d-2"))
+    waiting = gpu_pod("p", gpu_ask(60, 60))
+    made.apply(PodSet(waiting))
+    (bind,) = (each for each in made.cycle() if isinstance(each, Bind))
+    (given,) = bind.devices
+    made.apply(PodSet(replace(waiting, node="n")))
+    (other,) = {"d-1", "d-2"} - {given}
+    assert made.state.devices.free(given) == gpu_amount(40, 20)
+    assert made.state.devices.free(other) == gpu_amount(100, 80)

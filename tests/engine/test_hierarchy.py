@@ -1,10 +1,10 @@
 """Trees of quotas beyond the scenarios: turns, recycling, and the own pods of a parent."""
 
-from aliquot.engine import Budget, Requirement
+from aliquot.engine import Budget, NodeConstraints, Requirement
 from aliquot.engine.model.events import BudgetSet
 from aliquot.engine.model.knobs import SECOND, HierarchyKnobs
 from aliquot.engine.model.reasons import Reason
-from tests.build.values import amounts, node_set
+from tests.build.values import GPU, amounts, node_set
 from tests.engine.world import World
 
 
@@ -99,3 +99,88 @@ def test_a_claim_that_the_max_of_a_parent_refuses_is_tried_when_its_sibling_give
     assert world.told("a/p").startswith("quota org: max 2 nvidia.com/gpu, used 2, pod asks 1")
     assert world.run(120) == {"a/p": "n"}
     assert world.evicted() == ["b/x-1"]
+
+
+def test_all_that_is_above_runtime_is_recycled_not_only_the_first_of_it() -> None:
+    world = above_runtime(*(f"p-{n}" for n in range(4)), hierarchy=HierarchyKnobs(recycle="always"))
+    world.pod("b", "p", amounts(gpu=2))
+    world.run(0)
+    world.run(120)
+    assert world.evicted() == ["a/p-2", "a/p-3"]
+
+
+def test_a_quota_asks_for_what_its_pod_is_charged_where_it_runs() -> None:
+    """While it waits it counts with less than on the node that it gets."""
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=1, memory=200), node_class="80")
+    world.quota("a", amounts(memory=100), amounts(memory=100))
+    charges = (("", amounts(memory=16)), ("80", amounts(memory=80)))
+    world.pod("a", "p", amounts(gpu=1), shape={"charges": charges})
+    (before,) = world.engine.summarise()
+    assert before.runtime["memory"] == 16
+    assert world.run() == {"a/p": "n"}
+    (after,) = world.engine.summarise()
+    assert after.runtime["memory"] == 80
+
+
+def test_what_is_held_is_told_apart_from_what_is_used() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=2))
+    world.quota("a", amounts(gpu=2), amounts(gpu=4))
+    world.quota("b", amounts(gpu=0), amounts(gpu=4))
+    world.pod("a", "low", amounts(gpu=2), node="n")
+    world.pod("a", "high", amounts(gpu=2), priority=1)
+    world.cycle()
+    assert world.state.waiting.claim("a/high").held
+    world.pod("a", "more", amounts(gpu=1))
+    refusal = world.engine._policy.gate(world.state, world.state.waiting.claim("a/more"), None)
+    assert refusal is not None
+    told = "quota a: runtime 2 nvidia.com/gpu, used 2, held for others 2, pod asks 1"
+    assert refusal.message == told
+
+
+def test_what_quotas_inside_of_one_that_never_lends_keep_is_kept_once() -> None:
+    """Of eight GPUs four are kept for the tree of org; d waits for a node that c has."""
+    world = World("hierarchy")
+    world.node("n1", amounts(gpu=6))
+    world.node("n2", amounts(gpu=2), labels=(("zone", "x"),))
+    everything = amounts(gpu=8)
+    more = {"is_parent": True, "namespaces": frozenset()}
+    world.quota("org", amounts(gpu=4), everything, lend=False, **more)
+    world.quota("a", amounts(gpu=2), everything, lend=False, parent="org")
+    world.quota("c", (), everything)
+    world.quota("d", amounts(gpu=2), everything)
+    world.pod("c", "x", amounts(gpu=2), node="n2", preemptible=False)
+    only = {"constraints": NodeConstraints(selector=(("zone", "x"),))}
+    world.pod("d", "p", amounts(gpu=2), shape=only)
+    world.pod("c", "p", amounts(gpu=2))
+    world.pod("c", "q", amounts(gpu=1))
+    assert world.run() == {"c/p": "n1"}
+
+
+def test_the_request_of_a_quota_that_does_not_lend_is_also_told_without_its_min() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=8))
+    top = {"is_parent": True, "namespaces": frozenset()}
+    world.quota("org", amounts(gpu=4), amounts(gpu=8), lend=False, **top)
+    world.quota("a", amounts(gpu=2), amounts(gpu=3), parent="org")
+    world.pod("a", "x", amounts(gpu=1), node="n")
+    world.pod("a", "p", amounts(gpu=8))
+    figures = {each.name: each for each in world.engine.summarise()}
+    assert figures["org"].request[GPU] == 4
+    asked = world.engine.child_requests(figures)
+    assert figures["a"].request[GPU] == 9
+    assert asked["org"][GPU] == 3, "as far as the max of its child"
+
+
+def test_within_its_runtime_a_quota_makes_place_for_its_more_important_pods() -> None:
+    """There is idle room, but it belongs to a quota that never lends."""
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=4))
+    world.quota("a", amounts(gpu=2), amounts(gpu=4))
+    world.quota("b", amounts(gpu=2), amounts(gpu=4), lend=False)
+    for number in range(2):
+        world.pod("a", f"low-{number}", amounts(gpu=1), node="n", created=number)
+    world.pod("a", "high", amounts(gpu=1), priority=1)
+    assert world.run() == {"a/high": "n"}
+    assert world.evicted() == ["a/low-1"]

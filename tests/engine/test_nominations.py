@@ -116,3 +116,32 @@ def test_no_room_is_held_for_the_last_pod_of_a_gang_that_runs() -> None:
     world.run(1)
     world.apply(PodSet(replace(first, node="n1")))
     assert not [each for each in world.cycle(60) if isinstance(each, Nominate)]
+
+
+def test_room_is_held_for_the_gang_that_has_waited_long_enough_not_for_a_greater_one() -> None:
+    world = World(eviction=EvictionKnobs(hold_for=60 * SECOND))
+    for number in (1, 2):
+        world.node(f"n{number}", amounts(gpu=4))
+        world.pod("x", f"other-{number}", amounts(gpu=3), node=f"n{number}")
+    for at, name, priority in ((0, "early", 0), (50, "late", 1)):
+        world.gang(f"g/{name}", 2)
+        for number in range(2):
+            more = {"gang": f"g/{name}", "priority": priority, "preempts": False}
+            world.pod("g", f"{name}-{number}", amounts(gpu=3), **more)
+        world.run(at)
+    world.pod("x", "small", amounts(gpu=1), priority=0)
+    world.run(55)
+    held = {each.pod.name for each in world.cycle(60) if isinstance(each, Nominate)}
+    assert held == {"early-0", "early-1"}
+
+
+@pytest.mark.parametrize(("gpus", "count"), [(3, 2), (5, 0)])
+def test_no_room_is_held_for_a_gang_that_its_runtime_never_allows(gpus: int, count: int) -> None:
+    world = World("hierarchy", eviction=EvictionKnobs(hold_for=60 * SECOND))
+    for number in (1, 2, 3):
+        world.node(f"n{number}", amounts(gpu=6))
+    world.quota("g", amounts(gpu=6), amounts(gpu=6))
+    world.quota("x", amounts(gpu=12), amounts(gpu=13))
+    for number in (1, 2, 3):
+        world.pod("x", f"other-{number}", amounts(gpu=4), node=f"n{number}")
+    assert len(starved(world, 2, gpus)) == count

@@ -168,3 +168,74 @@ def test_what_is_only_held_for_a_pod_is_not_yet_used_by_its_namespace() -> None:
     figures = {each.name: each.namespaces for each in world.engine.queues()}
     assert figures["a"]["a"].used.get(GPU, 0) == 0
     assert figures["b"]["b"].used[GPU] == 4
+
+
+def test_a_queue_keeps_its_guarantee_to_the_last_unit() -> None:
+    """Each of its pods has a cpu of the two that are guaranteed to it, so none of them goes."""
+    world = World("queues")
+    world.node("n", amounts(gpu=2, cpu=8000))
+    world.quota("a", default_weight=1)
+    world.quota("b", amounts(cpu=2000), default_weight=1)
+    for number in range(2):
+        world.pod("b", f"x-{number}", amounts(gpu=1, cpu=1000), node="n")
+    world.pod("a", "p", amounts(gpu=1))
+    assert world.run() == {}
+    assert world.evicted() == []
+
+
+def test_in_a_namespace_priority_comes_before_gangs() -> None:
+    """There is room for one: the pod beyond the core of a gang is the more important."""
+    world = World("queues")
+    world.node("n", amounts(gpu=2))
+    world.quota("a", default_weight=1)
+    world.gang("a/g", 1, quota="a")
+    world.pod("a", "g-0", amounts(gpu=1), node="n", gang="a/g", priority=5)
+    world.pod("a", "g-1", amounts(gpu=1), gang="a/g", priority=5)
+    world.pod("a", "plain", amounts(gpu=1))
+    assert world.run() == {"a/g-1": "n"}
+
+
+def test_a_queue_that_deserves_none_of_something_could_not_keep_it() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpu=4))
+    world.quota("a", default_weight=1)
+    world.quota("b", default_weight=1, deserved=amounts(gpu=4))
+    world.pod("b", "x", amounts(gpu=4), node="n")
+    world.pod("a", "p", amounts(gpu=1))
+    world.pod("b", "p", amounts(gpu=1))
+    world.cycle()
+    assert deserved(world) == {"a": 0, "b": 4}
+    claims, policy = world.state.waiting, world.engine._policy
+    assert not policy.could_keep_idle(world.state, claims.claim("a/p"))
+    assert policy.could_keep_idle(world.state, claims.claim("b/p"))
+
+
+def test_claims_for_which_pods_of_their_queue_went_all_start() -> None:
+    """The queue has more than it deserves, and keeps that: each claim replaces a lesser pod."""
+    world = World("queues")
+    world.node("n", amounts(gpu=4))
+    for queue in ("a", "b"):
+        world.quota(queue, default_weight=1)
+    for number in range(2):
+        world.pod("a", f"fixed-{number}", amounts(gpu=1), node="n", preemptible=False)
+        world.pod("a", f"low-{number}", amounts(gpu=1), node="n")
+    world.pod("b", "p", amounts(gpu=3))
+    for number in range(2):
+        world.pod("a", f"high-{number}", amounts(gpu=1), priority=1)
+    gone = {each.pod.name for each in world.cycle() if isinstance(each, Evict)}
+    assert gone == {"low-0", "low-1"}
+    for name in sorted(gone):
+        world.apply(PodGone(f"a/{name}"))
+    assert set(world.run()) == {"a/high-0", "a/high-1"}
+
+
+def test_a_queue_takes_back_up_to_its_capability() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpu=4))
+    world.quota("a", high=amounts(gpu=2), default_weight=1)
+    world.quota("b", default_weight=1)
+    for number in range(4):
+        world.pod("b", f"x-{number}", amounts(gpu=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpu=2))
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["b/x-2", "b/x-3"]

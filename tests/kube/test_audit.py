@@ -90,3 +90,13 @@ def test_a_pod_whose_node_is_gone_is_charged_as_before() -> None:
     engine.apply(NodeGone("n"))
     engine.cycle(1)
     assert not any(violations(engine, mirror))
+
+
+def test_a_wrong_sum_is_named_with_its_node_or_quota() -> None:
+    books = Books()
+    state, ledger = books.engine.state, books.ledger
+    row = state.resources.row("cpu")
+    ledger.taken.data[row, state.nodes.slots["n"]] += 1
+    ledger.used.data[row, state.tree.slots["team-a/quota"]] += 1
+    places = [each.partition(" is ")[0] for each in books.wrong]
+    assert places == ["used of cpu at team-a/quota", "taken of cpu at n"]
