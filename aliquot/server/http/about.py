@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from aliquot import __version__
-from aliquot.server import discovery
+from aliquot.server.http import discovery
 from aliquot.server.http.bodies import json_response
 from aliquot.server.http.refusals import method_not_allowed, no_such_path
 from aliquot.server.kinds.registry import Registry
