@@ -2,7 +2,7 @@
 
 from aliquot.engine import Taint
 from aliquot.engine.model.decisions import Evict
-from aliquot.engine.model.knobs import EvictionKnobs
+from aliquot.engine.model.knobs import CapacityKnobs, EvictionKnobs
 from aliquot.engine.model.reasons import Reason
 from tests.build.values import amounts
 from tests.engine.world import World
@@ -158,4 +158,16 @@ def test_where_one_class_of_nodes_is_full_it_is_told_why_another_will_not_do() -
     assert world.told("a/p") == (
         "0 of 2 nodes can hold it: 1 too little nvidia.com/gpu (asks 1, most free 1); "
         "of nodes of another class it is too much: quota a: max 40 memory, used 0, pod asks 80"
+    )
+
+
+def test_where_free_capacity_is_lent_the_bound_is_named_so() -> None:
+    world = World(capacity=CapacityKnobs(borrow="freeCapacity"))
+    world.node("n", amounts(gpus=4))
+    world.quota("a", amounts(gpus=1))
+    world.pod("a", "x", amounts(gpus=4), node="n")
+    world.pod("a", "p", amounts(gpus=1))
+    world.run()
+    assert world.told("a/p").startswith(
+        "all quotas together: guaranteed or free 4 nvidia.com/gpu, used 4, pod asks 1"
     )
