@@ -52,7 +52,7 @@ FAST = (
     "tests/scenarios",
     "tests/properties",
     "tests/dialects",
-    "tests/mirror",
+    "tests/simulation",
     "tests/kube/test_audit.py",
 )
 """Tests that need neither a server nor a process; those that are there."""
