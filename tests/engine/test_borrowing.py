@@ -110,13 +110,13 @@ def test_a_claim_takes_back_where_its_charge_is_within_its_min() -> None:
     world = World()
     charges = tuple((name, amounts(memory=int(name))) for name in ("16", "80"))
     for name, node_class, priority in (("small", "16", 0), ("large", "80", -1)):
-        world.node(name, amounts(gpus=1), node_class=node_class)
+        world.node(name, amounts(gpu=1), node_class=node_class)
         more = {"node": name, "priority": priority, "shape": {"charges": charges}}
-        world.pod("b", f"on-{name}", amounts(gpus=1), **more)
+        world.pod("b", f"on-{name}", amounts(gpu=1), **more)
     world.quota("a", amounts(memory=40), amounts(memory=40))
     world.quota("b")
     world.quota("idle", amounts(memory=200))
-    world.pod("a", "p", amounts(gpus=1), shape={"charges": charges})
+    world.pod("a", "p", amounts(gpu=1), shape={"charges": charges})
     assert world.run() == {"a/p": "small"}
     assert world.evicted() == ["b/on-small"]
 
@@ -124,15 +124,15 @@ def test_a_claim_takes_back_where_its_charge_is_within_its_min() -> None:
 def test_two_pods_of_a_gang_may_be_short_of_different_things_on_their_nodes() -> None:
     world = World()
     for name in ("n1", "n2"):
-        world.node(name, amounts(gpus=1, cpu=1000))
-    world.quota("a", amounts(gpus=2, cpu=2000))
+        world.node(name, amounts(gpu=1, cpu=1000))
+    world.quota("a", amounts(gpu=2, cpu=2000))
     for team in ("b", "c"):
         world.quota(team)
-    world.quota("idle", amounts(gpus=9, cpu=9000))
-    world.pod("b", "x", amounts(gpus=1), node="n1")
+    world.quota("idle", amounts(gpu=9, cpu=9000))
+    world.pod("b", "x", amounts(gpu=1), node="n1")
     world.pod("c", "x", amounts(cpu=1000), node="n2")
     world.gang("a/g", 2)
     for number in range(2):
-        world.pod("a", f"g-{number}", amounts(gpus=1, cpu=1000), gang="a/g")
+        world.pod("a", f"g-{number}", amounts(gpu=1, cpu=1000), gang="a/g")
     assert set(world.run()) == {"a/g-0", "a/g-1"}
     assert world.evicted() == ["b/x", "c/x"]

@@ -163,10 +163,10 @@ def test_where_one_class_of_nodes_is_full_it_is_told_why_another_will_not_do() -
 
 def test_where_free_capacity_is_lent_the_bound_is_named_so() -> None:
     world = World(capacity=CapacityKnobs(borrow="freeCapacity"))
-    world.node("n", amounts(gpus=4))
-    world.quota("a", amounts(gpus=1))
-    world.pod("a", "x", amounts(gpus=4), node="n")
-    world.pod("a", "p", amounts(gpus=1))
+    world.node("n", amounts(gpu=4))
+    world.quota("a", amounts(gpu=1))
+    world.pod("a", "x", amounts(gpu=4), node="n")
+    world.pod("a", "p", amounts(gpu=1))
     world.run()
     assert world.told("a/p").startswith(
         "all quotas together: guaranteed or free 4 nvidia.com/gpu, used 4, pod asks 1"

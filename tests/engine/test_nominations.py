@@ -150,11 +150,11 @@ def test_no_room_is_held_for_a_gang_that_its_runtime_never_allows(gpus: int, cou
 def test_what_is_held_for_a_pod_stays_when_its_labels_change() -> None:
     """Also before the cluster shows that it is nominated."""
     world = World()
-    world.node("n", amounts(gpus=1))
-    world.quota("a", amounts(gpus=1))
+    world.node("n", amounts(gpu=1))
+    world.quota("a", amounts(gpu=1))
     world.quota("b")
-    world.pod("b", "x", amounts(gpus=1), node="n")
-    waits = world.pod("a", "p", amounts(gpus=1))
+    world.pod("b", "x", amounts(gpu=1), node="n")
+    waits = world.pod("a", "p", amounts(gpu=1))
     world.cycle()
     assert set(world.state.ledger.holding) == {"a/p"}
     world.apply(PodSet(replace(waits, labels=(("app", "x"),))))
@@ -164,14 +164,14 @@ def test_what_is_held_for_a_pod_stays_when_its_labels_change() -> None:
 def test_what_was_done_before_is_not_done_again_until_something_changes() -> None:
     """A borrower may preempt in its quota once in the same situation, lest it go in a circle."""
     world = World()
-    world.node("n", amounts(gpus=1))
+    world.node("n", amounts(gpu=1))
     world.quota("a")
-    world.quota("b", amounts(gpus=1))
-    low = world.pod("a", "low", amounts(gpus=1), node="n")
-    high = world.pod("a", "high", amounts(gpus=1), priority=1)
+    world.quota("b", amounts(gpu=1))
+    low = world.pod("a", "low", amounts(gpu=1), node="n")
+    high = world.pod("a", "high", amounts(gpu=1), priority=1)
     guard = world.state.repeat_guard
     guard.record(guard.move(world.state.waiting.fingerprint, (high,), (low,)))
     assert not [each for each in world.cycle() if isinstance(each, Evict)]
     assert world.told("a/high").endswith("did so before, and to ask them again goes in a circle")
-    world.quota("b", amounts(gpus=2))
+    world.quota("b", amounts(gpu=2))
     assert [each.pod.name for each in world.cycle() if isinstance(each, Evict)] == ["low"]

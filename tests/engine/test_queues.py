@@ -216,7 +216,7 @@ def test_claims_for_which_pods_of_their_queue_went_all_start() -> None:
     world.node("n", amounts(gpu=4))
     for queue in ("a", "b"):
         world.quota(queue, default_weight=1)
-    world.quota("kept", amounts(gpus=2), lend=False, default_weight=1)
+    world.quota("kept", amounts(gpu=2), lend=False, default_weight=1)
     for number in range(2):
         world.pod("a", f"fixed-{number}", amounts(gpu=1), node="n", preemptible=False)
         world.pod("a", f"low-{number}", amounts(gpu=1), node="n")
