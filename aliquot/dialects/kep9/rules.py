@@ -66,8 +66,8 @@ def min_within_max(quotas: Quotas) -> Iterator[Finding]:
         for resource, low in bounds.min:
             high = ceiling.get(resource, low)
             if low > high:
-                numbers = quantity.text(resource, low), quantity.text(resource, high)
-                problem = "min {} is above max {}".format(*numbers)
+                bound = quantity.text(resource, high)
+                problem = f"min {quantity.text(resource, low)} is above max {bound}"
                 yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
 
 
