@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from aliquot.dialects.tensor_fusion.models import tflops
 from aliquot.errors import InputError
 from aliquot.json import Body
 
@@ -40,11 +39,6 @@ def _node(name: str, gpus: int, model: str) -> Body:
         "metadata": {"name": name, "labels": labels},
         "status": {"capacity": has, "allocatable": dict(has)},
     }
-
-
-def known_model(model: str) -> bool:
-    """Is this a GPU model whose TFLOPS are known?"""
-    return bool(tflops(model))
 
 
 def alive(node: Body, now: str) -> Body:
