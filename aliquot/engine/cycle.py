@@ -27,7 +27,7 @@ decisions, and time is only what `now` says.
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from aliquot.engine.gang_claims import build_gang_claims
+from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.reservation import Reservations
@@ -48,7 +48,7 @@ from aliquot.engine.policies import POLICIES, Policy
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, max_gate
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.lane import Lane
-from aliquot.engine.reclaim import lowered_bounds
+from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
 from aliquot.engine.reclaim.search import Plan
 from aliquot.engine.report import audit, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
@@ -75,6 +75,9 @@ class Engine:
         hold_for = knobs.eviction.hold_for
         self._reservations = Reservations(self.state, self._policy, self._nominations, hold_for)
         self._trial = Trial(self.state, self._policy, self._nominations)
+        self._gang_claims = GangClaims(self.state)
+        self._lowered = LoweredBounds(self.state, self._policy)
+        self._lost = self.state.changes.lost.cursor()
         self._wakeups = Wakeups(self.state)
         self._assumptions = AssumedPods(self.state)
         self._now = 0
@@ -88,14 +91,15 @@ class Engine:
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""
         self._now = self._trial.now = now
+        self.state.changes.trim()
         self._assumptions.expire(now)
-        build_gang_claims(self.state)
-        decisions: list[Decision] = list(self._drop_pods_of_lost_nodes())
+        self._gang_claims.refresh()
+        decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())
         self._nominations.expire(now)
         self._wake(now)
-        decisions.extend(self._evict_above_lowered_bounds())
+        decisions.extend(self._evict_above_lowered_bounds(now))
         decisions.extend(self._evict(self._policy.recycle(self.state, now)))
-        build_gang_claims(self.state)
+        self._gang_claims.refresh()
         self._process_due(decisions)
         if all(isinstance(decision, Wait) for decision in decisions):
             decisions.extend(self._try_idle_capacity())
@@ -134,7 +138,7 @@ class Engine:
         if not started and deferred:
             started = list(self._bind_on_idle_capacity(None))
         if started:
-            state.dirty = True  # less is idle now: other claims may need victims
+            state.changes.victims.append(started[0].pod.uid)  # less is idle for others
         else:
             self._idle_refused_at = versions
         return started
@@ -181,7 +185,7 @@ class Engine:
 
     def summarise(self) -> list[QuotaSummary]:
         """The figures of every quota, by name."""
-        build_gang_claims(self.state)
+        self._gang_claims.refresh_requests()
         return self._policy.complete(self.state, list(summarise(self.state)))
 
     def quota_of(self, pod: Pod) -> str | None:
@@ -206,7 +210,7 @@ class Engine:
 
     def queues(self) -> list[QueueSummary]:
         """The figures of every queue and its namespaces, by name; empty unless policy `queues`."""
-        build_gang_claims(self.state)
+        self._gang_claims.refresh_requests()
         return self._policy.queues(self.state, summarise(self.state))
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
@@ -223,14 +227,13 @@ class Engine:
 
     def gangs(self) -> list[GangSummary]:
         """The phase of every gang, by name."""
-        build_gang_claims(self.state)
+        claim_of = self._gang_claims.lookup()
         gangs = sorted(self.state.gangs.known.values(), key=lambda gang: gang.name)
-        return [summarise_gang(self._trial, gang) for gang in gangs]
+        return [summarise_gang(self._trial, gang, claim_of) for gang in gangs]
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
-        build_gang_claims(self.state)
-        return self._trial.why(self.state.waiting.claim(uid))
+        return self._trial.why(self._gang_claims.lookup()(uid))
 
     def _process(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane: start it, preempt for it, or park the whole lane.
@@ -273,8 +276,8 @@ class Engine:
         """The core of a gang has started: its other waiting pods claim one by one."""
         if claim.others:
             waiting, changes = self.state.waiting, self.state.waiting.changes
-            self.state.gangs.mark_dirty(claim.pods[0])
-            build_gang_claims(self.state)
+            self.state.gangs.note_change(claim.pods[0])
+            self._gang_claims.refresh()
             asks = (self.state.placement.ask(pod.shape) for pod in claim.others)
             if all(map(self.state.placement.could_hold, asks)):
                 waiting.changes = changes  # the same pods wait: demand has not changed
@@ -300,29 +303,11 @@ class Engine:
             state.budgets.spend(victim.pod)
             state.evict(victim.pod.uid)
             decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
-        build_gang_claims(state)
+        self._gang_claims.refresh()
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
             decisions.append(Nominate(pod, node))
         state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))
-
-    def _evict_above_lowered_bounds(self) -> Iterator[Evict]:
-        """With `onQuotaLowered: evict`, evict pods of quotas that are above a lowered bound.
-
-        Pods younger than `minRuntime` are left for a later cycle.
-        """
-        state = self.state
-        lowered, state.lowered_quotas = state.lowered_quotas, {}
-        if state.knobs.eviction.on_quota_lowered != "evict":
-            return
-        for name in sorted(lowered):
-            if name not in state.tree.quotas:
-                continue
-            excess = lowered_bounds.above_max(state, name) | self._policy.excess(state, name)
-            yield from self._evict(lowered_bounds.evictions(state, name, excess, self._now))
-            if lowered_bounds.above_max(state, name) or self._policy.excess(state, name):
-                state.lowered_quotas[name] = None
-                self._wakeups.note_min_runtime(self._now)
 
     def _evict(self, evictions: Iterable[Evict]) -> Iterator[Evict]:
         """Book evictions that are not for one claim: lowered bounds, recycling."""
@@ -331,13 +316,20 @@ class Engine:
             self.state.evict(eviction.pod.uid)
             yield eviction
 
-    def _drop_pods_of_lost_nodes(self) -> Iterator[Evict]:
+    def _evict_above_lowered_bounds(self, now: int) -> Iterator[Evict]:
+        """Evict pods of quotas above a lowered bound; what is too young is tried again later."""
+        for evictions in self._lowered.evictions(now):
+            yield from self._evict(evictions)
+        if self._lowered.still_above:
+            self._wakeups.note_min_runtime(now)
+
+    def _evict_pods_of_lost_nodes(self) -> Iterator[Evict]:
         """Evict the pods whose node no longer exists, the most important first."""
-        for uid in sorted(
-            self.state.pods_of_lost_nodes, key=lambda uid: importance(self.state.pods[uid])
-        ):
-            node = self.state.ledger.entries[uid].booking.node
-            pod = self.state.pods[uid]
-            self.state.evict(uid)
-            yield Evict(pod, None, Reason.NODE_LOST, f"node {node} is gone")
-        self.state.pods_of_lost_nodes.clear()
+        state = self.state
+        entries, nodes = state.ledger.entries, state.nodes.known
+        lost = [state.pods[uid] for uid in dict.fromkeys(self._lost.read()) if uid in state.pods]
+        for pod in sorted(lost, key=importance):
+            node = entries[pod.uid].booking.node
+            if node is not None and node not in nodes:
+                state.evict(pod.uid)
+                yield Evict(pod, None, Reason.NODE_LOST, f"node {node} is gone")

@@ -2,11 +2,11 @@
 
 While its core (`minMember` pods) does not run, a gang has one claim: the pods that its core lacks,
 with its other waiting pods beside them as substitutes for pods that no node holds. Once the core
-runs, each further pod claims by itself. Claims are rebuilt only for gangs whose pods have changed.
+runs, each further pod claims by itself. Claims are made anew only for gangs that have changed.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from aliquot.engine.books.gangs import booking_name
 from aliquot.engine.books.ledger import Booking, Stage
@@ -18,13 +18,50 @@ from aliquot.engine.queue.claim import Claim, Pods
 from aliquot.engine.state import State
 
 
-def build_gang_claims(state: State) -> None:
-    """Rebuild the claims of the gangs whose pods have changed."""
-    gangs = state.gangs
-    while gangs.dirty:
-        name = next(iter(gangs.dirty))
-        del gangs.dirty[name]
-        _build_claims(state, gangs.known[name])
+class GangClaims:
+    """Follows the gangs that change, and makes their claims."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._changed = state.changes.gangs.cursor()
+        self._changed_requests = state.changes.gangs.cursor()
+
+    def refresh(self) -> None:
+        """Book the requests of the gangs that have changed, and put their claims in the queue."""
+        if not self._changed:
+            return
+        self.refresh_requests()
+        for gang in _known(self._state, self._changed.read()):
+            for claim in _claims(self._state, gang):
+                _enqueue(self._state, claim)
+
+    def refresh_requests(self) -> None:
+        """Book what the gangs that have changed request beyond their existing pods."""
+        for gang in _known(self._state, self._changed_requests.read()):
+            _book_min_resources(self._state, gang)
+
+    def lookup(self) -> Callable[[str], Claim]:
+        """A function from the uid of a waiting pod to its claim.
+
+        Also of gangs whose claims are not in the queue yet, which this does not change.
+        """
+        state, changed = self._state, set(self._changed.unread())
+
+        def claim_of(uid: str) -> Claim:
+            gang = state.gangs.of(state.pods[uid])
+            if gang is not None and gang.name in changed:
+                for claim in _claims(state, gang):
+                    if any(pod.uid == uid for pod in claim.members):
+                        return claim
+            return state.waiting.claim(uid)
+
+        return claim_of
+
+
+def _known(state: State, names: Iterable[str]) -> list[Gang]:
+    """The gangs of these names that exist, each once."""
+    known = state.gangs.known
+    return [known[name] for name in dict.fromkeys(names) if name in known]
 
 
 def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
@@ -70,27 +107,24 @@ def _is_placed(state: State, pod: Pod) -> bool:
     return entry is not None and entry.stage >= Stage.ASSUMED
 
 
-def _build_claims(state: State, gang: Gang) -> None:
+def _claims(state: State, gang: Gang) -> list[Claim]:
     """One claim for an incomplete core or the pods that the core lacks; else one for each pod."""
     members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
     waiting = [
         pod for pod in members if not (pod.gated or pod.terminating or _is_placed(state, pod))
     ]
-    _book_min_resources(state, gang, members)
     if not waiting:
-        return
+        return []
     holding = state.ledger.holding
     waiting.sort(key=lambda pod: (pod.uid not in holding, importance(pod)))
     found = select_core(gang, waiting, present_by_task(state, gang))
     if found.missing:
         waiting.sort(key=importance)
-        _enqueue(state, state.claims.of(tuple(waiting), missing=found.missing))
-    elif found.core:
+        return [state.claims.of(tuple(waiting), missing=found.missing)]
+    if found.core:
         core = tuple(sorted(found.core, key=importance))
-        _enqueue(state, state.claims.of(core, found.others))
-    else:
-        for pod in waiting:
-            _enqueue(state, state.claims.of((pod,), surplus=True))
+        return [state.claims.of(core, found.others)]
+    return [state.claims.of((pod,), surplus=True) for pod in waiting]
 
 
 def _enqueue(state: State, claim: Claim) -> None:
@@ -99,15 +133,16 @@ def _enqueue(state: State, claim: Claim) -> None:
         state.waiting.add(claim)
 
 
-def _book_min_resources(state: State, gang: Gang, members: list[Pod]) -> None:
+def _book_min_resources(state: State, gang: Gang) -> None:
     """Book `minResources`, less the pods' requests, for a gang some of whose pods do not exist."""
+    members = state.gangs.members.get(gang.name, {})
     booked, home = booking_name(gang), state.gang_quota(gang)
     lacks: dict[int, int] = {}
     closed = home is not None and state.tree.closed(home)
     if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
         lacks = dict(state.resources.vector(gang.min_resources))
-        for pod in members:
-            for row, amount in state.ledger.entries[pod.uid].booking.charge:
+        for uid in members:
+            for row, amount in state.ledger.entries[uid].booking.charge:
                 lacks[row] = lacks.get(row, 0) - amount
     charge = tuple((row, amount) for row, amount in sorted(lacks.items()) if amount > 0)
     if charge:

@@ -5,14 +5,16 @@ Applying the objects that a cluster holds now to an empty state gives the same b
 every event of its history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
+from aliquot.engine.books.changes import Changes, Freed, NewlyBound
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.leaving import Leaving
-from aliquot.engine.books.ledger import Entry, Ledger, Stage
+from aliquot.engine.books.ledger import Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
@@ -49,7 +51,7 @@ from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.placement.bookings import Bookings
-from aliquot.engine.queue.claim import Claims
+from aliquot.engine.queue.claim import Claim, Claims
 from aliquot.engine.queue.waiting import Waiting
 
 
@@ -58,20 +60,22 @@ class State:
 
     def __init__(self, knobs: Knobs, order: Order = IMPORTANCE) -> None:
         self.knobs = knobs
+        self.changes = Changes()
         self.resources = Resources()
         self.tree = QuotaTree(self.resources)
         self.nodes = Nodes(self.resources)
-        self.ledger = Ledger(self.resources, self.tree, self.nodes.slots)
+        self.ledger = Ledger(self.resources, self.tree, self.nodes.slots, self.changes)
         self.devices = Devices(self.nodes, knobs.gpu.placement)
         self.gpu_quotas = GpuQuotas()
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
+        score = knobs.placement.score
         self.placement = Placement(
-            self.resources, self.nodes, self.ledger, self.devices, knobs.placement.score
+            self.resources, self.nodes, self.ledger, self.devices, self.changes, score
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
-        self.gangs = Gangs()
+        self.gangs = Gangs(self.changes)
         self.protected_namespaces: frozenset[str] = frozenset()
         """Namespaces whose pods are never evicted."""
         self.weights: dict[str, int] = {}
@@ -79,21 +83,13 @@ class State:
         self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs)
         """Bound pods that are not leaving: the possible victims."""
         self.budgets = Budgets()
-        self.repeat_guard = RepeatGuard()
+        self.repeat_guard = RepeatGuard(self.changes)
         self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
         self.gpus_leaving = GpuLeaving()
         self.leaving.tallies.append(self.gpus_leaving)
         self.min_splits: dict[object, object] = {}
         """Which pods of a quota are above its min, as `policies.over_quota` last worked it out."""
-        self.dirty = False
-        """Has something changed since the last cycle that may give a claim its first victims?"""
-        self.newly_bound: dict[str, int] = {}
-        """The lowest priority of the pods that were bound since the last cycle, by quota."""
-        self.lowered_quotas: dict[str, None] = {}
-        """Quotas whose bounds were lowered since the last cycle."""
         self.pods: dict[str, Pod] = {}
-        self.pods_of_lost_nodes: dict[str, None] = {}
-        """Pods whose node no longer exists, to be evicted in the next cycle."""
         self._by_namespace: dict[str, dict[str, None]] = {}
         self._by_quota_label: dict[str, dict[str, None]] = {}
 
@@ -130,12 +126,29 @@ class State:
                 self._set_gpu_quota(quota)
             case GpuQuotaGone(namespace):
                 self.gpu_quotas.remove(namespace)
-                self.ledger.freed_gpus.add(namespace)
-                self.repeat_guard.forget()
+                self._gpu_quota_changed(namespace)
             case BudgetSet(budget):
                 self.budgets.set(budget)
             case BudgetGone(path):
                 self.budgets.remove(path)
+
+    @contextmanager
+    def speculating(self, *claims: Claim, asking: bool = False) -> Iterator[Speculation]:
+        """Try bookings: at the end of the block all are taken back, unless `keep` was called.
+
+        So is the choice of pods of these claims, where the pods of a gang may replace each other.
+        `asking`: to answer a question. Nothing of the engine's state changes by a block that is not
+        kept, except what is derived from it. Shares do not move in it.
+        """
+        chosen = [(claim, claim.pods, claim.others, claim.asks, claim.parts) for claim in claims]
+        speculation = self.ledger.speculate(asking)
+        try:
+            yield speculation
+        finally:
+            self.ledger.settle(speculation)
+            if not speculation.kept:
+                for claim, pods, others, asks, parts in chosen:
+                    claim.pods, claim.others, claim.asks, claim.parts = pods, others, asks, parts
 
     def in_namespace(self, namespace: str) -> Iterable[str]:
         """The uids of the pods of a namespace."""
@@ -149,7 +162,7 @@ class State:
             if claim.held and not any(each in self.ledger.holding for each in claim.uids()):
                 same = claim.pods, claim.others, claim.missing, claim.surplus
                 self.waiting.add(self.claims.of(*same))
-                self.gangs.mark_dirty(self.pods[uid])
+                self.gangs.note_change(self.pods[uid])
 
     def _set_pod(self, pod: Pod) -> None:
         old = self.pods.get(pod.uid)
@@ -157,7 +170,7 @@ class State:
             self._note_change(old, pod)
         if pod.uid in self.leaving.overdue and not pod.terminating:
             self.leaving.overdue.remove(pod.uid)  # its deletion was called off
-            self.repeat_guard.forget()
+            self.changes.outside.append(pod.uid)
         if self.is_staying(pod):
             self.repeat_guard.present += fingerprint(pod)
         self.pods[pod.uid] = pod
@@ -177,7 +190,7 @@ class State:
             self.repeat_guard.present -= fingerprint(old)
         known = replace(old, node=pod.node, nominated=pod.nominated, started=pod.started)
         if known != pod:
-            self.repeat_guard.forget()
+            self.changes.outside.append(pod.uid)
 
     def _book(self, pod: Pod) -> None:
         """Book a pod on its node, or as waiting; an assumed pod stays assumed."""
@@ -202,11 +215,9 @@ class State:
         if not going:
             self.bound_pods.set(pod, entry)
             if not known and entry.booking.quota is not None:
-                quota, lowest = entry.booking.quota, self.newly_bound.get(entry.booking.quota)
-                self.newly_bound[quota] = (
-                    pod.priority if lowest is None else min(lowest, pod.priority)
-                )
-            self.dirty = self.dirty or self._is_above_min(entry)
+                self.changes.bound.append(NewlyBound(entry.booking.quota, pod.priority))
+            if self._is_above_min(entry):
+                self.changes.victims.append(pod.uid)
             return
         self.leaving.add(pod.uid, entry)
 
@@ -225,15 +236,14 @@ class State:
         """Count a bound pod as leaving: its eviction was decided."""
         if self.is_staying(self.pods[uid]):
             self.repeat_guard.present -= fingerprint(self.pods[uid])
-        self.gangs.mark_dirty(self.pods[uid])
+        self.gangs.note_change(self.pods[uid])
         self._track_bound(replace(self.pods[uid], terminating=True))
 
     def _eviction_failed(self, uid: str) -> None:
         """An eviction was refused: the pod keeps running and is not waited for."""
         if uid in self.leaving and not self.pods[uid].terminating:
             self.leaving.mark_overdue(uid)
-            self.repeat_guard.forget()
-            self.dirty = True
+            self._note_outside_change(uid)
 
     def is_staying(self, pod: Pod) -> bool:
         """Is the pod neither terminating, nor evicted, nor overdue to leave?"""
@@ -248,7 +258,7 @@ class State:
             self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), node))
         else:
             self.ledger.wait(pod.uid, self.bookings.pending(pod))
-        self.gangs.mark_dirty(pod)
+        self.gangs.note_change(pod)
         if blocked or self.gangs.of(pod) is None:
             self.waiting.add(self.claims.of((pod,)))
 
@@ -265,14 +275,13 @@ class State:
         del self._by_namespace[pod.namespace][uid]
         if pod.quota is not None:
             del self._by_quota_label[pod.quota][uid]
-        self.pods_of_lost_nodes.pop(uid, None)
         if self.is_staying(pod):
             self.repeat_guard.present -= fingerprint(pod)
-            self.repeat_guard.forget()
+            self.changes.outside.append(uid)
         self.leaving.overdue.discard(uid)
         self._untrack_bound(uid)
         self.waiting.remove(uid)
-        self.dirty = True  # less is used or requested: shares and room have changed
+        self.changes.victims.append(uid)  # less is used or requested: shares and room have changed
         node = self.ledger.entries[uid].booking.node
         self.ledger.release(uid)
         if node is not None:
@@ -281,8 +290,7 @@ class State:
     def _unbind(self, uid: str) -> None:
         pod = self.pods.get(uid)
         if pod is not None and self.ledger.entries[uid].stage is Stage.ASSUMED:
-            self.pods_of_lost_nodes.pop(uid, None)
-            self.repeat_guard.forget()
+            self.changes.outside.append(uid)
             self._enqueue(pod)
 
     def _set_device(self, device: Device) -> None:
@@ -292,13 +300,12 @@ class State:
 
     def _refresh_device_nodes(self, nodes: Iterable[str], device: str) -> None:
         """A device has changed: refresh its nodes, and book the pods on it anew."""
-        self.repeat_guard.forget()
-        self.dirty = True
+        self._note_outside_change(device)
         for name in nodes:
             if name in self.nodes.known:
                 slot = self.nodes.slots[name]
-                self.ledger.changed_nodes.append(slot)
-                self.ledger.freed_nodes.add(slot)
+                self.changes.nodes.append(slot)
+                self.changes.freed.append(Freed(nodes=(slot,)))
                 self.ledger.releases += 1
                 for uid in list(self.ledger.by_node.get(slot, ())):
                     gpu = self.ledger.entries[uid].booking.gpu
@@ -308,33 +315,33 @@ class State:
     def _set_gpu_quota(self, quota: GpuQuota) -> None:
         if self.gpu_quotas.known.get(quota.namespace) != quota:
             self.gpu_quotas.set(quota)
-            self.ledger.freed_gpus.add(quota.namespace)
-            self.repeat_guard.forget()
+            self._gpu_quota_changed(quota.namespace)
+
+    def _gpu_quota_changed(self, namespace: str) -> None:
+        self.changes.freed.append(Freed(gpus=namespace))
+        self.changes.outside.append(namespace)
 
     def _set_node(self, node: Node) -> None:
         if self.nodes.known.get(node.name) == node:
             return
-        self.repeat_guard.forget()
-        self.dirty = True
+        self._note_outside_change(node.name)
         slot = self.nodes.set(node)
-        self.ledger.changed_nodes.append(slot)
-        self.ledger.freed_nodes.add(slot)
-        self.ledger.freed_quotas.add(self.tree.slots[ROOT])
+        self.changes.nodes.append(slot)
+        self.changes.freed.append(Freed((slot,), (self.tree.slots[ROOT],)))
         for uid in list(self.ledger.by_node.get(slot, ())):
-            self.pods_of_lost_nodes.pop(uid, None)
             self._book(self.pods[uid])
 
     def _drop_node(self, name: str) -> None:
         if name not in self.nodes.known:
             return
-        self.repeat_guard.forget()
+        self.changes.outside.append(name)
         self.nodes.remove(name)
-        self.ledger.changed_nodes.append(self.nodes.slots[name])
+        self.changes.nodes.append(self.nodes.slots[name])
         for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
             if self.ledger.entries[uid].stage is Stage.HELD:
                 self.drop_nomination(uid)
             else:
-                self.pods_of_lost_nodes[uid] = None
+                self.changes.lost.append(uid)
         self._free_node_slot(name)
 
     def _free_node_slot(self, node: str) -> None:
@@ -348,14 +355,14 @@ class State:
         if before == quota:
             return
         if before is not None and lowers_a_bound(quota, before):
-            self.lowered_quotas[quota.name] = None
-        self.repeat_guard.forget()
+            self.changes.lowered.append(quota.name)
+        self._note_outside_change(quota.name)
         self.tree.set(quota)
-        self.dirty = True
         if before is not None and before.closed != quota.closed:
-            self.gangs.dirty.update(dict.fromkeys(self.gangs.known))
+            for name in self.gangs.known:
+                self.changes.gangs.append(name)
         self.bound_pods.reorder(self.tree.slots[quota.name], self.ledger.entries)
-        self.ledger.freed_quotas.update(self.tree.path(quota.name))
+        self.changes.freed.append(Freed(quotas=self.tree.path(quota.name)))
         if before is None:
             self._reassign_pods(quota.name, quota.namespaces)
         elif assignment(before) != assignment(quota):
@@ -364,9 +371,9 @@ class State:
     def _drop_quota(self, name: str) -> None:
         quota = self.tree.quotas.get(name)
         if quota is not None:
-            self.repeat_guard.forget()
+            self.changes.outside.append(name)
             self.tree.remove(name)
-            self.ledger.freed_quotas.add(self.tree.slots[ROOT])
+            self.changes.freed.append(Freed(quotas=(self.tree.slots[ROOT],)))
             self._reassign_pods(name, quota.namespaces)
             self.tree.slots.drop(name)
 
@@ -404,11 +411,10 @@ class State:
         if self.gangs.known.get(gang.name) != gang:
             self.gangs.set(gang)
             self.bound_pods.regroup()
-            self.repeat_guard.forget()
-            self.dirty = True
+            self._note_outside_change(gang.name)
             for uid in self.gangs.members.get(gang.name, ()):  # they may have become evictable
                 if uid in self.bound_pods.slots:
-                    self.ledger.freed_nodes.add(self.ledger.entries[uid].node)
+                    self.changes.freed.append(Freed(nodes=(self.ledger.entries[uid].node,)))
 
     def _drop_gang(self, name: str) -> None:
         """Drop a gang: its waiting pods claim one by one."""
@@ -416,7 +422,7 @@ class State:
             return
         self.ledger.release(self.gangs.remove(name))
         self.bound_pods.regroup()
-        self.repeat_guard.forget()
+        self.changes.outside.append(name)
         for uid in list(self.gangs.members.get(name, ())):
             if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
                 self._enqueue(self.pods[uid])
@@ -424,5 +430,9 @@ class State:
     def _set_weight(self, namespace: str, weight: int) -> None:
         if self.weights.get(namespace, 1) != weight:
             self.weights[namespace] = weight
-            self.repeat_guard.forget()
-            self.dirty = True
+            self._note_outside_change(namespace)
+
+    def _note_outside_change(self, name: str) -> None:
+        """The cluster has changed in a way that may give claims their first victims."""
+        self.changes.outside.append(name)
+        self.changes.victims.append(name)

@@ -3,13 +3,13 @@
 First the gates (the quotas allow it), then placement (a node has room for each pod). A claim that
 passes both is assumed in the ledger. For a claim that does not, a victim search follows among the
 pods that its policy makes eligible. The result is a verdict; evicting, nominating and parking are
-left to the cycle, and `why` leaves the books as they were.
+left to the cycle.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from aliquot.engine.books.ledger import Booking, Entry
+from aliquot.engine.books.ledger import Booking
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.gang_claims import set_pods, substitute
 from aliquot.engine.holds.nominations import Nominations
@@ -54,21 +54,14 @@ class Trial:
         self.now = 0
 
     def why(self, claim: Claim) -> Refusal | None:
-        """Why a waiting claim cannot start now, with the numbers of now; None if it can.
-
-        A dry run: the ledger and the claim are put back as they were.
-        """
-        ledger = self.state.ledger
-        held = [uid for uid in claim.uids() if uid in ledger.holding]
+        """Why a waiting claim cannot start now, with the numbers of now; None if it can."""
+        held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
         only_class = self._nominations.node_class(claim)
         less_important = self._nominations.less_important(claim)
-        pods, others = claim.pods, claim.others
-        with ledger.excluding([*held, *(u for u in less_important if u not in held)]):
-            before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
+        with self.state.speculating(claim, asking=True) as speculation:
+            speculation.set_aside(dict.fromkeys([*held, *less_important]))
             refusal = self.assume(claim, only_class=only_class)
             verdict = refusal and self._reclaim(claim, refusal)
-            ledger.restore(before)
-        set_pods(self.state, claim, pods, others)
         return verdict if isinstance(verdict, Refusal) else refusal
 
     def try_claim(self, claim: Claim) -> tuple[Verdict, list[str]]:
@@ -83,14 +76,19 @@ class Trial:
             refusal = self.assume(claim)
             return refusal and self._reclaim(claim, refusal), []
         only_class = self._nominations.node_class(claim)
-        with ledger.excluding(uid for uid in claim.uids() if uid in ledger.holding):
+        less_important: list[str] = []
+        with self.state.speculating() as speculation:
+            speculation.set_aside([uid for uid in claim.uids() if uid in ledger.holding])
             refusal = self.assume(claim, only_class=only_class)
-            if refusal is None:
-                return None, []
-            less_important = self._nominations.less_important(claim)
-            with ledger.excluding(less_important):
-                refusal = self.assume(claim, only_class=only_class) if less_important else refusal
+            verdict: Verdict = refusal
+            if refusal is not None:
+                less_important = self._nominations.less_important(claim)
+                speculation.set_aside(less_important)
+                if less_important:
+                    refusal = self.assume(claim, only_class=only_class)
                 verdict = refusal and self._reclaim(claim, refusal)
+            if verdict is None:
+                speculation.keep()
         return verdict, less_important
 
     def _assume_plan(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
@@ -132,12 +130,9 @@ class Trial:
         """Could it start on idle capacity, without victims, once claims within their share have?"""
         if refusal.reason not in OVER_SHARE:
             return False
-        pods, others, ledger = claim.pods, claim.others, self.state.ledger
-        before = {pod.uid: ledger.entries.get(pod.uid) for pod in claim.members}
-        found = self.assume(claim, (closed_gate, gpu_gate, max_gate, self._policy.idle_gate))
-        ledger.restore(before)
-        set_pods(self.state, claim, pods, others)
-        return found is None
+        gates = (closed_gate, gpu_gate, max_gate, self._policy.idle_gate)
+        with self.state.speculating(claim):
+            return self.assume(claim, gates) is None
 
     def _may_preempt_later(self, claim: Claim, refusal: Refusal) -> bool:
         """Could pods that start later be victims for it, so that it should be tried again?"""
@@ -267,7 +262,6 @@ class Trial:
         if claim.size == 1:
             return self._place_one(claim, classes)
         state = self.state
-        before: dict[str, Entry | None] = {}
         pairs = list(zip(claim.pods, claim.asks, strict=True))
         alike = len(set(claim.asks)) == 1
         known = state.placement.known_capacity(claim.asks[0], claim.size) if alike else None
@@ -277,24 +271,25 @@ class Trial:
         if not alike:
             hardness = {ask: state.placement.hardness(ask) for ask in claim.asks}
             pairs.sort(key=lambda pair: hardness[pair[1]], reverse=True)
-        for pod, ask in pairs:
-            node = state.placement.find(ask, classes if ask.by_class else None, len(before))
-            if isinstance(node, Refusal):
-                if alike and classes is None:
-                    state.placement.note_capacity(ask, len(before), node)
-                placed = sum(each == ask and other.uid in before for other, each in pairs)
-                self._shortage = ask, placed
-                state.ledger.restore(before)
-                return self._for_gang(claim, node, len(before))
-            before[pod.uid] = state.ledger.entries.get(pod.uid)
-            quota = state.tree.quota_of(pod) if claim.parts else claim.quota
-            booking = self._booking(claim, pod, ask, quota, node)
-            if isinstance(booking, Refusal):
-                del before[pod.uid]
-                state.ledger.restore(before)
-                return booking
-            state.ledger.assume(pod.uid, booking)
-        return None
+        placed = 0
+        with state.speculating() as speculation:
+            for pod, ask in pairs:
+                node = state.placement.find(ask, classes if ask.by_class else None)
+                if isinstance(node, Refusal):
+                    break
+                quota = state.tree.quota_of(pod) if claim.parts else claim.quota
+                booking = self._booking(claim, pod, ask, quota, node)
+                if isinstance(booking, Refusal):
+                    return booking
+                state.ledger.assume(pod.uid, booking)
+                placed += 1
+            else:
+                speculation.keep()
+                return None
+        if alike and classes is None:
+            state.placement.note_capacity(ask, placed, node)
+        self._shortage = ask, sum(each == ask for _, each in pairs[:placed])
+        return self._for_gang(claim, node, placed)
 
     def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
         """`_place` for a claim of one pod, without its overhead: most claims are of one pod."""

@@ -24,6 +24,9 @@ class Wakeups:
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self._freed = state.changes.freed.cursor()
+        self._bound = state.changes.bound.cursor()
+        self._victims = state.changes.victims.cursor()
         self._retries = 0
         """How many claims that found no victims are still to be tried again."""
         self._min_runtime_due: int | None = None
@@ -35,17 +38,21 @@ class Wakeups:
 
     def wake_by_freed(self) -> None:
         """Wake the claims that watch a quota, node or GPU quota in which something came free."""
-        ledger, waiting = self.state.ledger, self.state.waiting
-        for namespace in sorted(ledger.freed_gpus):
-            waiting.wake(waiting.parked(Watch(gpus=namespace)))
-        ledger.freed_gpus.clear()
-        if not ledger.freed_nodes and not ledger.freed_quotas:
+        if not self._freed:
             return
-        nodes, quotas = ledger.freed_nodes, ledger.freed_quotas
-        ledger.freed_nodes, ledger.freed_quotas = set(), set()
-        for slot in quotas:
+        waiting, freed = self.state.waiting, self._freed.read()
+        for namespace in sorted({each.gpus for each in freed if each.gpus is not None}):
+            waiting.wake(waiting.parked(Watch(gpus=namespace)))
+        for slot in sorted({slot for each in freed for slot in each.quotas}):
             waiting.wake(waiting.parked(Watch(quota=self.state.tree.slots.names[slot])))
-        if ledger.holding:  # a nomination does not count against its own claim: wake all
+        nodes = {node for each in freed for node in each.nodes}
+        if nodes or any(each.quotas for each in freed):
+            self._wake_by_room(nodes)
+
+    def _wake_by_room(self, nodes: set[int]) -> None:
+        """Wake the claims that wait for room and could use what came free on these nodes."""
+        waiting = self.state.waiting
+        if self.state.ledger.holding:  # a nomination does not count against its own claim: wake all
             waiting.wake(waiting.parked(ROOM))
         fits: dict[Ask, bool] = {}
         placement = self.state.placement
@@ -67,23 +74,24 @@ class Wakeups:
             self.state.waiting,
             self._min_runtime_due is not None and now >= self._min_runtime_due,
         )
-        if self.state.dirty or due:
+        if self._victims.read() or due:
             self._retries = len(waiting.parked(BORROWERS))
             if due:
                 waiting.wake(waiting.parked(ROOM))
                 self._min_runtime_due = None
-            self.state.dirty = False
         waiting.wake(waiting.parked(BORROWERS)[: min(self._retries, _RETRIES_PER_CYCLE)])
         self._retries = max(self._retries - _RETRIES_PER_CYCLE, 0)
 
     def _wake_by_newly_bound(self) -> None:
         """Wake the claims of a quota in which a pod of lower priority was bound: a new victim."""
-        started, self.state.newly_bound = self.state.newly_bound, {}
+        lowest: dict[str, int] = {}
+        for quota, priority in self._bound.read():
+            lowest[quota] = min(lowest.get(quota, priority), priority)
         waiting = self.state.waiting
-        watches = [BORROWERS, *(Watch(quota=quota) for quota in started)] if started else []
+        watches = [BORROWERS, *(Watch(quota=quota) for quota in lowest)] if lowest else []
         for lane in (lane for watch in watches for lane in waiting.parked(watch)):
             head = lane.head
-            if head is not None and head.priority > started.get(head.quota or "", head.priority):
+            if head is not None and head.priority > lowest.get(head.quota or "", head.priority):
                 waiting.wake([lane])
 
     def note_min_runtime(self, now: int) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from aliquot.engine import Pod, Quota, Shape
+from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.model.events import PodGone, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
@@ -70,7 +71,7 @@ def test_what_runs_after_a_move_is_what_runs_before_the_next() -> None:
     """So that a circle of moves comes back to where it began."""
     shape = Shape((("cpu", 1),))
     ours, theirs = Pod("a/p", "a", "p", shape), Pod("b/p", "b", "p", shape)
-    repeat_guard = RepeatGuard()
+    repeat_guard = RepeatGuard(Changes())
     repeat_guard.present = fingerprint(ours, theirs)
     there = repeat_guard.move(fingerprint(ours), (ours,), (theirs,))
     back = repeat_guard.move(fingerprint(theirs), (theirs,), (ours,))

@@ -4,6 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Booking, Ledger, Stage
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT, QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
@@ -20,6 +21,9 @@ VECTORS: st.SearchStrategy[Vector] = st.dictionaries(st.integers(0, 2), AMOUNTS)
     lambda amounts: tuple(amounts.items())
 )
 PARENTS = {"a": None, "b": None, "b1": "b"}
+Tried = list[tuple[str, str | None]]
+"""Pods, each with the node to book it on, or None to release it."""
+TRIED: st.SearchStrategy[Tried] = st.lists(st.tuples(UIDS, st.none() | NODES), max_size=4)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -38,7 +42,8 @@ class LedgerMachine(RuleBasedStateMachine):
         for name, parent in PARENTS.items():
             self.tree.set(Quota(name, parent=parent))
         self.nodes = Slots()
-        return Ledger(resources, self.tree, self.nodes)
+        self.changes = Changes()
+        return Ledger(resources, self.tree, self.nodes, self.changes)
 
     @rule(uid=UIDS, quota=QUOTAS, charge=VECTORS)
     def wait(self, uid: str, quota: str | None, charge: Vector) -> None:
@@ -90,14 +95,54 @@ class LedgerMachine(RuleBasedStateMachine):
             self.ledger.move(uid, quota)
             self.model[uid] = (booking._replace(quota=quota), stage)
 
-    @rule(uids=st.sets(UIDS))
-    def lift(self, uids: set[str]) -> None:
-        held = [uid for uid in sorted(uids) if uid in self.ledger.holding]
-        freed = self.ledger.freed_nodes.copy(), self.ledger.freed_quotas.copy()
-        with self.ledger.excluding(held):
-            assert not set(held) & set(self.ledger.entries)
-            self.check_columns()
-        assert freed == (self.ledger.freed_nodes, self.ledger.freed_quotas)
+    @rule(aside=st.sets(UIDS), tried=TRIED, inner=TRIED, inner_kept=st.booleans())
+    def try_out(self, aside: set[str], tried: Tried, inner: Tried, inner_kept: bool) -> None:
+        """Whatever is tried and not kept is taken back, and nothing is reported as changed."""
+        logs, releases = (self.changes.requests, self.changes.freed), self.ledger.releases
+        lengths = [len(log) for log in logs]
+        outer = self.ledger.speculate(asking=False)
+        held = [uid for uid in sorted(aside) if uid in self.ledger.holding]
+        outer.set_aside(held)
+        assert not set(held) & set(self.ledger.entries)
+        self.book_freely(tried)
+        within = self.ledger.speculate(asking=True)
+        self.book_freely(inner)
+        if inner_kept:
+            within.keep()
+        before = dict(self.ledger.entries)
+        self.ledger.settle(within)
+        assert not inner_kept or dict(self.ledger.entries) == before
+        self.check_columns()
+        self.ledger.settle(outer)
+        assert [len(log) for log in logs] == lengths
+        assert self.ledger.releases == releases
+
+    @rule(aside=st.sets(UIDS), tried=TRIED)
+    def try_and_keep(self, aside: set[str], tried: Tried) -> None:
+        """What is tried and kept stays; what was set aside and not booked anew is back."""
+        freed = self.changes.freed.cursor()
+        held = {uid: self.ledger.entries[uid] for uid in aside if uid in self.ledger.holding}
+        speculation = self.ledger.speculate(asking=False)
+        speculation.set_aside(held)
+        self.book_freely(tried)
+        speculation.keep()
+        booked = {uid: (e.booking, e.stage) for uid, e in self.ledger.entries.items()}
+        self.ledger.settle(speculation)
+        self.model.update(booked)
+        for uid in {*self.model} - {*booked, *held}:
+            del self.model[uid]
+        news = [each.nodes for each in freed.read()]
+        assert all((held[uid].node,) in news for uid in held if uid in booked)
+        self.changes.trim()
+
+    def book_freely(self, tried: Tried) -> None:
+        for uid, node in tried:
+            if node is None:
+                self.ledger.release(uid)
+            elif uid not in self.ledger.entries or self.ledger.entries[uid].stage < Stage.ASSUMED:
+                self.ledger.assume(uid, Booking("a", ((0, 1),), node, ((0, 1), (2, 3))))
+            else:
+                self.ledger.hold(uid, Booking(None, ((1, 2),), node, ((1, 5),)))
 
     @rule()
     def restart(self) -> None:

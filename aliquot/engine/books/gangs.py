@@ -1,9 +1,10 @@
 """The registry of gangs and of the pods that name them.
 
 What makes up the core of a gang is in `model.gang`; its claims are made in `gang_claims`, for the
-gangs that are marked dirty here.
+gangs that are in the change log.
 """
 
+from aliquot.engine.books.changes import Changes
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.pod import Pod
 
@@ -11,12 +12,11 @@ from aliquot.engine.model.pod import Pod
 class Gangs:
     """The gangs that exist, and the pods that name a gang."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
         self.known: dict[str, Gang] = {}
         self.members: dict[str, dict[str, None]] = {}
         """The uids of the pods that name each gang, whether or not it exists yet."""
-        self.dirty: dict[str, None] = {}
-        """The gangs whose claims must be made anew."""
         self.requesting: dict[str, Gang] = {}
         """The gangs that request more than their existing pods, by `booking_name`."""
 
@@ -30,14 +30,13 @@ class Gangs:
     def set(self, gang: Gang) -> None:
         """Add a gang, or replace it."""
         self.known[gang.name] = gang
-        self.dirty[gang.name] = None
+        self._changes.gangs.append(gang.name)
         if booking_name(gang) in self.requesting:
             self.requesting[booking_name(gang)] = gang
 
     def remove(self, name: str) -> str:
         """Remove a gang; returns its `booking_name`."""
         gang = self.known.pop(name)
-        self.dirty.pop(name, None)
         self.requesting.pop(booking_name(gang), None)
         return booking_name(gang)
 
@@ -45,7 +44,7 @@ class Gangs:
         """Add a pod that may name a gang."""
         if pod.gang is not None:
             self.members.setdefault(pod.gang, {})[pod.uid] = None
-            self.mark_dirty(pod)
+            self.note_change(pod)
 
     def leave(self, pod: Pod) -> None:
         """Remove a pod; it must be as it was when it joined."""
@@ -54,12 +53,12 @@ class Gangs:
             left.pop(pod.uid, None)
             if not left:
                 del self.members[pod.gang]
-            self.mark_dirty(pod)
+            self.note_change(pod)
 
-    def mark_dirty(self, pod: Pod) -> None:
+    def note_change(self, pod: Pod) -> None:
         """A pod has changed: the claims of its gang must be made anew."""
         if pod.gang in self.known:
-            self.dirty[pod.gang] = None
+            self._changes.gangs.append(pod.gang)
 
 
 def booking_name(gang: Gang) -> str:

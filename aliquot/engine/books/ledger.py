@@ -6,15 +6,16 @@ bind it) or *committed* (the cluster says it is bound). The usage of every quota
 fold of the entries; the columns are that fold, kept up to date entry by entry. The booking itself
 is kept, so that exactly it is taken back, however the pod has changed since.
 
-Each operation is atomic and may be repeated without harm.
+Each operation is atomic and may be repeated without harm. Bookings can be tried: what is booked
+from `speculate` to `settle` is taken back, unless it is kept (see `State.speculating`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
+from aliquot.engine.books.changes import Changes, Freed
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
 from aliquot.engine.model.gpu import Taken
@@ -66,10 +67,40 @@ class Entry:
     path: tuple[int, ...]
 
 
+class Speculation:
+    """Bookings that are tried, and what was booked before; see `State.speculating`."""
+
+    def __init__(self, ledger: "Ledger", asking: bool, releases: int, changes: Changes) -> None:
+        self._ledger = ledger
+        self.asking = asking
+        """Is it to answer a question?"""
+        self.kept = False
+        self.releases = releases
+        self.requests = len(changes.requests)
+        self.freed = len(changes.freed)
+        """How far the change log went when it began."""
+        self.before: dict[str, Entry | None] = {}
+        """The entries as they were, of all pods that were booked in it."""
+        self.aside: dict[str, Entry] = {}
+        """The entries that were set aside."""
+
+    def set_aside(self, uids: Iterable[str]) -> None:
+        """Leave these bookings out of all sums until the end, as if they did not exist."""
+        for uid in uids:
+            self.aside[uid] = self._ledger.entries[uid]
+            self._ledger.release(uid)
+
+    def keep(self) -> None:
+        """Keep what was booked in it; of what was set aside, only what is not booked anew ends."""
+        self.kept = True
+
+
 class Ledger:
     """All bookings and their fold: `wanted`, `held`, `used` over quotas, `taken` over nodes."""
 
-    def __init__(self, resources: Resources, tree: QuotaTree, nodes: Slots) -> None:
+    def __init__(
+        self, resources: Resources, tree: QuotaTree, nodes: Slots, changes: Changes
+    ) -> None:
         self._tree = tree
         self._nodes = nodes
         self.entries: dict[str, Entry] = {}
@@ -86,21 +117,25 @@ class Ledger:
         self._charged = (self.wanted, self.held, self.used, self.used)
         self.tallies: list[Tally] = []
         """Further accounts: told of every booking that is held, assumed or committed."""
-        self.exclusions = 0
-        """How many `excluding` blocks are open: while one is, usage is not the cluster's."""
-        self.changed_requests: dict[int, None] = {}
-        """The quotas (by slot) whose own request has changed; emptied by `policies.demand`."""
-        self.changed_usage: dict[int, None] = {}
-        """The quotas (by slot) whose usage has changed; the policy that reads a slot removes it."""
-        self.changed_nodes: list[int] = []
-        """The nodes (by slot) whose free capacity has changed, in order; see `free_capacity`."""
         self.releases = 0
         """How many bookings on nodes were released so far: refusals hold until this grows."""
-        self.freed_nodes: set[int] = set()
-        self.freed_quotas: set[int] = set()
-        self.freed_gpus: set[str] = set()
-        """Nodes and quotas (by slot), and namespaces with a GPU quota, where something was released
-        since the waiting claims were last woken."""
+        self._changes = changes
+        self._speculations: list[Speculation] = []
+
+    @property
+    def speculative(self) -> bool:
+        """Are bookings being tried, so that usage may not be the cluster's?"""
+        return bool(self._speculations)
+
+    @property
+    def asking(self) -> bool:
+        """Are bookings being tried to answer a question, not to decide?"""
+        return any(each.asking for each in self._speculations)
+
+    @property
+    def tentative(self) -> bool:
+        """Do the sums contain, or lack, bookings that may be taken back?"""
+        return any(each.before or each.asking for each in self._speculations)
 
     def wait(self, uid: str, booking: Booking) -> None:
         """Book what a pending pod requests; whatever was held for it is released."""
@@ -129,16 +164,9 @@ class Ledger:
 
     def release(self, uid: str) -> None:
         """Release a booking; does nothing if there is none."""
-        entry = self.entries.pop(uid, None)
-        if entry is None:
-            return
-        del self.by_quota[entry.booking.quota][uid]
-        self.changed_requests[entry.path[0]] = None
-        if entry.node != NOWHERE:
-            del self.by_node[entry.node][uid]
-            if self.holding.pop(uid, uid) is None:
-                del self.holding_in[entry.booking.quota][uid]
-        self._post(entry, -1)
+        if self._speculations:
+            self._speculations[-1].before.setdefault(uid, self.entries.get(uid))
+        self._remove(uid)
 
     def move(self, uid: str, quota: str | None) -> None:
         """Charge a pod to another quota, or to the same along a path that has changed."""
@@ -146,46 +174,49 @@ class Ledger:
         if entry.booking.quota != quota or entry.path != self._tree.path(quota):
             self._put(uid, entry.booking._replace(quota=quota), entry.stage)
 
-    def restore(self, entries: Mapping[str, Entry | None]) -> None:
-        """Put entries back as they were, after a trial.
+    def speculate(self, asking: bool) -> Speculation:
+        """Begin to try bookings; `asking` only to answer a question."""
+        found = Speculation(self, asking, self.releases, self._changes)
+        self._speculations.append(found)
+        return found
 
-        No claim is woken: nothing was freed. A quota whose request is as before is not reported as
-        changed.
+    def settle(self, speculation: Speculation) -> None:
+        """Take back what was tried last, unless it is kept.
+
+        What is as before is not reported: no claim is woken, no quota's request has changed.
         """
-        freed, changed = self._freed(), self.changed_requests.copy()
-        releases = self.releases
-        for uid, entry in entries.items():
-            now = self.entries.get(uid)
-            self.release(uid)
-            if entry is not None:
-                self.by_quota.setdefault(entry.booking.quota, {})[uid] = None
-                self._enter(uid, entry)
-            if _request(now) != _request(entry):
-                changed.update({each.path[0]: None for each in (now, entry) if each is not None})
-        self.freed_nodes, self.freed_quotas, self.freed_gpus = freed
-        self.releases = releases
-        self._set_changed_requests(changed)
+        assert self._speculations.pop() is speculation, "the last begun is settled first"
+        before = speculation.before
+        if speculation.kept:
+            aside = speculation.aside.items()
+            before = {uid: entry for uid, entry in aside if uid not in self.entries}
+        for uid, entry in before.items():
+            if self.entries.get(uid) is not entry:
+                self._remove(uid)
+                if entry is not None:
+                    self.by_quota.setdefault(entry.booking.quota, {})[uid] = None
+                    self._enter(uid, entry)
+        self.releases = speculation.releases
+        self._changes.requests.truncate(speculation.requests)
+        self._changes.freed.truncate(speculation.freed)
+        if speculation.kept:
+            self._report_kept(speculation)
 
-    @contextmanager
-    def excluding(self, uids: Iterable[str]) -> Iterator[None]:
-        """Leave these held bookings out during the block; those booked anew in it stay."""
-        excluded = {uid: self.entries[uid] for uid in uids}
-        freed, changed = self._freed(), self.changed_requests.copy()
-        for uid in excluded:
-            self.release(uid)
-        self.freed_nodes, self.freed_quotas, self.freed_gpus = freed
-        self._set_changed_requests(changed)
-        self.exclusions += 1
-        try:
-            yield
-        finally:
-            self.exclusions -= 1
-            booked = [uid for uid in excluded if uid in self.entries]
-            changed = self.changed_requests | {excluded[uid].path[0]: None for uid in booked}
-            self.restore({uid: old for uid, old in excluded.items() if uid not in booked})
-            self._set_changed_requests(changed)
-            for uid in booked:  # what was held for these before is free for other claims now
-                self._report_freed(excluded[uid])
+    def _report_kept(self, speculation: Speculation) -> None:
+        """Report what has changed by a speculation that was kept."""
+        for uid, old in speculation.before.items():
+            new = self.entries.get(uid)
+            if new is old:
+                continue
+            if self._speculations:
+                self._speculations[-1].before.setdefault(uid, old)
+            if _request(new) != _request(old):
+                for each in (old, new):
+                    if each is not None:
+                        self._changes.requests.append(each.path[0])
+            if old is not None and old.node != NOWHERE:
+                self.releases += 1
+                self._report_freed(old)
 
     def fold(self) -> tuple[dict[tuple[int, int], int], ...]:
         """All sums anew, by row and slot: wanted, held and used of quotas, taken of nodes."""
@@ -200,14 +231,6 @@ class Ledger:
                 taken[row, entry.node] = taken.get((row, entry.node), 0) + amount
         return sums
 
-    def _freed(self) -> tuple[set[int], set[int], set[str]]:
-        return self.freed_nodes.copy(), self.freed_quotas.copy(), self.freed_gpus.copy()
-
-    def _set_changed_requests(self, changed: dict[int, None]) -> None:
-        """Report exactly these quotas as changed."""
-        self.changed_requests.clear()
-        self.changed_requests.update(changed)
-
     def _book(self, uid: str, booking: Booking, stage: Stage) -> None:
         entry = self.entries.get(uid)
         if entry is None or entry.booking != booking or entry.stage is not stage:
@@ -218,16 +241,30 @@ class Ledger:
         path = self._tree.path(booking.quota)
         node = NOWHERE if booking.node is None else self._nodes.take(booking.node)
         old = self.entries.get(uid)
+        if self._speculations:
+            self._speculations[-1].before.setdefault(uid, old)
         if old is not None and old.node == NOWHERE and old.booking.quota == booking.quota:
             del self.entries[uid]  # the common case: a waiting pod finds its node
             self._post(old, -1)
             if old.booking.charge != booking.charge or old.path != path:
-                self.changed_requests[path[0]] = None
+                self._changes.requests.append(path[0])
         else:
-            self.release(uid)
+            self._remove(uid)
             self.by_quota.setdefault(booking.quota, {})[uid] = None
-            self.changed_requests[path[0]] = None
+            self._changes.requests.append(path[0])
         self._enter(uid, Entry(booking, stage, node, path))
+
+    def _remove(self, uid: str) -> None:
+        entry = self.entries.pop(uid, None)
+        if entry is None:
+            return
+        del self.by_quota[entry.booking.quota][uid]
+        self._changes.requests.append(entry.path[0])
+        if entry.node != NOWHERE:
+            del self.by_node[entry.node][uid]
+            if self.holding.pop(uid, uid) is None:
+                del self.holding_in[entry.booking.quota][uid]
+        self._post(entry, -1)
 
     def _enter(self, uid: str, entry: Entry) -> None:
         self.entries[uid] = entry
@@ -244,7 +281,7 @@ class Ledger:
         if entry.stage >= Stage.HELD:
             for tally in self.tallies:
                 tally.post(booking, sign)
-        self.changed_usage[entry.path[0]] = None
+        self._changes.usage.append(entry.path[0])
         for slot in entry.path:
             if not charged.add(slot, booking.charge, sign):
                 self._refold(charged, slot, booking.charge)
@@ -252,17 +289,15 @@ class Ledger:
             return
         if not self.taken.add(entry.node, booking.room, sign):
             self._refold(self.taken, entry.node, booking.room)
-        self.changed_nodes.append(entry.node)
+        self._changes.nodes.append(entry.node)
         if sign < 0:
             self.releases += 1
             self._report_freed(entry)
 
     def _report_freed(self, entry: Entry) -> None:
         """Report as freed what this entry held."""
-        self.freed_nodes.add(entry.node)
-        self.freed_quotas.update(entry.path)
-        if entry.booking.gpu is not None:
-            self.freed_gpus.add(entry.booking.namespace)
+        gpus = None if entry.booking.gpu is None else entry.booking.namespace
+        self._changes.freed.append(Freed((entry.node,), entry.path, gpus))
 
     def _refold(self, columns: Columns, slot: int, vector: Vector) -> None:
         """Add up cells anew: from a saturated one nothing can be subtracted."""

@@ -11,6 +11,7 @@ A move for a claim that is owed (within its guarantee) may be made a few times, 
 cycle, the moves that are not owed are given up first.
 """
 
+from aliquot.engine.books.changes import Changes
 from aliquot.engine.model.pod import Pod
 
 _MASK = 2**64 - 1
@@ -31,7 +32,8 @@ def fingerprint(*pods: Pod) -> int:
 class RepeatGuard:
     """The moves made since the cluster last changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes) -> None:
+        self._outside = changes.outside.cursor()
         self.present = 0
         """The fingerprint of all pods, except those terminating or being evicted."""
         self._made: dict[Move, int] = {}
@@ -44,12 +46,15 @@ class RepeatGuard:
 
     def record(self, move: Move) -> None:
         """Count a move that is made."""
-        self._made[move] = self._made.get(move, 0) + 1
+        made = self._made_since_a_change()
+        made[move] = made.get(move, 0) + 1
 
     def repeats(self, move: Move, owed: bool) -> bool:
         """Has the move been made as often as it may be?"""
-        return self._made.get(move, 0) >= (_MOST_WHEN_OWED if owed else 1)
+        return self._made_since_a_change().get(move, 0) >= (_MOST_WHEN_OWED if owed else 1)
 
-    def forget(self) -> None:
-        """The cluster has changed: every move may be made again."""
-        self._made.clear()
+    def _made_since_a_change(self) -> dict[Move, int]:
+        """The moves made; none if the cluster has changed: then every move may be made again."""
+        if self._outside.read():
+            self._made.clear()
+        return self._made

@@ -180,5 +180,6 @@ class Nominations:
         claim = self._state.waiting.claim(uid)
         node_class = self.node_class(claim)
         held = [each for each in claim.uids() if each in self._state.ledger.holding]
-        with self._state.ledger.excluding(held):
+        with self._state.speculating() as speculation:
+            speculation.set_aside(held)
             return not self._policy.rights(self._state, claim, node_class)

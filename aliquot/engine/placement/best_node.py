@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Columns, Resources, Vector
@@ -60,7 +61,7 @@ class Ask:
         self._charge = charges.pop("", self.room)
         self._charges = charges
         self.read = 0
-        """How far its scores have read the log of changed nodes."""
+        """How far its scores have read the list of recomputed nodes."""
         self.refused: tuple[tuple[int, int], Refusal] | None = None
         """Why no node has room, and until when that holds (see `Placement._moment`)."""
         self.capacity: tuple[tuple[int, int], int, Refusal] | None = None
@@ -114,6 +115,7 @@ class Placement:
         nodes: Nodes,
         ledger: Ledger,
         devices: Devices,
+        changes: Changes,
         mode: ScoreMode = "pack",
     ) -> None:
         self._resources = resources
@@ -124,7 +126,7 @@ class Placement:
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
         self._preferences = NodePreferences(nodes)
-        self._capacity = FreeCapacity(resources, nodes, ledger)
+        self._capacity = FreeCapacity(resources, nodes, ledger, changes)
 
     def ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape."""
@@ -153,21 +155,22 @@ class Placement:
             if name != but:
                 yield name
 
-    def find(self, ask: Ask, classes: list[str] | None, before: int = 0) -> str | Refusal:
+    def find(self, ask: Ask, classes: list[str] | None) -> str | Refusal:
         """The best node, or why there is none; the refusal is kept until capacity is released.
 
-        With `before` pods of the same trial assumed, it is not kept: a trial that fails releases
-        what they took.
+        Not if bookings are tried: when they are taken back, it may hold no longer. A question is
+        answered with the numbers of now, and keeps nothing.
         """
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
-        if ask.refused is not None and ask.refused[0] == self._moment:
+        ledger = self._ledger
+        if ask.refused is not None and ask.refused[0] == self._moment and not ledger.asking:
             return ask.refused[1]
         node = self.pick(ask)
         if node is not None:
             return node
         refusal = self.refusal(ask)
-        if not before:
+        if not ledger.tentative:
             ask.refused = (self._moment, refusal)
         return refusal
 
@@ -175,11 +178,14 @@ class Placement:
         """How many such pods the nodes have room for, and why no more, if known to be fewer."""
         if ask.capacity is None or ask.capacity[0] != self._moment or ask.capacity[1] >= number:
             return None
+        if self._ledger.asking:
+            return None
         return ask.capacity[1:]
 
     def note_capacity(self, ask: Ask, number: int, refusal: Refusal) -> None:
         """Remember for how many such pods there is room, until capacity is released."""
-        ask.capacity = (self._moment, number, refusal)
+        if not self._ledger.tentative:
+            ask.capacity = (self._moment, number, refusal)
 
     @property
     def _moment(self) -> tuple[int, int]:
@@ -288,17 +294,17 @@ class Placement:
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date."""
         self._capacity.refresh()
-        log = self._capacity.changed_nodes
+        recomputed = self._capacity.recomputed
         version = self.version()
         if ask.version != version:
             self._keep_warm(ask)
             self._rebase(ask)
             ask.scores = self._score(ask, np.arange(len(self._nodes.slots)))
             ask.version = version
-        elif ask.read < len(log):
-            changed = np.array(list(set(log[ask.read :])))
+        elif ask.read < len(recomputed):
+            changed = np.array(list(set(recomputed[ask.read :])))
             ask.scores[changed] = self._score(ask, changed)
-        ask.read = len(log)
+        ask.read = len(recomputed)
         return ask.scores
 
     def _keep_warm(self, ask: Ask) -> None:

@@ -4,7 +4,7 @@ For the policies that share by request (`hierarchy`, `queues`). They check befor
 and mostly nothing has changed, so the check must be cheap.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container
 
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -15,28 +15,26 @@ class Demand:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._requests = state.changes.requests.cursor()
+        self._usage = state.changes.usage.cursor()
         self._versions: tuple[int, ...] = ()
         self._tree = -1
 
-    def changed_quotas(self, unshared: Iterable[int]) -> dict[int, None] | None:
+    def changed_quotas(self, unshared: Container[int]) -> dict[int, None] | None:
         """The quotas (by slot) whose request has changed; None if nothing has changed at all.
 
-        A change of use in the `unshared` slots counts as well. While a nomination is set
-        aside for a trial, nothing counts as changed: its claim requests as much as before.
+        A change of use in the `unshared` slots counts as well. While bookings are tried, nothing
+        counts as changed: they request as much as before.
         """
-        state, ledger = self._state, self._state.ledger
-        versions = (state.tree.version, state.placement.version(), state.waiting.changes)
-        moved = [slot for slot in unshared if slot in ledger.changed_usage]
-        if ledger.exclusions or not (
-            ledger.changed_requests or moved or versions != self._versions
-        ):
+        state = self._state
+        if state.ledger.speculative:
             return None
-        for slot in moved:
-            del ledger.changed_usage[slot]
+        versions = (state.tree.version, state.placement.version(), state.waiting.changes)
+        moved = any(slot in unshared for slot in self._usage.read())
+        if not (self._requests or moved or versions != self._versions):
+            return None
         self._versions = versions
-        changed = dict.fromkeys(ledger.changed_requests)
-        ledger.changed_requests.clear()
-        return changed
+        return dict.fromkeys(self._requests.read())
 
     def tree_changed(self) -> bool:
         """Have quotas changed since the last call?"""

@@ -1,9 +1,15 @@
-"""Evictions after a quota's bounds were lowered below what it uses (`onQuotaLowered: evict`)."""
+"""Evictions after a quota's bounds were lowered below what it uses (`onQuotaLowered: evict`).
+
+Pods younger than `minRuntime` are left for a later cycle.
+"""
+
+from collections.abc import Iterator
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
+from aliquot.engine.policies import Policy
 from aliquot.engine.policies.capacity.borrowing import after_leaving
 from aliquot.engine.policies.eligible import Right, Rights, evictable_pods
 from aliquot.engine.policies.over_quota import split_at_min
@@ -12,7 +18,33 @@ from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, 
 from aliquot.engine.state import State
 
 
-def evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:
+class LoweredBounds:
+    """The quotas that are above a lowered bound."""
+
+    def __init__(self, state: State, policy: Policy) -> None:
+        self._state = state
+        self._policy = policy
+        self._lowered = state.changes.lowered.cursor()
+        self.still_above: dict[str, None] = {}
+        """Quotas that are above their bounds after the last cycle."""
+
+    def evictions(self, now: int) -> Iterator[list[Evict]]:
+        """The evictions from each quota above a lowered bound, to be booked before the next."""
+        state, lowered = self._state, {*self.still_above, *self._lowered.read()}
+        self.still_above = {}
+        if state.knobs.eviction.on_quota_lowered != "evict":
+            return
+        for name in sorted(lowered & state.tree.quotas.keys()):
+            excess = self._excess(name)
+            yield _evictions(state, name, excess, now)
+            if self._excess(name):
+                self.still_above[name] = None
+
+    def _excess(self, quota: str) -> Rights:
+        return _above_max(self._state, quota) | self._policy.excess(self._state, quota)
+
+
+def _evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:
     """Evict the least important pods of the quota that bring it within its bounds.
 
     Over-quota pods first. Where too few pods are evictable now, those that are.
@@ -78,7 +110,7 @@ def _words(state: State, quota: str, unit: PricedUnit, excess: Rights) -> str:
     )
 
 
-def above_max(state: State, quota: str) -> Rights:
+def _above_max(state: State, quota: str) -> Rights:
     """What the quota uses above its max."""
     slot = state.tree.slots[quota]
     found: Rights = {}

@@ -5,13 +5,14 @@ Running: at least `minMember` pods run, counting those that have succeeded or ar
 some run, but fewer. Completed: enough pods have ended, and none is left.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.model.summaries import GangSummary
+from aliquot.engine.queue.claim import Claim
 from aliquot.engine.trial import Trial
 
 _ROOM_OR_PODS = (
@@ -24,14 +25,14 @@ _ROOM_OR_PODS = (
 )
 
 
-def summarise_gang(trial: Trial, gang: Gang) -> GangSummary:
+def summarise_gang(trial: Trial, gang: Gang, claim_of: Callable[[str], Claim]) -> GangSummary:
     """The gang's phase, how many of its pods run, and why it waits."""
     state = trial.state
     members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
     placed = [pod for pod in members if state.ledger.entries[pod.uid].stage >= Stage.ASSUMED]
-    waiting = [pod for pod in members if pod.uid in state.waiting]
+    waiting = [pod for pod in members if state.ledger.entries[pod.uid].stage < Stage.ASSUMED]
     done = sum(number for _, number in gang.done)
-    refusal = trial.why(state.waiting.claim(waiting[0].uid)) if waiting else None
+    refusal = trial.why(claim_of(waiting[0].uid)) if waiting else None
     summary = (gang.min_member, len(placed))
     if len(placed) + done >= gang.min_member and members:
         return GangSummary(gang.name, "Running", *summary)

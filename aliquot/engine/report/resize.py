@@ -1,7 +1,7 @@
 """In-place resize: would a running pod with another shape still be within its bounds on its node?
 
-A dry run: the pod's booking is set aside, and the new shape is checked in its place against the GPU
-quota of its namespace, its devices, the max of its quotas, and its node.
+The pod's booking is set aside for the question, and the new shape is checked in its place against
+the GPU quota of its namespace, its devices, the max of its quotas, and its node.
 """
 
 from dataclasses import replace
@@ -20,7 +20,8 @@ def check(state: State, uid: str, shape: Shape) -> Refusal | None:
     if entry.stage < Stage.ASSUMED:
         raise ValueError(f"pod {pod.path} does not run")
     devices = entry.booking.gpu.devices if entry.booking.gpu is not None else ()
-    with state.ledger.excluding([uid]):
+    with state.speculating(asking=True) as speculation:
+        speculation.set_aside([uid])
         claim = state.claims.of((pod,))
         return (
             _of_gpus(state, pod, devices)

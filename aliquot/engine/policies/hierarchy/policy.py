@@ -10,6 +10,7 @@ rest once they have been above it for `revokeAfter` (see `recycling`).
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from aliquot.engine.books.changes import Cursor
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
@@ -41,7 +42,8 @@ class Hierarchy(Policy):
         self._shares: Shares | None = None
         self._changed: dict[str, None] = {}
         self._turns: dict[int, int] = {}
-        """Used / runtime of each quota, by slot; stale for slots in `ledger.changed_usage`."""
+        """Used / runtime of each quota, by slot, until its usage changes."""
+        self._usage: Cursor[int] | None = None
         self._recycling = Recycling(knobs.hierarchy)
 
     def begin(self, state: State, now: int) -> Iterable[str]:
@@ -49,7 +51,8 @@ class Hierarchy(Policy):
         shares = self._refreshed(state)
         self._turns.clear()
         news, self._changed = self._changed, {}
-        state.dirty = state.dirty or bool(news)
+        for name in news:
+            state.changes.victims.append(name)
         self._recycling.note_overuse(state, shares, now)
         return news
 
@@ -72,7 +75,9 @@ class Hierarchy(Policy):
         slot, most = state.tree.slots[claim.quota], 0
         if slot not in shares.sharing:
             return 0
-        if slot in self._turns and slot not in state.ledger.changed_usage:
+        for changed in self._changed_usage(state):
+            self._turns.pop(changed, None)
+        if slot in self._turns:
             return self._turns[slot]
         account = shares.account(slot)
         for row in shares.rows:
@@ -80,9 +85,13 @@ class Hierarchy(Policy):
             if used:
                 share = shares.runtime.get(row, account)
                 most = max(most, used * _SCALE // share if share else _INFINITE)
-        state.ledger.changed_usage.pop(slot, None)
         self._turns[slot] = most
         return most
+
+    def _changed_usage(self, state: State) -> list[int]:
+        if self._usage is None:
+            self._usage = state.changes.usage.cursor()
+        return self._usage.read() if self._usage else []
 
     def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used, plus nominations, plus the claim, within runtime, up to the root."""

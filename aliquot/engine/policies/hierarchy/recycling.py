@@ -57,8 +57,8 @@ class Recycling:
             if slot in self._since and pods is ranked(slot)
         }
         due = self._due(now)
-        if due - self._were_due:
-            state.dirty = True
+        for slot in sorted(due - self._were_due):
+            state.changes.victims.append(str(state.tree.slots.names[slot]))
         self._were_due = due
 
     def deadline(self, state: State) -> int | None:

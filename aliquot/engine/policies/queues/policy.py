@@ -55,7 +55,8 @@ class Queues(Policy):
         """Refresh the shares; the queues that deserve more or less than they did."""
         self._refreshed(state)[1].refresh()
         news, self._changed = self._changed, {}
-        state.dirty = state.dirty or bool(news)
+        for name in news:
+            state.changes.victims.append(name)
         return news
 
     def path(self, state: State, claim: Claim) -> tuple[Group, ...]:

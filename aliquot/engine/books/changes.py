@@ -1,0 +1,117 @@
+"""The change log: what has changed in the books, in order, with a cursor for each reader.
+
+Free capacity, shares, turns, gang claims and wake-ups are derived from the books, and follow them
+by this log. A book that changes appends to it, and need not know who reads. Each reader has a
+cursor of its own and sees every change once: no reader can take a change from another. Entries
+that all readers have read are dropped when a cycle begins.
+"""
+
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class Log(Generic[T]):
+    """An append-only list of changes of one topic."""
+
+    def __init__(self) -> None:
+        self._entries: list[T] = []
+        self._cursors: list[Cursor[T]] = []
+        self.append = self._entries.append
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def cursor(self) -> "Cursor[T]":
+        """A new reader, which reads what is appended from now on."""
+        cursor = Cursor(self._entries)
+        self._cursors.append(cursor)
+        return cursor
+
+    def truncate(self, length: int) -> None:
+        """Drop the entries behind this length: the changes were taken back, and none was read."""
+        assert all(each.position <= length for each in self._cursors), "a cursor has read them"
+        del self._entries[length:]
+
+    def trim(self) -> None:
+        """Drop the entries that all readers have read."""
+        read = min((each.position for each in self._cursors), default=len(self._entries))
+        if read:
+            del self._entries[:read]
+            for each in self._cursors:
+                each.position -= read
+
+
+class Cursor(Generic[T]):
+    """How far one reader has read a log."""
+
+    __slots__ = ("_entries", "position")
+
+    def __init__(self, entries: list[T]) -> None:
+        self._entries = entries
+        self.position = len(entries)
+
+    def __bool__(self) -> bool:
+        """Is there something that it has not read?"""
+        return self.position < len(self._entries)
+
+    def unread(self) -> list[T]:
+        """What was appended since it last read, which stays unread."""
+        return self._entries[self.position :]
+
+    def read(self) -> list[T]:
+        """What was appended since it last read."""
+        unread = self._entries[self.position :]
+        self.position = len(self._entries)
+        return unread
+
+
+class Freed(NamedTuple):
+    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota."""
+
+    nodes: tuple[int, ...] = ()
+    quotas: tuple[int, ...] = ()
+    gpus: str | None = None
+
+
+class NewlyBound(NamedTuple):
+    """A pod was bound: a possible victim for claims of higher priority of its quota."""
+
+    quota: str
+    priority: int
+
+
+class Changes:
+    """The change log, by topic."""
+
+    def __init__(self) -> None:
+        self.requests = Log[int]()
+        """Quotas (by slot) whose own pods request more or less."""
+        self.usage = Log[int]()
+        """Quotas (by slot) whose usage has changed."""
+        self.nodes = Log[int]()
+        """Nodes (by slot) whose free capacity has changed."""
+        self.freed = Log[Freed]()
+        """What came free, for claims that wait for it."""
+        self.gangs = Log[str]()
+        """Gangs that have changed, or a pod of theirs."""
+        self.bound = Log[NewlyBound]()
+        """Pods that were bound."""
+        self.victims = Log[str]()
+        """Changes by which a claim may find its first victims; an entry names what has changed."""
+        self.outside = Log[str]()
+        """Changes of the cluster from outside, after which an eviction may be made once more (see
+        `repeat_guard`); an entry names what has changed."""
+        self.lowered = Log[str]()
+        """Quotas of which a bound was lowered."""
+        self.lost = Log[str]()
+        """Pods whose node was lost."""
+        self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
+            *(self.requests, self.usage, self.nodes, self.freed, self.gangs),
+            *(self.bound, self.victims, self.outside, self.lowered, self.lost),
+        )
+
+    def trim(self) -> None:
+        """Drop what all readers have read."""
+        for log in self._all:
+            log.trim()
