@@ -27,7 +27,7 @@ from typing import Any
 
 import click
 from streams.cluster import Cluster
-from streams.objects import POLICIES
+from streams.profile import POLICIES
 from streams.text import Nomination, decision_text, flat, plain, refusal_text
 
 from aliquot.dialects import configuration
