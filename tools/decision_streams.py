@@ -214,13 +214,18 @@ def main() -> None:
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--random", "count", default=1000, help="How many random clusters.")
-@click.option("--scenarios", multiple=True, type=click.Path(), help="More scenarios to play.")
+@click.option(
+    "--scenarios",
+    multiple=True,
+    type=click.Path(exists=True),
+    help="Files or folders of scenarios, instead of tests/scenarios.",
+)
 @click.option("--texts", type=click.Path(path_type=Path), help="Where to write the texts.")
 def record(file: Path, count: int, scenarios: tuple[str, ...], texts: Path | None) -> None:
     """Play all scenarios and random clusters, and write what was decided."""
     made = Record(file, texts)
     gc.disable()  # a collection would copy the memory of each process that answers
-    for found in scenario.load([str(SCENARIOS), *scenarios]):
+    for found in scenario.load(scenarios or [str(SCENARIOS)]):
         stream, answers = play_scenario(found)
         made.add(f"decisions/scenario/{found.name}", stream)
         made.add(f"answers/scenario/{found.name}", answers)
@@ -242,15 +247,19 @@ def record(file: Path, count: int, scenarios: tuple[str, ...], texts: Path | Non
 @click.argument("after", type=click.Path(exists=True, path_type=Path))
 @click.option("--texts", nargs=2, type=click.Path(exists=True, path_type=Path))
 def compare(before: Path, after: Path, texts: tuple[Path, Path] | None) -> None:
-    """Name the streams that differ, and with texts the first line that does."""
+    """Name the streams that differ, with texts also the first line that does."""
     old, new = _streams(before), _streams(after)
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    both = [name for name in old if name in new]
+    names = [name for name in both if old[name] != new[name]]
     for name in names:
-        click.echo(f"{name}: {old.get(name, 'missing')} before, {new.get(name, 'missing')} after")
-        if texts and name in old and name in new:
+        click.echo(name)
+        if texts:
             click.echo(_first_difference(*(folder / f"{name}.txt" for folder in texts)))
-    click.echo(f"{len(names)} of {len({**old, **new})} streams differ")
-    sys.exit(1 if names else 0)
+    click.echo(f"{len(names)} of {len(both)} streams differ")
+    alone = len(old) + len(new) - 2 * len(both)
+    if alone:
+        click.echo(f"{alone} streams are in one record only")
+    sys.exit(1 if names or alone else 0)
 
 
 def _streams(file: Path) -> dict[str, str]:
