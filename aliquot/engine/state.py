@@ -385,7 +385,7 @@ class State:
         uids = dict(self._by_quota_label.get(quota, {}))
         for name in (quota, *self.tree.below(quota)):
             uids.update(self.ledger.by_quota.get(name, {}))
-        for namespace in namespaces:
+        for namespace in sorted(namespaces):
             uids.update(self._by_namespace.get(namespace, {}))
         if quota == self.tree.membership.fallback:
             uids = dict.fromkeys(self.pods)

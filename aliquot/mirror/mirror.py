@@ -105,7 +105,7 @@ class Mirror:
         if kinds & GPU_QUOTA_KINDS:
             self.gpu_quotas.refresh(self.store.objects.values())
         groups = self.gangs.refresh(touched, bool(self.quota_index.queues), age)
-        self.refresh_pods(self._dependents.of(touched | groups))
+        self.refresh_pods(self._dependents.of(sorted(touched | groups)))
         self._refresh_nodes(changed)
         self.devices.refresh(touched, self.records.values(), self.gpu_quotas.defaults)
 

@@ -11,6 +11,9 @@ A move for a claim that is owed (within its guarantee) may be made a few times, 
 cycle, the moves that are not owed are given up first.
 """
 
+from functools import lru_cache
+from hashlib import blake2b
+
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.model.pod import Pod
 
@@ -25,8 +28,18 @@ Move = tuple[int, int, int]
 def fingerprint(*pods: Pod) -> int:
     """A number for these pods, the sum of theirs: it can be updated by adding and subtracting."""
     return sum(
-        hash((p.namespace, p.quota, p.shape, p.priority, p.preempts, p.preemptible)) for p in pods
+        _number((p.namespace, p.quota, p.shape, p.priority, p.preempts, p.preemptible))
+        for p in pods
     )
+
+
+@lru_cache(maxsize=65_536)
+def _number(content: tuple[object, ...]) -> int:
+    """64 bits for what pods are alike in, the same in every process, which `hash` is not.
+
+    Computed once for each content: of those, a cluster has far fewer than the cache holds.
+    """
+    return int.from_bytes(blake2b(repr(content).encode(), digest_size=8).digest())
 
 
 class RepeatGuard:

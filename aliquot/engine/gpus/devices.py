@@ -33,7 +33,6 @@ _LOADS = ((_TFLOPS, _CAP_TFLOPS, 3), (_VRAM, _CAP_VRAM, 7))
 pods can share compute over time, but not memory."""
 
 Column = NDArray[np.int64]
-Names = set[str]
 
 
 class FilterStep(NamedTuple):
@@ -71,10 +70,10 @@ class Devices:
     def __len__(self) -> int:
         return len(self.known)
 
-    def set(self, device: Device) -> Names:
+    def set(self, device: Device) -> tuple[str, ...]:
         """Add a device, or change it; returns the nodes concerned."""
         old = self.known.get(device.name)
-        touched = {device.node, *([old.node] if old is not None else [])}
+        nodes = [device.node] if old is None else [device.node, old.node]
         if old is not None:
             self._use(device.name, old.used_elsewhere, -1)
             self._on[old.node].pop(device.name)
@@ -85,20 +84,20 @@ class Devices:
         self._on.setdefault(device.node, {})[device.name] = None
         self._use(device.name, device.used_elsewhere, +1)
         self._mark_changed()
-        return touched
+        return tuple(dict.fromkeys(nodes))
 
-    def remove(self, name: str) -> Names:
+    def remove(self, name: str) -> tuple[str, ...]:
         """Remove a device; its slot stays while pods are booked on it. Returns the nodes."""
         device = self.known.pop(name, None)
         if device is None:
-            return Names()
+            return ()
         self._removed[name] = device.capacity
         self._use(name, device.used_elsewhere, -1)
         self._on[device.node].pop(name)
         self._facts.data[_CAP_TFLOPS : _CAP_VRAM + 1, self._slots[name]] = 0
         self._free_slot(name)
         self._mark_changed()
-        return {device.node}
+        return (device.node,)
 
     def post(self, taken: Taken, sign: int) -> None:
         """Count what a pod takes (sign +1), or stop counting it (-1)."""

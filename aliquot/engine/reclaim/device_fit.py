@@ -71,7 +71,8 @@ class DeviceRoom:
             node = self._state.ledger.entries[uid].booking.node
             by_node.setdefault(str(node), []).append(uid)
         found = {}
-        for node in {device.node for device in self._state.devices.known.values()}:
+        devices = self._state.devices.known.values()
+        for node in dict.fromkeys(device.node for device in devices):
             options = self.options(ask, node, by_node.get(node, ()))
             short = [sum(self._shortage(ask.gpu, name) for name in option) for option in options]
             if short:

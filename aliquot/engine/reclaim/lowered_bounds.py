@@ -82,7 +82,7 @@ def _choose(
     state: State, units: list[PricedUnit], needs: dict[object, int], limits: Draws
 ) -> list[PricedUnit]:
     paths = {path for each in units for budgets in each.budgets for path in budgets}
-    left = {path: state.budgets.left(path) for path in paths}
+    left = {path: state.budgets.left(path) for path in sorted(paths)}
     return (choose(units, Requirements(needs, limits, left)) or []) if needs else []
 
 

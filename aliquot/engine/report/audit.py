@@ -24,7 +24,7 @@ def violations(state: State, uids: Iterable[str], bound: Bound) -> Iterator[str]
 
     Each step is consistent in itself, so the caller may apply events between two.
     """
-    for uid in {*uids, *state.ledger.entries}:
+    for uid in dict.fromkeys((*uids, *state.ledger.entries)):
         yield _of_pod(uid, state, bound(uid))
     ledger = state.ledger
     columns = (ledger.wanted, ledger.held, ledger.used, ledger.taken)
