@@ -296,14 +296,14 @@ class Engine:
         )
         self._policy.nominated(state, claim)
         self._nominations.nominate(claim, (pod.uid for pod in victims), self._now)
-        for victim in plan.victims:
-            state.budgets.spend(victim.pod)
-            state.evict(victim.pod.uid)
-            decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
+        for pod in victims:
+            state.budgets.spend(pod)
+            state.evict(pod.uid)
         build_gang_claims(state)
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
-            decisions.append(Nominate(pod, node))
+        evicted = (Evict(v.pod, claim.pods[0], v.reason, v.message) for v in plan.victims)
+        decisions.append(Nominate(claim.pods, plan.nodes, tuple(evicted)))
         state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))
 
     def _evict_above_lowered_bounds(self) -> Iterator[Evict]:

@@ -7,7 +7,7 @@ import pytest
 
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import Devices
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, binds_and_evictions, evictions
 from aliquot.engine.model.events import (
     DeviceGone,
     DeviceSet,
@@ -45,12 +45,12 @@ def engine(*events: Event, placement: DevicePlacement = "NodeCompactGPULowLoad")
 def run(made: Engine, now: int = 0) -> dict[str, tuple[str, ...]]:
     """Decide, and let it come true; the devices of those who started."""
     started = {}
-    for decision in made.cycle(now):
+    for decision in binds_and_evictions(made.cycle(now)):
         if isinstance(decision, Bind):
             started[decision.pod.name] = decision.devices
             bound = replace(decision.pod, node=decision.node, devices=decision.devices)
             made.apply(PodSet(bound))
-        elif isinstance(decision, Evict):
+        else:
             made.apply(PodGone(decision.pod.uid))
     return started
 
@@ -227,7 +227,7 @@ def test_lower_priorities_make_way_on_a_device_and_in_a_quota() -> None:
         made.apply(PodSet(gpu_pod(f"low-{i}", gpu_ask(50, 1), created=i)))
     assert len(run(made)) == 3
     made.apply(PodSet(gpu_pod("high", gpu_ask(80, 1), priority=10, created=9)))
-    evicted = [each.pod.name for each in made.cycle() if isinstance(each, Evict)]
+    evicted = [each.pod.name for each in evictions(made.cycle())]
     assert evicted == ["low-1", "low-2"]
 
 
@@ -302,7 +302,7 @@ def test_computing_and_memory_make_a_pod_alike_hard_to_place() -> None:
 
 def evicted(made: Engine, now: int = 0) -> list[str]:
     """Who is evicted in one cycle."""
-    return [each.pod.path for each in made.cycle(now) if isinstance(each, Evict)]
+    return [each.pod.path for each in evictions(made.cycle(now))]
 
 
 def on(name: str, gpu: GpuAsk, *devices: str, namespace: str = "team", priority: int = 0) -> PodSet:

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Wait
+from aliquot.engine.model.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    Wait,
+    binds_and_evictions,
+    evictions,
+)
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
@@ -26,7 +34,7 @@ from aliquot.engine.model.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.model.importance import importance
+from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.report.quotas import over_quota_pods
 from tests.build.values import GPU, node_set, pod_set, quota_set
@@ -128,11 +136,12 @@ class EngineMachine(RuleBasedStateMachine):
             acted = False
             for decision in decisions:
                 self.check(decision)
-                if isinstance(decision, Evict) and decision.claimant is not None:
-                    pair = (decision.pod.uid, decision.claimant.uid)
+                acted = acted or not isinstance(decision, Wait)
+            for victim in evictions(decisions):
+                if victim.claimant is not None:
+                    pair = (victim.pod.uid, victim.claimant.uid)
                     assert pair not in evicted_for
                     evicted_for.add(pair)
-                acted = acted or not isinstance(decision, Wait)
             fail = self.carry_out(decisions, fail)
             deadline = self.engine.next_deadline()
             if not acted and deadline is not None:
@@ -144,7 +153,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def carry_out(self, decisions: list[Decision], fail: bool) -> bool:
         """Tell the engine what came of its decisions; one bind fails if it should."""
-        for decision in decisions:
+        for decision in binds_and_evictions(decisions):
             match decision:
                 case Bind(pod, _) if fail:
                     fail = False
@@ -172,6 +181,9 @@ class EngineMachine(RuleBasedStateMachine):
                 assert message
                 self.check_victim(pod, claimant, reason)
                 del self.oracle.running[pod.uid]
+            case Nominate(victims=victims):
+                for victim in victims:
+                    self.check(victim)
 
     def check_victim(self, victim: Pod, claimant: Pod | None, reason: str) -> None:
         """Nobody goes but by a rule."""
@@ -289,7 +301,12 @@ def decisions(events: list[Event]) -> list[Decision]:
     engine = Engine()
     for event in events:
         engine.apply(event)
-    return sorted(engine.cycle(), key=lambda d: importance(d.pod))
+    return sorted(engine.cycle(), key=first)
+
+
+def first(decision: Decision) -> ImportanceKey:
+    """The importance of the first pod of a decision."""
+    return importance(decision.pods[0] if isinstance(decision, Nominate) else decision.pod)
 
 
 @settings(deadline=None, max_examples=examples(100))

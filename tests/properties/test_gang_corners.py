@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Decision, evictions
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
@@ -45,7 +45,7 @@ def bound(decisions: list[Decision]) -> list[str]:
 
 
 def evicted(decisions: list[Decision]) -> list[str]:
-    return [each.pod.uid for each in decisions if isinstance(each, Evict)]
+    return [each.pod.uid for each in evictions(decisions)]
 
 
 @FLAT

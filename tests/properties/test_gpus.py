@@ -16,7 +16,7 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import resolve_ask
 from aliquot.engine.gpus.quotas import Usage
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, binds_and_evictions
 from aliquot.engine.model.events import (
     BindFailed,
     DeviceGone,
@@ -169,11 +169,11 @@ class Gpus(RuleBasedStateMachine):
     @rule()
     def decides(self) -> None:
         before = self.engine.state.gpu_quotas.used.copy()
-        for decision in self.engine.cycle():
+        for decision in binds_and_evictions(self.engine.cycle()):
             if isinstance(decision, Bind):
                 self.told[decision.pod.uid] = decision
                 self.check_bind(decision)
-            elif isinstance(decision, Evict):
+            else:
                 self.pods.pop(decision.pod.uid)
                 self.apply(PodGone(decision.pod.uid))
         for team, used in self.engine.state.gpu_quotas.used.items():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Evict, binds_and_evictions
 from aliquot.engine.model.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.node import Node
@@ -233,9 +233,10 @@ class Play:
         """Decide and carry out until nothing more happens: that must end."""
         for _ in range(MOST_ROUNDS):
             decisions = self.engine.cycle(self.now)
-            for decision in decisions:
+            acted = list(binds_and_evictions(decisions))
+            for decision in acted:
                 self.carry_out(decision)
-            if any(isinstance(decision, Bind | Evict) for decision in decisions):
+            if acted:
                 continue
             deadline = self.engine.next_deadline()
             if deadline is None:
@@ -243,7 +244,7 @@ class Play:
             self.now = max(self.now, deadline + self.world.late)
         raise AssertionError("it never comes to rest")
 
-    def carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: Bind | Evict) -> None:
         match decision:
             case Bind(pod, host):
                 assert self.fits(pod, self.nodes[host])
@@ -290,7 +291,7 @@ class Play:
         for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
             self.engine.state.waiting.add(claim)
         asked = self.engine.cycle(self.now)
-        assert not [each for each in asked if isinstance(each, Bind | Evict)]
+        assert not list(binds_and_evictions(asked))
         fresh = Engine("hierarchy", Knobs(hierarchy=self.world.knobs))
         for event in reversed(self.facts()):
             if not isinstance(event, QuotaSet):

@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Decision, Evict, binds_and_evictions
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
@@ -28,7 +28,7 @@ def test_nobody_goes_for_a_claim_that_could_start_anyway(world: World) -> None:
 
 def check_the_first(play: Play, decisions: list[Decision]) -> None:
     """Until somebody goes, the rules know all there is; could the claimant start as things are?"""
-    for decision in decisions:
+    for decision in binds_and_evictions(decisions):
         match decision:
             case Bind(pod, host):
                 play.started(pod, host)

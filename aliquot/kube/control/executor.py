@@ -7,7 +7,7 @@ one whose victims are on their way out, never a nomination to a node that is sti
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -46,13 +46,11 @@ _log = structlog.get_logger()
 
 @dataclass(slots=True)
 class _Preemption:
-    """The evictions that one claim needs, and the nominations to write after them."""
+    """A nomination whose evictions are not all answered yet."""
 
-    claimant: str = ""
-    """The uid of the claim's first pod."""
-    victims: set[str] = field(default_factory=set)
-    """The uids of the pods whose eviction is not yet answered."""
-    nominations: list[Nominate] = field(default_factory=list)
+    decision: Nominate
+    unanswered: set[str]
+    """The uids of the victims whose eviction is not yet answered."""
 
 
 class Executor:
@@ -114,22 +112,15 @@ class Executor:
         """Have the writer write all of these."""
         decisions = list(decisions)
         self._metrics.decided(decisions)
-        preemption = _Preemption()
         for decision in decisions:
             match decision:
                 case Bind(pod):
                     self._writer.withdraw(pod.uid, "condition")
                     self._binder.bind(decision)
-                case Evict(claimant=claimant):
-                    if claimant is None or claimant.uid != preemption.claimant:
-                        preemption = _Preemption(claimant.uid if claimant is not None else "")
-                    self._evict(decision, preemption)
-                case Nominate(pod, node):
-                    if self._claimant(pod) != preemption.claimant:
-                        preemption = _Preemption()  # this nomination needs no eviction
-                    self._nominated[pod.uid] = node
-                    preemption.nominations.append(decision)
-                    self._write_nominations(preemption)
+                case Evict():
+                    self._evict(decision)
+                case Nominate():
+                    self._preempt(decision)
                 case Wait():
                     self._refuse(decision)
         self._update_nominations()
@@ -138,22 +129,30 @@ class Executor:
         """End all backoffs; what was decided is left as it is."""
         self._bind_backoff.stop()
 
-    def _evict(self, decision: Evict, preemption: _Preemption) -> None:
+    def _evict(self, decision: Evict) -> None:
         if decision.reason is Reason.NODE_LOST:
             _log.info("lost with its node", pod=decision.pod.path, why=decision.message)
             self._lost[decision.pod.uid] = self._booked_on(decision.pod.uid) or ""
             return
-        preemption.victims.add(decision.pod.uid)
-        self._preemptions[decision.pod.uid] = preemption
         self._evictor.evict(decision)
 
-    def _write_nominations(self, preemption: _Preemption) -> None:
-        """Write the nominations of a claim once all its evictions are answered."""
-        if not preemption.victims:
-            due, preemption.nominations = preemption.nominations, []
-            for each in due:
-                if self._nominated_node(each.pod.uid) == each.node:
-                    self._pod_status.nominate(each.pod, each.node)
+    def _preempt(self, decision: Nominate) -> None:
+        """Evict the victims of a claim; its nominations are written once all are answered."""
+        self._nominated |= {
+            pod.uid: node for pod, node in zip(decision.pods, decision.nodes, strict=True)
+        }
+        preemption = _Preemption(decision, {each.pod.uid for each in decision.victims})
+        for victim in decision.victims:
+            self._preemptions[victim.pod.uid] = preemption
+            self._evictor.evict(victim)
+        if not decision.victims:
+            self._write_nominations(decision)
+
+    def _write_nominations(self, decision: Nominate) -> None:
+        """Write the nominations of a claim, as far as the engine still has them."""
+        for pod, node in zip(decision.pods, decision.nodes, strict=True):
+            if self._nominated_node(pod.uid) == node:
+                self._pod_status.nominate(pod, node)
 
     def _refuse(self, decision: Wait) -> None:
         pod, refusal = decision.pod, refusal_of(decision.refusal)
@@ -180,11 +179,6 @@ class Executor:
             record = self._intake.mirror.records.get(uid)
             if record is not None and uid in shown and uid in self._engine.state.waiting:
                 self._pod_status.nominate(record.pod, nominated)
-
-    def _claimant(self, pod: Pod) -> str:
-        """The uid of the first pod of this pod's claim."""
-        waiting = self._engine.state.waiting
-        return waiting.claim(pod.uid).pods[0].uid if pod.uid in waiting else pod.uid
 
     def _nominated_node(self, uid: str) -> str | None:
         return self._booked_on(uid) if uid in self._engine.state.ledger.holding else None
@@ -287,5 +281,6 @@ class Executor:
     def _eviction_answered(self, uid: str) -> None:
         preemption = self._preemptions.pop(uid, None)
         if preemption is not None:
-            preemption.victims.discard(uid)
-            self._write_nominations(preemption)
+            preemption.unanswered.discard(uid)
+            if not preemption.unanswered:
+                self._write_nominations(preemption.decision)

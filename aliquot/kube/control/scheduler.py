@@ -16,16 +16,17 @@ import structlog
 
 from aliquot.dialects.configuration import Configuration, knobs
 from aliquot.dialects.core.objects import PodWire
-from aliquot.engine import Decision, Engine, Event, Pod, Shape, Wait
+from aliquot.engine import Decision, Engine, Event, Pod, Shape
 from aliquot.errors import InputError
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
+from aliquot.kube.control.dry_run import log_decisions
 from aliquot.kube.control.events import Events, of_pod
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import PodStatusWriter
 from aliquot.kube.control.writer import Writer
-from aliquot.kube.observe.metrics import DECISION_WORDS, Metrics
+from aliquot.kube.observe.metrics import Metrics
 
 _log = structlog.get_logger()
 
@@ -205,7 +206,7 @@ class Scheduler:
         self._failures = 0
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
         if self._settings.dry_run:
-            _log_only(decisions)
+            log_decisions(decisions)
         elif self._executor is not None:
             self._executor.execute(decisions)
         for listener in self.listeners:
@@ -256,14 +257,3 @@ def _steady_clock() -> Callable[[], int]:
     """
     offset = time.time_ns() - time.monotonic_ns()
     return lambda: offset + time.monotonic_ns()
-
-
-def _log_only(decisions: list[Decision]) -> None:
-    for each in decisions:
-        word = DECISION_WORDS[type(each)]
-        if isinstance(each, Wait):
-            why = {"reason": each.refusal.reason.value, "message": each.refusal.message}
-        else:
-            shown = {name: getattr(each, name, None) for name in ("node", "reason", "message")}
-            why = {name: str(value) for name, value in shown.items() if value is not None}
-        _log.info("would decide", decision=word, pod=each.pod.path, **why)

@@ -1,0 +1,15 @@
+"""What tests read of an engine and its decisions."""
+
+from collections.abc import Iterable
+
+from aliquot.engine import Decision, Nominate
+
+
+def nominated(decisions: Iterable[Decision]) -> dict[str, str]:
+    """The node that is nominated for each pod, by the pod's name."""
+    return {
+        pod.name: node
+        for each in decisions
+        if isinstance(each, Nominate)
+        for pod, node in zip(each.pods, each.nodes, strict=True)
+    }
