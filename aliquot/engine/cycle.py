@@ -217,6 +217,27 @@ class Engine:
         """Why a running pod could not be resized to this shape in place; None if it could."""
         return resize.check(self.state, uid, shape)
 
+    def pod_count(self) -> int:
+        """How many pods wait, run or leave."""
+        return len(self.state.pods)
+
+    def is_waiting(self, uid: str) -> bool:
+        """Does this pod wait to start?"""
+        return uid in self.state.waiting
+
+    def is_leaving(self, uid: str) -> bool:
+        """Is this bound pod deleted or evicted, and has not ended yet?"""
+        return uid in self.state.leaving
+
+    def booked_node(self, uid: str) -> str | None:
+        """The node that a pod is bound, assumed or nominated to, if any."""
+        entry = self.state.ledger.entries.get(uid)
+        return entry.booking.node if entry is not None else None
+
+    def nominated_node(self, uid: str) -> str | None:
+        """The node that is nominated for this waiting pod, if any."""
+        return self.booked_node(uid) if uid in self.state.ledger.holding else None
+
     def is_awaited(self, uid: str) -> bool:
         """Does a nominated claim wait for this victim to terminate?"""
         return self._nominations.is_awaited(uid)

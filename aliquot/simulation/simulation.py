@@ -76,7 +76,7 @@ class Simulation:
                 else:
                     evictions += 1
                     self.world.end(decision.pod.uid, "Evicted", now)
-            if evictions > _MOST_EVICTIONS + 20 * len(self.engine.state.pods):
+            if evictions > _MOST_EVICTIONS + 20 * self.engine.pod_count():
                 raise EndlessError(_endless(self.history[-2:], now))
 
 

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable
 
-from aliquot.engine import Decision, Nominate
+from aliquot.engine import Decision, Engine, Nominate
+from aliquot.engine.state import State
+
+
+def books(engine: Engine) -> State:
+    """The books of an engine: only tests that check them look inside."""
+    return engine.state
 
 
 def nominated(decisions: Iterable[Decision]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from aliquot.engine.model.events import (
 from aliquot.engine.model.knobs import EvictionKnobs, Knobs
 from aliquot.engine.model.node import NodeConstraints
 from aliquot.engine.model.pod import Shape
-from tests.build.engines import nominated
+from tests.build.engines import books, nominated
 from tests.build.values import GPU, node_set, pod, pod_set, quota_set
 from tests.engine.gangs import gang
 
@@ -192,7 +192,7 @@ def test_others_can_be_judged_while_a_gang_holds_its_nodes() -> None:
     deadline = engine.next_deadline()
     assert deadline is not None
     engine.cycle(deadline)
-    assert not {"g-0", "g-1"} & set(engine.state.ledger.holding)
+    assert not {"g-0", "g-1"} & set(books(engine).ledger.holding)
 
 
 def test_a_claim_is_tried_again_when_its_own_quota_comes_within_min() -> None:
@@ -259,7 +259,7 @@ def test_a_victim_that_does_not_leave_is_not_waited_for_for_ever() -> None:
     assert evicted(second) != evicted(first)
     stubborn = next(each.pod for each in evictions(first))
     engine.apply(PodSet(stubborn))
-    assert stubborn.uid in engine.state.bound_pods.slots
+    assert stubborn.uid in books(engine).bound_pods.slots
 
 
 def test_what_leaves_is_exact_again_after_a_saturated_sum() -> None:
@@ -268,15 +268,15 @@ def test_what_leaves_is_exact_again_after_a_saturated_sum() -> None:
     for name in ("a-0", "a-1", "a-2"):
         engine.apply(pod_set(name, huge, "a", node="n1", terminating=True))
     engine.apply(PodGone("a-2"))
-    row, slot = engine.state.resources.row(GPU), engine.state.nodes.slots["n1"]
+    row, slot = books(engine).resources.row(GPU), books(engine).nodes.slots["n1"]
     engine.apply(PodGone("a-1"))
-    assert engine.state.leaving.room.get(row, slot) == huge
+    assert books(engine).leaving.room.get(row, slot) == huge
 
 
 def test_a_gated_pod_has_nothing_held_for_it() -> None:
     engine = lent("n1")
     engine.apply(pod_set("b-1", 1, "b", nominated="n1", gated=True))
-    assert not engine.state.ledger.holding
+    assert not books(engine).ledger.holding
 
 
 def test_the_node_where_small_pods_run_is_found_among_very_many() -> None:
@@ -379,7 +379,7 @@ def test_no_room_is_held_for_a_pod_where_it_may_not_run() -> None:
     assert evicted(engine.cycle()) == ["a-n1", "a-n2"]
     engine.apply(PodGone("a-n2"))
     assert bound(engine.cycle()) == {"anywhere": "n2"}
-    assert engine.state.ledger.entries["picky"].booking.node != "n1"
+    assert books(engine).ledger.entries["picky"].booking.node != "n1"
 
 
 def test_a_pod_that_cannot_be_evicted_does_not_shield_the_others_of_its_quota() -> None:

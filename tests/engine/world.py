@@ -13,6 +13,7 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, binds_and_evic
 from aliquot.engine.model.events import Event, PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, Knobs
 from tests.build import values
+from tests.build.engines import books
 
 
 class World:
@@ -20,7 +21,7 @@ class World:
 
     def __init__(self, policy: str = "capacity", **knobs: Any) -> None:
         self.engine = Engine(policy, Knobs(**knobs))
-        self.state = self.engine.state
+        self.state = books(self.engine)
         self.evictions: list[Evict] = []
         self.now = 0
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from aliquot.engine.model.decisions import Bind, Nominate, evictions
 from aliquot.errors import ApiError
 from aliquot.kube.observe.audit import violations
-from tests.build.engines import nominated
+from tests.build.engines import books, nominated
 from tests.kube.workshop import Workshop, watched_pod
 
 Story = Callable[[Workshop], Awaitable[None]]
@@ -54,7 +54,7 @@ def test_a_pod_that_somebody_else_has_bound_is_not_forgotten() -> None:
 
     shop = play(story)
     assert not any(violations(shop.engine, shop.intake.mirror))
-    assert shop.engine.state.ledger.entries["p"].booking.node == "n2"
+    assert books(shop.engine).ledger.entries["p"].booking.node == "n2"
 
 
 def test_a_pod_waits_again_although_nobody_can_look_why_its_binding_was_refused() -> None:
@@ -79,7 +79,7 @@ def test_a_pod_that_is_gone_before_its_binding_is_refused_leaves_nothing() -> No
         await shop.write()
 
     shop = play(story)
-    assert shop.engine.state.pods == {}
+    assert books(shop.engine).pods == {}
     assert shop.answers.written == [], "there is nobody to write to, or about"
 
 

@@ -37,6 +37,7 @@ from aliquot.engine.model.events import (
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.report.quotas import over_quota_pods
+from tests.build.engines import books
 from tests.build.values import GPU, node_set, pod_set, quota_set
 from tests.campaign import examples
 from tests.properties.clusters import TEAMS, Oracle, nodes, pods, quotas
@@ -208,7 +209,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def at_the_fixed_point(self) -> None:
         """Nobody waits who could start, everybody is told why, and asking changes nothing."""
-        assert set(self.oracle.waiting) == {c.uid for c in self.engine.state.waiting.claims()}
+        assert set(self.oracle.waiting) == {c.uid for c in books(self.engine).waiting.claims()}
         for uid, pod in self.oracle.waiting.items():
             reason = self.oracle.refusal(pod)
             assert reason is not None
@@ -218,13 +219,13 @@ class EngineMachine(RuleBasedStateMachine):
             assert why.message
             assert uid in self.holds
         assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
-        for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
-            self.engine.state.waiting.add(claim)
+        for claim in list(books(self.engine).waiting.claims()):  # nobody was forgotten to be asked
+            books(self.engine).waiting.add(claim)
         assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
 
     @invariant()
     def books_agree_with_the_oracle(self) -> None:
-        state, oracle = self.engine.state, self.oracle
+        state, oracle = books(self.engine), self.oracle
         limit = 2**62
         for namespace, quota in oracle.quotas.items():
             slot = state.tree.slots[quota.name]
@@ -242,8 +243,8 @@ class EngineMachine(RuleBasedStateMachine):
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert fresh.summarise() == self.engine.summarise()
-        assert fresh.state.repeat_guard.present == self.engine.state.repeat_guard.present
-        assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
+        assert books(fresh).repeat_guard.present == books(self.engine).repeat_guard.present
+        assert over_quota_pods(books(fresh)) == over_quota_pods(books(self.engine))
 
     def facts(self) -> list[Event]:
         oracle = self.oracle

@@ -24,6 +24,7 @@ from aliquot.engine.model.events import (
     WeightSet,
 )
 from aliquot.engine.model.knobs import SECOND
+from tests.build.engines import books
 from tests.campaign import examples
 from tests.properties.books import check_books
 from tests.properties.gang_world import (
@@ -168,7 +169,7 @@ class GangMachine(RuleBasedStateMachine):
             )
         waits = {uid for uid in self.cluster.pods if self.cluster.host(uid) is None}
         assert waits == {
-            pod.uid for claim in self.engine.state.waiting.claims() for pod in claim.members
+            pod.uid for claim in books(self.engine).waiting.claims() for pod in claim.members
         }
 
 

@@ -17,6 +17,7 @@ from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.build.engines import books
 from tests.build.values import GPU, amounts, node_set, pod_set, quota_set
 from tests.campaign import examples
 from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
@@ -288,8 +289,8 @@ class Play:
                 may = self.below_max(pod) and self.unmovable_within_min(pod)
                 assert not (free and may and (self.lends(pod) or self.within(pod)))
                 assert self.engine.why(pod.uid) is not None
-        for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
-            self.engine.state.waiting.add(claim)
+        for claim in list(books(self.engine).waiting.claims()):  # nobody was forgotten to be asked
+            books(self.engine).waiting.add(claim)
         asked = self.engine.cycle(self.now)
         assert not list(binds_and_evictions(asked))
         fresh = Engine("hierarchy", Knobs(hierarchy=self.world.knobs))

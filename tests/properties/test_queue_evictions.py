@@ -6,6 +6,7 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, binds_and_evic
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.build.engines import books
 from tests.build.values import amounts
 from tests.campaign import examples
 from tests.properties.queue_world import Play, World, worlds
@@ -19,7 +20,7 @@ def test_nobody_goes_for_a_claim_that_could_start_anyway(world: World) -> None:
         for pod in wave:
             play.add(pod)
         for _ in range(8):
-            holds = bool(play.engine.state.ledger.holding)
+            holds = bool(books(play.engine).ledger.holding)
             decisions = play.engine.cycle(play.now)
             if not holds:
                 check_the_first(play, decisions)

@@ -132,7 +132,7 @@ class Executor:
     def _evict(self, decision: Evict) -> None:
         if decision.reason is Reason.NODE_LOST:
             _log.info("lost with its node", pod=decision.pod.path, why=decision.message)
-            self._lost[decision.pod.uid] = self._booked_on(decision.pod.uid) or ""
+            self._lost[decision.pod.uid] = self._engine.booked_node(decision.pod.uid) or ""
             return
         self._evictor.evict(decision)
 
@@ -151,7 +151,7 @@ class Executor:
     def _write_nominations(self, decision: Nominate) -> None:
         """Write the nominations of a claim, as far as the engine still has them."""
         for pod, node in zip(decision.pods, decision.nodes, strict=True):
-            if self._nominated_node(pod.uid) == node:
+            if self._engine.nominated_node(pod.uid) == node:
                 self._pod_status.nominate(pod, node)
 
     def _refuse(self, decision: Wait) -> None:
@@ -168,7 +168,7 @@ class Executor:
         """Clear or change written nominations that the engine has given up or moved."""
         shown = self._intake.pods.shown
         for uid, node in list(self._nominated.items()):
-            nominated = self._nominated_node(uid)
+            nominated = self._engine.nominated_node(uid)
             if nominated == node:
                 continue
             self._writer.withdraw(uid, "nominate")
@@ -177,15 +177,8 @@ class Executor:
             else:
                 self._nominated[uid] = nominated
             record = self._intake.mirror.records.get(uid)
-            if record is not None and uid in shown and uid in self._engine.state.waiting:
+            if record is not None and uid in shown and self._engine.is_waiting(uid):
                 self._pod_status.nominate(record.pod, nominated)
-
-    def _nominated_node(self, uid: str) -> str | None:
-        return self._booked_on(uid) if uid in self._engine.state.ledger.holding else None
-
-    def _booked_on(self, uid: str) -> str | None:
-        entry = self._engine.state.ledger.entries.get(uid)
-        return entry.booking.node if entry is not None else None
 
     def adopt(self) -> None:
         """Take over the nominations that the cluster shows, so that stale ones are cleared."""
@@ -237,12 +230,10 @@ class Executor:
 
     def _is_wanted(self, decision: Evict) -> bool:
         """Does a claim still wait for this pod to leave?"""
-        state, claimant = self._engine.state, decision.claimant
-        if decision.pod.uid not in state.leaving:
+        engine, uid, claimant = self._engine, decision.pod.uid, decision.claimant
+        if not engine.is_leaving(uid):
             return False
-        if claimant is None or claimant.uid in state.waiting:
-            return True
-        return self._engine.is_awaited(decision.pod.uid)
+        return claimant is None or engine.is_waiting(claimant.uid) or engine.is_awaited(uid)
 
     def _evicted(self, decision: Evict) -> None:
         pod, claimant = decision.pod, decision.claimant

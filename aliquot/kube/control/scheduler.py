@@ -171,7 +171,7 @@ class Scheduler:
         _log.info(
             "leading",
             policy=self.intake.sharing_mode.policy,
-            pods=len(engine.state.pods),
+            pods=engine.pod_count(),
             seconds=round(time.perf_counter() - began, 3),
         )
         await self._decide(engine)

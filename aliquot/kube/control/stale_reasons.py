@@ -39,10 +39,10 @@ class StaleReasons:
             self._update(self._due.pop(), engine, intake)
 
     def _update(self, uid: str, engine: Engine, intake: Intake) -> None:
-        shown = intake.pods.shown.get(uid)
-        if shown is None or shown.refusal is None or uid not in engine.state.waiting:
+        shown, record = intake.pods.shown.get(uid), intake.mirror.records.get(uid)
+        if shown is None or record is None or shown.refusal is None or not engine.is_waiting(uid):
             return
         why = engine.why(uid)
         if why is not None and refusal_of(why) != shown.refusal:
             shown.refusal = refusal_of(why)
-            self._pod_status.refuse(engine.state.pods[uid], shown.refusal, known=True)
+            self._pod_status.refuse(record.pod, shown.refusal, known=True)
