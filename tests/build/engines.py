@@ -8,7 +8,7 @@ from aliquot.engine.state import State
 
 def books(engine: Engine) -> State:
     """The books of an engine: only tests that check them look inside."""
-    return engine.state
+    return engine._state
 
 
 def nominated(decisions: Iterable[Decision]) -> dict[str, str]:
