@@ -221,13 +221,9 @@ class Engine:
         """How many pods wait, run or leave."""
         return len(self._state.pods)
 
-    def is_waiting(self, uid: str) -> bool:
-        """Does this pod wait to start?"""
-        return uid in self._state.waiting
-
-    def is_leaving(self, uid: str) -> bool:
-        """Is this bound pod deleted or evicted, and has not ended yet?"""
-        return uid in self._state.leaving
+    def waiting_pod(self, uid: str) -> Pod | None:
+        """The pod with this uid, if it waits to start."""
+        return self._state.pods[uid] if uid in self._state.waiting else None
 
     def booked_node(self, uid: str) -> str | None:
         """The node that a pod is bound, assumed or nominated to, if any."""
@@ -237,6 +233,13 @@ class Engine:
     def nominated_node(self, uid: str) -> str | None:
         """The node that is nominated for this waiting pod, if any."""
         return self.booked_node(uid) if uid in self._state.ledger.holding else None
+
+    def is_wanted(self, eviction: Evict) -> bool:
+        """Is this pod to leave, and does its claim, or another nominated one, still wait for it?"""
+        uid, claimant = eviction.pod.uid, eviction.claimant
+        if uid not in self._state.leaving:
+            return False
+        return claimant is None or claimant.uid in self._state.waiting or self.is_awaited(uid)
 
     def is_awaited(self, uid: str) -> bool:
         """Does a nominated claim wait for this victim to terminate?"""
