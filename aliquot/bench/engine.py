@@ -31,6 +31,7 @@ from aliquot.engine import (
     Quota,
     QuotaSet,
     Shape,
+    binds_and_evictions,
 )
 
 GPU = "nvidia.com/gpu"
@@ -100,7 +101,7 @@ def reclaim(progress: Callable[[str], None]) -> list[Figure]:
         engine.apply(PodSet(_reclaiming_pod(number, teams[number % len(teams)], gpus=1)))
     begin = time.perf_counter()
     started = evicted = 0
-    while decided := [d for d in engine.cycle() if isinstance(d, Bind | Evict)]:
+    while decided := list(binds_and_evictions(engine.cycle())):
         started += sum(isinstance(decision, Bind) for decision in decided)
         evicted += sum(isinstance(decision, Evict) for decision in decided)
         _apply(engine, decided)
@@ -202,10 +203,10 @@ def _reclaiming_pod(number: int, team: str, gpus: int) -> Pod:
 
 
 def _apply(engine: Engine, decided: Sequence[Decision]) -> None:
-    for decision in decided:
+    for decision in binds_and_evictions(decided):
         if isinstance(decision, Bind):
             engine.apply(PodSet(replace(decision.pod, node=decision.node)))
-        elif isinstance(decision, Evict):
+        else:
             engine.apply(PodGone(decision.pod.uid))
 
 

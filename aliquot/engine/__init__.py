@@ -10,7 +10,15 @@ from aliquot.engine.columns import Resources, Slots
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import resolve_ask
 from aliquot.engine.model import quantity
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
+from aliquot.engine.model.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    Wait,
+    binds_and_evictions,
+    evictions,
+)
 from aliquot.engine.model.events import (
     BindFailed,
     BudgetGone,
@@ -142,6 +150,8 @@ __all__ = [
     "Wait",
     "WeightSet",
     "add_amounts",
+    "binds_and_evictions",
+    "evictions",
     "fill",
     "importance",
     "natural",

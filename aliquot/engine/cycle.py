@@ -66,39 +66,39 @@ class Engine:
         knobs = knobs or Knobs()
         self.policy = policy
         self._policy = POLICIES[policy](knobs)
-        self.state = State(knobs, self._policy.order)
-        self.state.protected_namespaces = self._policy.protected_namespaces
+        self._state = State(knobs, self._policy.order)
+        self._state.protected_namespaces = self._policy.protected_namespaces
         if type(self._policy).turn is not Policy.turn:
             path, turn = self._policy.path, self._policy.turn
-            self.state.waiting.take_turns(partial(path, self.state), partial(turn, self.state))
-        self._nominations = Nominations(self.state, self._policy, knobs.eviction.hold_for)
+            self._state.waiting.take_turns(partial(path, self._state), partial(turn, self._state))
+        self._nominations = Nominations(self._state, self._policy, knobs.eviction.hold_for)
         hold_for = knobs.eviction.hold_for
-        self._reservations = Reservations(self.state, self._policy, self._nominations, hold_for)
-        self._trial = Trial(self.state, self._policy, self._nominations)
-        self._gang_claims = GangClaims(self.state)
-        self._lowered = LoweredBounds(self.state, self._policy)
-        self._lost = self.state.changes.lost.cursor()
-        self._wakeups = Wakeups(self.state)
-        self._assumptions = AssumedPods(self.state)
+        self._reservations = Reservations(self._state, self._policy, self._nominations, hold_for)
+        self._trial = Trial(self._state, self._policy, self._nominations)
+        self._gang_claims = GangClaims(self._state)
+        self._lowered = LoweredBounds(self._state, self._policy)
+        self._lost = self._state.changes.lost.cursor()
+        self._wakeups = Wakeups(self._state)
+        self._assumptions = AssumedPods(self._state)
         self._now = 0
         self._idle_refused_at: tuple[int, ...] = ()
         """The versions of the books when last no claim could start on idle capacity."""
 
     def apply(self, event: Event) -> None:
         """Book what has happened in the cluster; decides nothing."""
-        self.state.apply(event)
+        self._state.apply(event)
 
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""
         self._now = self._trial.now = now
-        self.state.changes.trim()
+        self._state.changes.trim()
         self._assumptions.expire(now)
         self._gang_claims.refresh()
         decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())
         self._nominations.expire(now)
         self._wake(now)
         decisions.extend(self._evict_above_lowered_bounds(now))
-        decisions.extend(self._evict(self._policy.recycle(self.state, now)))
+        decisions.extend(self._evict(self._policy.recycle(self._state, now)))
         self._gang_claims.refresh()
         self._process_due(decisions)
         if all(isinstance(decision, Wait) for decision in decisions):
@@ -108,21 +108,21 @@ class Engine:
 
     def _wake(self, now: int) -> None:
         """Make claims due again whose share, or whose possible victims, may have changed."""
-        for name in self._policy.begin(self.state, now):
-            self.state.waiting.wake(self.state.waiting.parked(Watch(quota=name)))
-        self.state.waiting.reorder()
+        for name in self._policy.begin(self._state, now):
+            self._state.waiting.wake(self._state.waiting.parked(Watch(quota=name)))
+        self._state.waiting.reorder()
         self._wakeups.wake_for_new_victims(now)
 
     def _process_due(self, decisions: list[Decision]) -> None:
         """Process the due claims in the policy's order, with those that freed capacity wakes."""
         self._wakeups.wake_by_freed()
-        while (due := self.state.waiting.next()) is not None:
+        while (due := self._state.waiting.next()) is not None:
             self._process(*due, decisions)
             self._wakeups.wake_by_freed()
 
     def _try_idle_capacity(self) -> list[Bind]:
         """Bind claims beyond their share; skipped if the books are as when none could start."""
-        state = self.state
+        state = self._state
         versions = (
             state.ledger.releases,
             state.placement.version(),
@@ -149,12 +149,12 @@ class Engine:
         Where `deferred` is a set, claims that would be evicted again at once are noted in it and
         not tried, so that claims that could keep the capacity come first.
         """
-        waiting = self.state.waiting
+        waiting = self._state.waiting
         gates = (closed_gate, gpu_gate, max_gate, self._policy.idle_gate)
         queue = waiting.refused(OVER_SHARE)
         while (first := queue.first()) is not None:
             lane, claim = first
-            defer = deferred is not None and not self._policy.could_keep_idle(self.state, claim)
+            defer = deferred is not None and not self._policy.could_keep_idle(self._state, claim)
             if deferred is not None and defer:
                 deferred.add(claim.uid)
             if defer or self._trial.assume(claim, gates) is not None:
@@ -162,7 +162,7 @@ class Engine:
                 continue
             waiting.remove(claim.uid)
             self._reservations.note_started(claim)
-            self._policy.started(self.state, claim)
+            self._policy.started(self._state, claim)
             self._claim_rest_of_gang(claim)
             self._policy.started_on_idle(claim)
             yield from self._binds(claim)
@@ -177,7 +177,7 @@ class Engine:
         moments = (
             self._wakeups.deadline(self._now),
             self._nominations.deadline(),
-            self._policy.deadline(self.state),
+            self._policy.deadline(self._state),
             self._reservations.deadline(),
             self._assumptions.deadline(),
         )
@@ -186,40 +186,64 @@ class Engine:
     def summarise(self) -> list[QuotaSummary]:
         """The figures of every quota, by name."""
         self._gang_claims.refresh_requests()
-        return self._policy.complete(self.state, list(summarise(self.state)))
+        return self._policy.complete(self._state, list(summarise(self._state)))
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any."""
-        return self.state.tree.quota_of(pod)
+        return self._state.tree.quota_of(pod)
 
     def over_quota_pods(self) -> set[str]:
         """The uids of all bound pods that are over their quota's min."""
-        return over_quota_pods(self.state)
+        return over_quota_pods(self._state)
 
     def child_requests(self, summaries: Mapping[str, QuotaSummary]) -> dict[str, Figures]:
         """The request of each quota's own pods, plus its children's up to their max."""
-        return tree_figures.child_requests(self.state, summaries)
+        return tree_figures.child_requests(self._state, summaries)
 
     def not_preemptible(self) -> tuple[dict[str, Figures], dict[str, Figures]]:
         """What non-preemptible pods request, and use, by quota."""
-        return tree_figures.not_preemptible(self.state)
+        return tree_figures.not_preemptible(self._state)
 
     def violations(self, uids: Iterable[str], bound: audit.Bound) -> Iterator[str]:
         """Where the books are not what the cluster says; see `report.audit`."""
-        return audit.violations(self.state, uids, bound)
+        return audit.violations(self._state, uids, bound)
 
     def queues(self) -> list[QueueSummary]:
         """The figures of every queue and its namespaces, by name; empty unless policy `queues`."""
         self._gang_claims.refresh_requests()
-        return self._policy.queues(self.state, summarise(self.state))
+        return self._policy.queues(self._state, summarise(self._state))
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """The figures of every GPU quota, by namespace."""
-        return gpu_report.summarise(self.state)
+        return gpu_report.summarise(self._state)
 
     def may_resize(self, uid: str, shape: Shape) -> Refusal | None:
         """Why a running pod could not be resized to this shape in place; None if it could."""
-        return resize.check(self.state, uid, shape)
+        return resize.check(self._state, uid, shape)
+
+    def pod_count(self) -> int:
+        """How many pods wait, run or leave."""
+        return len(self._state.pods)
+
+    def waiting_pod(self, uid: str) -> Pod | None:
+        """The pod with this uid, if it waits to start."""
+        return self._state.pods[uid] if uid in self._state.waiting else None
+
+    def booked_node(self, uid: str) -> str | None:
+        """The node that a pod is bound, assumed or nominated to, if any."""
+        entry = self._state.ledger.entries.get(uid)
+        return entry.booking.node if entry is not None else None
+
+    def nominated_node(self, uid: str) -> str | None:
+        """The node that is nominated for this waiting pod, if any."""
+        return self.booked_node(uid) if uid in self._state.ledger.holding else None
+
+    def is_wanted(self, eviction: Evict) -> bool:
+        """Is this pod to leave, and does its claim, or another nominated one, still wait for it?"""
+        uid, claimant = eviction.pod.uid, eviction.claimant
+        if uid not in self._state.leaving:
+            return False
+        return claimant is None or claimant.uid in self._state.waiting or self.is_awaited(uid)
 
     def is_awaited(self, uid: str) -> bool:
         """Does a nominated claim wait for this victim to terminate?"""
@@ -228,7 +252,7 @@ class Engine:
     def gangs(self) -> list[GangSummary]:
         """The phase of every gang, by name."""
         claim_of = self._gang_claims.lookup()
-        gangs = sorted(self.state.gangs.known.values(), key=lambda gang: gang.name)
+        gangs = sorted(self._state.gangs.known.values(), key=lambda gang: gang.name)
         return [summarise_gang(self._trial, gang, claim_of) for gang in gangs]
 
     def why(self, uid: str) -> Refusal | None:
@@ -247,7 +271,7 @@ class Engine:
         elif isinstance(verdict, Plan):
             self._preempt(claim, verdict, decisions)
         else:
-            self.state.waiting.park(lane, verdict)
+            self._state.waiting.park(lane, verdict)
             self._reservations.note_refused(claim, verdict, self._now)
             self._wakeups.note_min_runtime(self._now)
             for waiting in lane.unreported(verdict):
@@ -257,7 +281,7 @@ class Engine:
 
     def _vacated(self, claim: Claim, nominated_nodes: list[str]) -> list[str]:
         """The nodes that were nominated for a claim which has been placed on others."""
-        entries = self.state.ledger.entries
+        entries = self._state.ledger.entries
         for pod in claim.pods if nominated_nodes else ():
             node = entries[pod.uid].booking.node
             if node in nominated_nodes:
@@ -266,54 +290,54 @@ class Engine:
 
     def _start(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Bind the pods of a claim that was assumed."""
-        self.state.waiting.start(lane, claim)
+        self._state.waiting.start(lane, claim)
         self._reservations.note_started(claim)
-        self._policy.started(self.state, claim)
+        self._policy.started(self._state, claim)
         self._claim_rest_of_gang(claim)
         decisions.extend(self._binds(claim))
 
     def _claim_rest_of_gang(self, claim: Claim) -> None:
         """The core of a gang has started: its other waiting pods claim one by one."""
         if claim.others:
-            waiting, changes = self.state.waiting, self.state.waiting.changes
-            self.state.gangs.note_change(claim.pods[0])
+            waiting, changes = self._state.waiting, self._state.waiting.changes
+            self._state.gangs.note_change(claim.pods[0])
             self._gang_claims.refresh()
-            asks = (self.state.placement.ask(pod.shape) for pod in claim.others)
-            if all(map(self.state.placement.could_hold, asks)):
+            asks = (self._state.placement.ask(pod.shape) for pod in claim.others)
+            if all(map(self._state.placement.could_hold, asks)):
                 waiting.changes = changes  # the same pods wait: demand has not changed
 
     def _binds(self, claim: Claim) -> Iterator[Bind]:
         """The Bind of each pod, on the node and devices that were assumed for it."""
         for pod in claim.pods:
-            booking = self.state.ledger.entries[pod.uid].booking
+            booking = self._state.ledger.entries[pod.uid].booking
             assert booking.node is not None
             self._assumptions.note(pod.uid, self._now)
             yield Bind(pod, booking.node, booking.gpu.devices if booking.gpu is not None else ())
 
     def _preempt(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
         """Evict the victims; nominate their room and right for the claim until they are gone."""
-        state = self.state
+        state = self._state
         victims = tuple(victim.pod for victim in plan.victims)
         state.repeat_guard.record(
             state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
         )
         self._policy.nominated(state, claim)
         self._nominations.nominate(claim, (pod.uid for pod in victims), self._now)
-        for victim in plan.victims:
-            state.budgets.spend(victim.pod)
-            state.evict(victim.pod.uid)
-            decisions.append(Evict(victim.pod, claim.pods[0], victim.reason, victim.message))
+        for pod in victims:
+            state.budgets.spend(pod)
+            state.evict(pod.uid)
         self._gang_claims.refresh()
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
-            decisions.append(Nominate(pod, node))
+        evicted = (Evict(v.pod, claim.pods[0], v.reason, v.message) for v in plan.victims)
+        decisions.append(Nominate(claim.pods, plan.nodes, tuple(evicted)))
         state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))
 
     def _evict(self, evictions: Iterable[Evict]) -> Iterator[Evict]:
         """Book evictions that are not for one claim: lowered bounds, recycling."""
         for eviction in evictions:
-            self.state.budgets.spend(eviction.pod)
-            self.state.evict(eviction.pod.uid)
+            self._state.budgets.spend(eviction.pod)
+            self._state.evict(eviction.pod.uid)
             yield eviction
 
     def _evict_above_lowered_bounds(self, now: int) -> Iterator[Evict]:
@@ -325,7 +349,7 @@ class Engine:
 
     def _evict_pods_of_lost_nodes(self) -> Iterator[Evict]:
         """Evict the pods whose node no longer exists, the most important first."""
-        state = self.state
+        state = self._state
         entries, nodes = state.ledger.entries, state.nodes.known
         lost = [state.pods[uid] for uid in dict.fromkeys(self._lost.read()) if uid in state.pods]
         for pod in sorted(lost, key=importance):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from aliquot.dialects.core.times import seconds, timestamp
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
-from aliquot.engine import Bind, Engine, Evict, Knobs
+from aliquot.engine import Bind, Engine, Evict, Knobs, binds_and_evictions
 from aliquot.errors import EndlessError
 from aliquot.simulation.world import World
 from aliquot.validation.inputs import Inputs
@@ -65,7 +65,7 @@ class Simulation:
         evictions = 0
         while True:
             self.world.mirror.refresh_budgets()
-            done = [each for each in self.engine.cycle(now) if isinstance(each, Bind | Evict)]
+            done = list(binds_and_evictions(self.engine.cycle(now)))
             if not done:
                 return decided
             decided = True
@@ -76,7 +76,7 @@ class Simulation:
                 else:
                     evictions += 1
                     self.world.end(decision.pod.uid, "Evicted", now)
-            if evictions > _MOST_EVICTIONS + 20 * len(self.engine.state.pods):
+            if evictions > _MOST_EVICTIONS + 20 * self.engine.pod_count():
                 raise EndlessError(_endless(self.history[-2:], now))
 
 

@@ -4,11 +4,12 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import PodSet
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.queue.claim import Claim
+from tests.build.engines import books
 
 
 def gang(engine: Engine, *members: Pod) -> None:
     for member in members:
         engine.apply(PodSet(member))
-        engine.state.waiting.remove(member.uid)
-    asks = tuple(engine.state.placement.ask(member.shape) for member in members)
-    engine.state.waiting.add(Claim(members, asks, engine.state.tree.quota_of(members[0])))
+        books(engine).waiting.remove(member.uid)
+    asks = tuple(books(engine).placement.ask(member.shape) for member in members)
+    books(engine).waiting.add(Claim(members, asks, books(engine).tree.quota_of(members[0])))

@@ -12,6 +12,7 @@ from aliquot.engine.model.node import Taint
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.queue.claim import Claim
+from tests.build.engines import books
 from tests.build.values import GPU, node_set, pod, pod_set, quota_set
 from tests.engine.gangs import gang
 
@@ -56,9 +57,9 @@ def test_a_claim_that_does_not_fit_as_a_whole_leaves_no_trace() -> None:
     engine = build(node_set("n1", 4), node_set("n2", 4), pod_set("small", 2, priority=-1))
     gang(engine, pod("g-0", 3), pod("g-1", 3), pod("g-2", 3))
     assert started(engine) == {"small": "n1"}
-    entries = engine.state.ledger.entries
+    entries = books(engine).ledger.entries
     assert {entries[uid].stage for uid in ("g-0", "g-1", "g-2")} == {Stage.WAITING}
-    assert engine.state.ledger.taken.data.sum() == 2 + 1
+    assert books(engine).ledger.taken.data.sum() == 2 + 1
 
 
 def test_the_gates_see_all_pods_of_a_claim() -> None:
@@ -88,7 +89,7 @@ def test_the_gates_charge_a_pod_by_the_class_of_the_node() -> None:
     assert refusal.reason == "NoNodeFits"
     engine.apply(quota_set("a/q", 8, 5))
     assert started(engine) == {"q": "n1"}
-    assert engine.state.ledger.used.get(engine.state.resources.row(GPU), 2) == 1 + 4
+    assert books(engine).ledger.used.get(books(engine).resources.row(GPU), 2) == 1 + 4
 
 
 def test_a_refused_claim_is_tried_again_only_when_something_could_help(

@@ -7,7 +7,7 @@ import pytest
 
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import Devices
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, binds_and_evictions, evictions
 from aliquot.engine.model.events import (
     DeviceGone,
     DeviceSet,
@@ -21,6 +21,7 @@ from aliquot.engine.model.gpu import WHOLE_GPU, Device, GpuAmount, GpuAsk, GpuBo
 from aliquot.engine.model.knobs import SECOND, DevicePlacement, GpuKnobs, Knobs
 from aliquot.engine.model.pod import Pod, Shape
 from tests.build import values
+from tests.build.engines import books
 from tests.build.values import GIB, amounts, device_set, gpu_amount, gpu_ask, gpu_quota_set
 
 CPU = amounts(cpu=64_000)
@@ -45,12 +46,12 @@ def engine(*events: Event, placement: DevicePlacement = "NodeCompactGPULowLoad")
 def run(made: Engine, now: int = 0) -> dict[str, tuple[str, ...]]:
     """Decide, and let it come true; the devices of those who started."""
     started = {}
-    for decision in made.cycle(now):
+    for decision in binds_and_evictions(made.cycle(now)):
         if isinstance(decision, Bind):
             started[decision.pod.name] = decision.devices
             bound = replace(decision.pod, node=decision.node, devices=decision.devices)
             made.apply(PodSet(bound))
-        elif isinstance(decision, Evict):
+        else:
             made.apply(PodGone(decision.pod.uid))
     return started
 
@@ -194,9 +195,9 @@ def test_resizing_is_judged_before_it_is_done() -> None:
     assert together is not None
     assert together.resource == "total.max.tflops.limit"
     assert made.gpu_quotas()[0].requests == before
-    made.apply(PodSet(replace(made.state.pods["p"], shape=shape(40, 50))))
+    made.apply(PodSet(replace(books(made).pods["p"], shape=shape(40, 50))))
     assert made.gpu_quotas()[0].requests == gpu_amount(70, 2)
-    made.apply(PodSet(replace(made.state.pods["p"], shape=shape(30, 30))))
+    made.apply(PodSet(replace(books(made).pods["p"], shape=shape(30, 30))))
     assert made.gpu_quotas()[0].requests == before
 
 
@@ -217,7 +218,7 @@ def test_a_device_that_grows_has_more_left() -> None:
     made.apply(PodSet(gpu_pod("p", gpu_ask(10, 1))))
     run(made)
     made.apply(device_set("g", tflops=71))
-    devices: Devices = made.state.devices
+    devices: Devices = books(made).devices
     assert devices.free("g").tflops == 61_000
 
 
@@ -227,7 +228,7 @@ def test_lower_priorities_make_way_on_a_device_and_in_a_quota() -> None:
         made.apply(PodSet(gpu_pod(f"low-{i}", gpu_ask(50, 1), created=i)))
     assert len(run(made)) == 3
     made.apply(PodSet(gpu_pod("high", gpu_ask(80, 1), priority=10, created=9)))
-    evicted = [each.pod.name for each in made.cycle() if isinstance(each, Evict)]
+    evicted = [each.pod.name for each in evictions(made.cycle())]
     assert evicted == ["low-1", "low-2"]
 
 
@@ -278,7 +279,7 @@ def test_what_could_be_served_is_what_idle_cards_of_one_node_would_serve() -> No
         device_set("a-2", "a"),
         device_set("b-1", "b"),
     )
-    devices = made.state.devices
+    devices = books(made).devices
     assert devices.could_serve(gpu_ask(100, 80, count=2))
     assert not devices.could_serve(gpu_ask(100, 80, count=3)), "on no node"
     assert not devices.could_serve(gpu_ask(101, 80)), "more than a card has"
@@ -292,8 +293,8 @@ def test_what_could_be_served_is_what_idle_cards_of_one_node_would_serve() -> No
 def test_computing_and_memory_make_a_pod_alike_hard_to_place() -> None:
     made = engine(node_set("n"), device_set("d"))
     one, other = (
-        made.state.placement.hardness(
-            made.state.placement.ask(gpu_pod("p", GpuAsk(each, each)).shape)
+        books(made).placement.hardness(
+            books(made).placement.ask(gpu_pod("p", GpuAsk(each, each)).shape)
         )
         for each in (GpuAmount(3, 5), GpuAmount(5, 3))
     )
@@ -302,7 +303,7 @@ def test_computing_and_memory_make_a_pod_alike_hard_to_place() -> None:
 
 def evicted(made: Engine, now: int = 0) -> list[str]:
     """Who is evicted in one cycle."""
-    return [each.pod.path for each in made.cycle(now) if isinstance(each, Evict)]
+    return [each.pod.path for each in evictions(made.cycle(now))]
 
 
 def on(name: str, gpu: GpuAsk, *devices: str, namespace: str = "team", priority: int = 0) -> PodSet:
@@ -368,5 +369,5 @@ def test_a_pod_keeps_the_devices_it_was_given_where_the_cluster_does_not_name_th
     (given,) = bind.devices
     made.apply(PodSet(replace(waiting, node="n")))
     (other,) = {"d-1", "d-2"} - {given}
-    assert made.state.devices.free(given) == gpu_amount(40, 20)
-    assert made.state.devices.free(other) == gpu_amount(100, 80)
+    assert books(made).devices.free(given) == gpu_amount(40, 20)
+    assert books(made).devices.free(other) == gpu_amount(100, 80)

@@ -1,7 +1,7 @@
 """What waiting pods are told, word for word: the rule, the numbers, and nothing that is not so."""
 
 from aliquot.engine import Taint
-from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.decisions import evictions
 from aliquot.engine.model.knobs import CapacityKnobs, EvictionKnobs
 from aliquot.engine.model.reasons import Reason
 from tests.build.values import amounts
@@ -105,7 +105,7 @@ def test_what_is_held_for_others_is_told_apart_from_what_is_used() -> None:
     world.pod("b", "y", amounts(gpu=2), node="n")
     world.pod("a", "p", amounts(gpu=2))
     decisions = world.cycle()
-    assert [each.pod.path for each in decisions if isinstance(each, Evict)] == ["b/y"]
+    assert [each.pod.path for each in evictions(decisions)] == ["b/y"]
     world.pod("b", "z", amounts(gpu=1))
     world.cycle()
     assert world.told("b/z") == (

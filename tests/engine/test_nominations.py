@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from aliquot.engine.model.decisions import Bind, Evict, Nominate
+from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, EvictionKnobs
+from tests.build.engines import nominated
 from tests.build.values import amounts
 from tests.engine.world import World
 
@@ -22,7 +23,7 @@ def test_a_claim_whose_nominated_room_was_taken_by_a_greater_one_finds_other_vic
         world.pod("b", f"x-{number}", amounts(gpu=2), node=f"n{number}", created=number)
     world.pod("a", "low", amounts(gpu=2))
     first = world.cycle()
-    assert [each.pod.path for each in first if isinstance(each, Evict)] == ["b/x-2"]
+    assert [each.pod.path for each in evictions(first)] == ["b/x-2"]
     world.apply(PodGone("b/x-2"))
     world.pod("a", "high", amounts(gpu=2), priority=1)
     assert world.run() == {"a/high": "n2", "a/low": "n1"}
@@ -38,7 +39,7 @@ def starved(world: World, members: int, gpus: int) -> list[tuple[str, str]]:
     world.pod("x", "small", amounts(gpu=1))
     world.run(1)
     decisions = world.cycle(60)
-    return [(each.pod.name, each.node) for each in decisions if isinstance(each, Nominate)]
+    return list(nominated(decisions).items())
 
 
 @pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
@@ -115,7 +116,7 @@ def test_no_room_is_held_for_the_last_pod_of_a_gang_that_runs() -> None:
     world.pod("x", "small", amounts(gpu=1))
     world.run(1)
     world.apply(PodSet(replace(first, node="n1")))
-    assert not [each for each in world.cycle(60) if isinstance(each, Nominate)]
+    assert not nominated(world.cycle(60))
 
 
 def test_room_is_held_for_the_gang_that_has_waited_long_enough_not_for_a_greater_one() -> None:
@@ -131,8 +132,7 @@ def test_room_is_held_for_the_gang_that_has_waited_long_enough_not_for_a_greater
         world.run(at)
     world.pod("x", "small", amounts(gpu=1), priority=0)
     world.run(55)
-    held = {each.pod.name for each in world.cycle(60) if isinstance(each, Nominate)}
-    assert held == {"early-0", "early-1"}
+    assert set(nominated(world.cycle(60))) == {"early-0", "early-1"}
 
 
 @pytest.mark.parametrize(("gpus", "count"), [(3, 2), (5, 0)])
@@ -171,7 +171,7 @@ def test_what_was_done_before_is_not_done_again_until_something_changes() -> Non
     high = world.pod("a", "high", amounts(gpu=1), priority=1)
     guard = world.state.repeat_guard
     guard.record(guard.move(world.state.waiting.fingerprint, (high,), (low,)))
-    assert not [each for each in world.cycle() if isinstance(each, Evict)]
+    assert not list(evictions(world.cycle()))
     assert world.told("a/high").endswith("did so before, and to ask them again goes in a circle")
     world.quota("b", amounts(gpu=2))
-    assert [each.pod.name for each in world.cycle() if isinstance(each, Evict)] == ["low"]
+    assert [each.pod.name for each in evictions(world.cycle())] == ["low"]

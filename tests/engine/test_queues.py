@@ -1,6 +1,6 @@
 """Queues beyond the scenarios: what there is to deserve, and who is never asked to go."""
 
-from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.decisions import evictions
 from aliquot.engine.model.events import PodGone
 from aliquot.engine.model.reasons import Reason
 from tests.build.values import GPU, amounts, node_set
@@ -147,7 +147,7 @@ def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
     world.pod("a", "low", amounts(gpu=1), node="n")
     world.pod("b", "p", amounts(gpu=2))
     world.pod("a", "high", amounts(gpu=1), priority=1)
-    gone = [each.pod.name for each in world.cycle(0) if isinstance(each, Evict)]
+    gone = [each.pod.name for each in evictions(world.cycle(0))]
     assert gone == ["low"]
     claim = world.state.waiting.claim("a/high")
     assert claim.held
@@ -223,7 +223,7 @@ def test_claims_for_which_pods_of_their_queue_went_all_start() -> None:
     world.pod("b", "p", amounts(gpu=3))
     for number in range(2):
         world.pod("a", f"high-{number}", amounts(gpu=1), priority=1)
-    gone = {each.pod.name for each in world.cycle() if isinstance(each, Evict)}
+    gone = {each.pod.name for each in evictions(world.cycle())}
     assert gone == {"low-0", "low-1"}
     for name in sorted(gone):
         world.apply(PodGone(f"a/{name}"))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Evict, Nominate
+from aliquot.engine.model.decisions import Bind, Nominate, evictions
 from aliquot.engine.model.events import (
     Event,
     EvictFailed,
@@ -16,6 +16,7 @@ from aliquot.engine.model.events import (
 from aliquot.engine.model.knobs import EvictionKnobs, Knobs
 from aliquot.engine.model.node import NodeConstraints
 from aliquot.engine.model.pod import Shape
+from tests.build.engines import books, nominated
 from tests.build.values import GPU, node_set, pod, pod_set, quota_set
 from tests.engine.gangs import gang
 
@@ -38,7 +39,7 @@ def lent(*nodes: str, **eviction: Any) -> Engine:
 
 
 def evicted(decisions: list[Any]) -> list[str]:
-    return sorted(each.pod.name for each in decisions if isinstance(each, Evict))
+    return sorted(each.pod.name for each in evictions(decisions))
 
 
 def bound(decisions: list[Any]) -> dict[str, str]:
@@ -52,7 +53,9 @@ def test_a_gang_reclaims_as_one_claim() -> None:
     victims = evicted(first)
     assert len(victims) == 4
     assert len({name.split("-")[1] for name in victims}) == 2
-    assert sorted(each.pod.name for each in first if isinstance(each, Nominate)) == ["g-0", "g-1"]
+    assert sorted(nominated(first)) == ["g-0", "g-1"]
+    (preemption,) = [each for each in first if isinstance(each, Nominate)]
+    assert {each.claimant for each in preemption.victims} == {preemption.pods[0]}
     for name in victims[:3]:
         engine.apply(PodGone(name))
     assert bound(engine.cycle()) == {}, "all of it, or nothing"
@@ -189,7 +192,7 @@ def test_others_can_be_judged_while_a_gang_holds_its_nodes() -> None:
     deadline = engine.next_deadline()
     assert deadline is not None
     engine.cycle(deadline)
-    assert not {"g-0", "g-1"} & set(engine.state.ledger.holding)
+    assert not {"g-0", "g-1"} & set(books(engine).ledger.holding)
 
 
 def test_a_claim_is_tried_again_when_its_own_quota_comes_within_min() -> None:
@@ -226,7 +229,7 @@ def test_pods_of_a_lost_node_are_on_their_way_out() -> None:
     engine.apply(pod_set("claim", 2, "a"))
     decisions = engine.cycle()
     assert evicted(decisions) == ["b-1"]
-    assert [each.reason for each in decisions if isinstance(each, Evict)] == ["NodeLost"]
+    assert [each.reason for each in evictions(decisions)] == ["NodeLost"]
 
 
 def test_every_node_is_searched_before_a_claim_is_refused_for_want_of_victims() -> None:
@@ -254,9 +257,9 @@ def test_a_victim_that_does_not_leave_is_not_waited_for_for_ever() -> None:
     second = engine.cycle(10)
     assert len(evicted(second)) == 1
     assert evicted(second) != evicted(first)
-    stubborn = next(each.pod for each in first if isinstance(each, Evict))
+    stubborn = next(each.pod for each in evictions(first))
     engine.apply(PodSet(stubborn))
-    assert stubborn.uid in engine.state.bound_pods.slots
+    assert stubborn.uid in books(engine).bound_pods.slots
 
 
 def test_what_leaves_is_exact_again_after_a_saturated_sum() -> None:
@@ -265,15 +268,15 @@ def test_what_leaves_is_exact_again_after_a_saturated_sum() -> None:
     for name in ("a-0", "a-1", "a-2"):
         engine.apply(pod_set(name, huge, "a", node="n1", terminating=True))
     engine.apply(PodGone("a-2"))
-    row, slot = engine.state.resources.row(GPU), engine.state.nodes.slots["n1"]
+    row, slot = books(engine).resources.row(GPU), books(engine).nodes.slots["n1"]
     engine.apply(PodGone("a-1"))
-    assert engine.state.leaving.room.get(row, slot) == huge
+    assert books(engine).leaving.room.get(row, slot) == huge
 
 
 def test_a_gated_pod_has_nothing_held_for_it() -> None:
     engine = lent("n1")
     engine.apply(pod_set("b-1", 1, "b", nominated="n1", gated=True))
-    assert not engine.state.ledger.holding
+    assert not books(engine).ledger.holding
 
 
 def test_the_node_where_small_pods_run_is_found_among_very_many() -> None:
@@ -316,7 +319,7 @@ def test_a_lowered_min_is_given_back_where_no_quota_lends_it_any_more() -> None:
     engine.apply(quota_set("a/q", 2))
     gone = engine.cycle()
     assert evicted(gone) == ["a-2", "a-3"]
-    assert {each.reason for each in gone if isinstance(each, Evict)} == {"QuotaLowered"}
+    assert {each.reason for each in evictions(gone)} == {"QuotaLowered"}
 
 
 def test_the_victim_that_leaves_first_makes_room_for_either_claim_that_waits() -> None:
@@ -328,7 +331,7 @@ def test_the_victim_that_leaves_first_makes_room_for_either_claim_that_waits() -
         engine.apply(pod_set(name, 2, "b", created=5))
     first = engine.cycle()
     assert evicted(first) == ["a-n1", "a-n2"]
-    held = {each.pod.name: each.node for each in first if isinstance(each, Nominate)}
+    held = nominated(first)
     engine.apply(pod_set("a-again", 2, "a", created=1))
     engine.apply(PodGone(f"a-{held['b-2']}"))
     then = engine.cycle()
@@ -347,7 +350,7 @@ def test_a_claim_whose_victim_stays_looks_for_another() -> None:
     borrowers = [pod(f"a-{n}", 1, "a", node=f"n{1 + n % 2}") for n in range(6)]
     for each in (*borrowers, pod("b-0", 3, "b"), pod("b-1", 1, "b")):
         engine.apply(PodSet(each))
-    victims = {d.pod.name: d for d in engine.cycle() if isinstance(d, Evict)}
+    victims = {d.pod.name: d for d in evictions(engine.cycle())}
     assert len(victims) == 4
     home = {d.pod.name: d.pod.node for d in victims.values()}
     far = [name for name, d in victims.items() if d.claimant and d.claimant.name == "b-0"]
@@ -376,7 +379,7 @@ def test_no_room_is_held_for_a_pod_where_it_may_not_run() -> None:
     assert evicted(engine.cycle()) == ["a-n1", "a-n2"]
     engine.apply(PodGone("a-n2"))
     assert bound(engine.cycle()) == {"anywhere": "n2"}
-    assert engine.state.ledger.entries["picky"].booking.node != "n1"
+    assert books(engine).ledger.entries["picky"].booking.node != "n1"
 
 
 def test_a_pod_that_cannot_be_evicted_does_not_shield_the_others_of_its_quota() -> None:

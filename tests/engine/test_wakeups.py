@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, EvictionKnobs
 from tests.build.values import amounts
@@ -10,7 +10,7 @@ from tests.engine.world import World
 
 
 def evicted(world: World, seconds: int | None = None) -> list[str]:
-    return [each.pod.path for each in world.cycle(seconds) if isinstance(each, Evict)]
+    return [each.pod.path for each in evictions(world.cycle(seconds))]
 
 
 def test_a_pod_of_its_quota_can_make_way_once_it_is_known_to_run() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 from aliquot.engine import Amounts, Pod
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Decision, Evict, binds_and_evictions
 from aliquot.engine.model.events import Event, PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, Knobs
 from tests.build import values
+from tests.build.engines import books
 
 
 class World:
@@ -20,7 +21,7 @@ class World:
 
     def __init__(self, policy: str = "capacity", **knobs: Any) -> None:
         self.engine = Engine(policy, Knobs(**knobs))
-        self.state = self.engine.state
+        self.state = books(self.engine)
         self.evictions: list[Evict] = []
         self.now = 0
 
@@ -52,14 +53,14 @@ class World:
         started = {}
         for _ in range(20):
             decisions = self.cycle(seconds)
-            for each in decisions:
+            for each in binds_and_evictions(decisions):
                 if isinstance(each, Bind):
                     started[each.pod.path] = each.node
                     self.apply(PodSet(replace(each.pod, node=each.node, devices=each.devices)))
-                elif isinstance(each, Evict):
+                else:
                     self.evictions.append(each)
                     self.apply(PodGone(each.pod.uid))
-            if not any(isinstance(each, Bind | Evict) for each in decisions):
+            if not any(binds_and_evictions(decisions)):
                 return started
         raise AssertionError("it does not come to rest")
 

@@ -10,12 +10,14 @@ from aliquot.engine.cycle import Engine
 from aliquot.engine.model.events import NodeGone, NodeSet, PodSet
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.state import State
 from aliquot.kube.api.resource import NODES
 from aliquot.kube.control.objects import Objects
 from aliquot.kube.control.pods import Pods
 from aliquot.kube.observe.audit import violations
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import PodRecord
+from tests.build.engines import books
 from tests.kube.test_reading_objects import QUOTAS, watched_node, watched_quota, wire
 
 
@@ -39,7 +41,11 @@ class Books:
 
     @property
     def ledger(self) -> Ledger:
-        return self.engine.state.ledger
+        return self.state.ledger
+
+    @property
+    def state(self) -> State:
+        return books(self.engine)
 
     @property
     def wrong(self) -> list[str]:
@@ -47,11 +53,11 @@ class Books:
 
 
 def forget(books: Books) -> None:
-    books.engine.state.ledger.release("uid-runs")
+    books.state.ledger.release("uid-runs")
 
 
 def move(books: Books) -> None:
-    entry = books.engine.state.ledger.entries["uid-runs"]
+    entry = books.state.ledger.entries["uid-runs"]
     entry.booking = entry.booking._replace(node="elsewhere")
 
 
@@ -60,7 +66,7 @@ def keep(books: Books) -> None:
 
 
 def spill(books: Books) -> None:
-    books.engine.state.ledger.used.data[0, 0] += 1
+    books.state.ledger.used.data[0, 0] += 1
 
 
 @pytest.mark.parametrize(
@@ -94,7 +100,7 @@ def test_a_pod_whose_node_is_gone_is_charged_as_before() -> None:
 
 def test_a_wrong_sum_is_named_with_its_node_or_quota() -> None:
     books = Books()
-    state, ledger = books.engine.state, books.ledger
+    state, ledger = books.state, books.ledger
     row = state.resources.row("cpu")
     ledger.taken.data[row, state.nodes.slots["n"]] += 1
     ledger.used.data[row, state.tree.slots["team-a/quota"]] += 1

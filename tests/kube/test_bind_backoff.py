@@ -18,7 +18,6 @@ def test_a_refused_pod_backs_off_longer_each_time() -> None:
         seconds = [backoff.bind_failed("uid") for _ in range(12)]
         assert backoff.keeps_back(POD, None)
         assert not backoff.keeps_back(replace(POD, node="n"), None), "somebody has bound it"
-        backoff.bound("uid")
         again = backoff.bind_failed("uid")
         backoff.stop()
         return [*seconds, again]

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from aliquot.engine.model.decisions import Bind, Evict, Nominate
+from aliquot.engine.model.decisions import Bind, Nominate, evictions
 from aliquot.errors import ApiError
 from aliquot.kube.observe.audit import violations
+from tests.build.engines import books, nominated
 from tests.kube.workshop import Workshop, watched_pod
 
 Story = Callable[[Workshop], Awaitable[None]]
@@ -53,7 +54,7 @@ def test_a_pod_that_somebody_else_has_bound_is_not_forgotten() -> None:
 
     shop = play(story)
     assert not any(violations(shop.engine, shop.intake.mirror))
-    assert shop.engine.state.ledger.entries["p"].booking.node == "n2"
+    assert books(shop.engine).ledger.entries["p"].booking.node == "n2"
 
 
 def test_a_pod_waits_again_although_nobody_can_look_why_its_binding_was_refused() -> None:
@@ -78,7 +79,7 @@ def test_a_pod_that_is_gone_before_its_binding_is_refused_leaves_nothing() -> No
         await shop.write()
 
     shop = play(story)
-    assert shop.engine.state.pods == {}
+    assert books(shop.engine).pods == {}
     assert shop.answers.written == [], "there is nobody to write to, or about"
 
 
@@ -86,15 +87,15 @@ def test_room_is_not_said_to_be_held_once_a_binding_was_refused() -> None:
     async def story(shop: Workshop) -> None:
         lent(shop)
         shop.pod("p", "a", 2)
-        (victim, held) = [each for each in shop.decide() if isinstance(each, Evict | Nominate)]
-        assert isinstance(held, Nominate)
+        (held,) = [each for each in shop.decide() if isinstance(each, Nominate)]
+        ((victim,), (node,)) = (held.victims, held.nodes)
         await shop.write()
-        shop.pod("p", "a", 2, nominatedNodeName=held.node)
+        shop.pod("p", "a", 2, nominatedNodeName=node)
         shop.intake.pods.gone(victim.pod.uid)
         shop.answers.refuse["/binding"] = always(403)
         shop.decide()
         await shop.write()
-        assert nominations(shop, "p") == [held.node, None]
+        assert nominations(shop, "p") == [node, None]
 
     play(story)
 
@@ -106,14 +107,14 @@ def test_a_pod_is_nominated_where_room_is_held_now_and_not_where_it_was() -> Non
         lent(shop)
         shop.pod("p", "a", 2)
         shop.answers.refuse["/eviction"] = always(429)
-        (first, _) = [each for each in shop.decide() if isinstance(each, Evict | Nominate)]
+        (first,) = evictions(shop.decide())
         await shop.write()
         shop.answers.refuse = {f"{first.pod.name}/eviction": always(429)}
-        (then, held) = [each for each in shop.decide(301) if isinstance(each, Evict | Nominate)]
-        assert isinstance(held, Nominate)
+        (held,) = [each for each in shop.decide(301) if isinstance(each, Nominate)]
+        (then,) = held.victims
         assert then.pod.name != first.pod.name
         await shop.again()
-        assert nominations(shop, "p")[-1] == held.node
+        assert nominations(shop, "p")[-1] == held.nodes[0]
 
     play(story)
 
@@ -129,9 +130,9 @@ def test_who_waits_for_nobody_is_nominated_whoever_others_wait_for() -> None:
         shop.pod("p", "a", 2)
         shop.pod("q", "c", 1)
         shop.answers.refuse["/eviction"] = always(429)
-        found = [(type(each), each.pod.name) for each in shop.decide()]
-        assert [each for each in found if each[0] is Evict] != []
-        assert {(Nominate, "p"), (Nominate, "q")} <= set(found)
+        found = shop.decide()
+        assert list(evictions(found)) != []
+        assert {"p", "q"} <= set(nominated(found))
         await shop.write()
         assert (nominations(shop, "p"), nominations(shop, "q")) == ([], ["n3"])
 
@@ -143,7 +144,7 @@ def test_an_eviction_that_met_another_write_is_tried_again() -> None:
         lent(shop)
         shop.pod("p", "a", 2)
         shop.answers.refuse["/eviction"] = always(409)
-        (victim,) = [each.pod for each in shop.decide() if isinstance(each, Evict)]
+        (victim,) = [each.pod for each in evictions(shop.decide())]
         there = {"metadata": {"uid": victim.uid}}
         shop.answers.objects[f"/api/v1/namespaces/b/pods/{victim.name}"] = there
         await shop.write()
@@ -160,7 +161,7 @@ def test_an_eviction_is_over_when_another_pod_has_the_name() -> None:
         lent(shop)
         shop.pod("p", "a", 2)
         shop.answers.refuse["/eviction"] = always(409)
-        (victim,) = [each.pod for each in shop.decide() if isinstance(each, Evict)]
+        (victim,) = [each.pod for each in evictions(shop.decide())]
         another = {"metadata": {"uid": "another"}}
         shop.answers.objects[f"/api/v1/namespaces/b/pods/{victim.name}"] = another
         await shop.write()
@@ -179,7 +180,7 @@ def test_pods_of_a_node_that_comes_back_stay_and_can_be_asked_to_go() -> None:
         shop.decide()
         shop.node("n1")
         shop.pod("p", "a", 2)
-        assert [each.pod.name for each in shop.decide() if isinstance(each, Evict)] == ["x"]
+        assert [each.pod.name for each in evictions(shop.decide())] == ["x"]
 
     play(story)
 
@@ -192,12 +193,14 @@ def test_who_makes_way_for_one_is_still_asked_for_the_other() -> None:
         shop.pod("p1", "a", 2)
         shop.pod("p2", "a", 2)
         found = shop.decide()
-        held = {each.pod.name: each.node for each in found if isinstance(each, Nominate)}
+        held = nominated(found)
         stubborn = f"x{held['p1'][1:]}"
         shop.answers.refuse[f"{stubborn}/eviction"] = always(429)
         await shop.write()
         shop.intake.pods.gone(f"x{held['p2'][1:]}")
-        assert [(each.pod.name, type(each)) for each in shop.decide()] == [("p1", Bind)]
+        (bind,) = shop.decide()
+        assert isinstance(bind, Bind)
+        assert bind.pod.name == "p1"
         shop.answers.refuse.clear()
         await shop.again()
         assert len(shop.answers.to(f"{stubborn}/eviction")) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 
-from aliquot.engine.model.decisions import Bind, Evict, Wait
+from aliquot.engine.model.decisions import Bind, Evict, Nominate, Wait
 from aliquot.engine.model.gpu import GpuAmount
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import LIMIT
@@ -128,6 +128,15 @@ def test_decisions_are_counted_and_evictions_by_reason() -> None:
     assert found == {"bind": 2, "hold": 1}
     assert value(metrics, "decisions_total", decision="evict") == 1
     assert value(metrics, "evictions_total", reason="FairShare") == 1
+
+
+def test_a_preemption_counts_each_victim_and_each_nominated_pod() -> None:
+    metrics, pod = Metrics(), Pod("1", "a", "b", Shape(()))
+    victims = tuple(Evict(pod, pod, Reason.FAIR_SHARE, "") for _ in range(3))
+    metrics.decided([Nominate((pod, pod), ("n", "m"), victims)])
+    assert value(metrics, "decisions_total", decision="nominate") == 2
+    assert value(metrics, "decisions_total", decision="evict") == 3
+    assert value(metrics, "evictions_total", reason="FairShare") == 3
 
 
 def test_waits_are_told_apart_from_milliseconds_to_a_day() -> None:

@@ -43,12 +43,9 @@ class Watched:
 
     def __init__(self, cards: Cards | None = None) -> None:
         self.heard: list[Event] = []
-        self.problems: list[str] = []
         self.mirror = Mirror(self.heard.append, cards or Cards(), written_here=True)
         self.objects = Objects(self.mirror)
-        self.pods = Pods(
-            self.mirror, {"aliquot"}, lambda _, error: self.problems.append(error.problem)
-        )
+        self.pods = Pods(self.mirror, {"aliquot"})
 
     def pod(self, name: str, **said: Any) -> list[Event]:
         return self._after(lambda: self.pods.put(wire(name, **said)))
@@ -156,7 +153,7 @@ def test_pods_have_a_say_in_the_terms_whether_or_not_they_make_sense() -> None:
     watched = Watched(Cards(shared=True))
     asks = {"tensor-fusion.ai/vram-request": "lots"}
     assert watched.pod("p", annotations=asks) == []
-    assert len(watched.problems) == 1
+    assert list(watched.pods.invalid) == ["uid-p"]
     assert watched.pods.sharing == {"uid-p": False}
     watched.pod("q", labels={"quota.scheduling.koordinator.sh/name": "quota"})
     assert list(watched.pods.koordinator) == ["uid-q"]
@@ -176,7 +173,7 @@ def test_a_pod_that_makes_no_sense_waits_or_holds_what_it_holds() -> None:
         "scheduling.volcano.sh/group-name": "another",
     }
     assert watched.pod("p", annotations=torn) == []
-    assert len(watched.problems) == 1
+    assert list(watched.pods.invalid) == ["uid-p"]
     (told,) = watched.pod("p", annotations=torn, node="n")
     assert isinstance(told, PodSet)
     assert told.pod.node == "n"

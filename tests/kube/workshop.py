@@ -1,4 +1,4 @@
-"""An engine and its executor, with a cluster that is told by the test what to say to each write."""
+"""Intake, engine and executor, with a cluster that says to each write what the test wants."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.core.objects import NodeWire, PodWire
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision
-from aliquot.engine.model.events import Event
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NODES
 from aliquot.kube.control.events import Events
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
+from aliquot.kube.control.pod_status import PodStatus
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 from tests.build import manifests
@@ -74,21 +74,16 @@ class Workshop:
         self.leads = True
         self.writer = Writer(lambda: self.leads)
         self.engine = Engine(policy)
-        self._open = False
         configuration = Configuration(profiles=[Profile("aliquot")])
-        self.intake = Intake(client, configuration, policy, self.heard, lambda: None)
+        self.intake = Intake(client, configuration, policy, lambda: None)
         events = Events(client, self.writer)
+        self.pod_status = PodStatus(client, self.writer, lambda: self.intake.pods.shown)
         self.executor = Executor(
-            *(self.engine, self.intake, client, self.writer, events, Metrics(), lambda: None)
+            *(self.engine, client, self.writer, self.pod_status, events, Metrics()),
+            self.intake.feed.report,
         )
         self.now = 0
-        self.intake.mirror.replay(self.engine.apply)
-        self._open = True
-
-    def heard(self, event: Event) -> None:
-        """What follows from objects is told to the engine."""
-        if self._open:
-            self.executor.forward(event)
+        self.intake.feed.connect(self.engine, self.intake.mirror)
 
     def node(self, name: str, gpus: int = 2) -> None:
         """A node is there."""
@@ -113,12 +108,23 @@ class Workshop:
     def decide(self, seconds: float = 1.0) -> list[Decision]:
         """A cycle, so many seconds later; all of it is to be written."""
         self.now += int(seconds * SECOND)
+        self.settle()
         decisions = self.engine.cycle(self.now)
+        self.intake.feed.note_lost(decisions)
         self.executor.execute(decisions)
         return decisions
 
+    def settle(self) -> None:
+        """What came of writes goes to the engine, and what follows is to be written."""
+        self.executor.explain(self.intake.feed.settle())
+
     async def write(self) -> None:
         """Make all writes that can be made now; those that are put off wait for `again`."""
+        await self._write()
+        self.settle()
+        await self._write()
+
+    async def _write(self) -> None:
         task = asyncio.create_task(self.writer.run())
         async with asyncio.timeout(60):
             while self.writer.waiting:

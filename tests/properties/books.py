@@ -5,13 +5,14 @@ from aliquot.engine.columns import Columns
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.policies.queues.drf import Tally
+from tests.build.engines import books
 
 Sums = dict[tuple[int, int], int]
 
 
 def check_books(engine: Engine) -> None:
     """Every column is the fold of the entries; nothing is below zero."""
-    state, ledger = engine.state, engine.state.ledger
+    state, ledger = books(engine), books(engine).ledger
     for column, sums in zip(
         (ledger.wanted, ledger.held, ledger.used, ledger.taken), ledger.fold(), strict=True
     ):

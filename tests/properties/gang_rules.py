@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import (
     BudgetSet,
     Event,
@@ -137,7 +137,7 @@ def play(case: GangCase, policy: str) -> tuple[Gone, Node | None]:
     for event in events:
         engine.apply(event)
     first = engine.cycle()
-    gone = tuple(decision.pod for decision in first if isinstance(decision, Evict))
+    gone = tuple(decision.pod for decision in evictions(first))
     for pod in gone:
         engine.apply(PodGone(pod.uid))
     second = engine.cycle() if gone else []

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Decision, Evict, binds_and_evictions
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
@@ -117,7 +117,7 @@ class Cluster:
         """Check what was decided, one by one; then what has become of each gang."""
         started: set[str | None] = set()
         shrunk: set[str | None] = set()
-        for decision in decisions:
+        for decision in binds_and_evictions(decisions):
             match decision:
                 case Bind(pod, node):
                     self._check_bind(pod, node)

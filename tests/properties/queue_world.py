@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Decision, Evict, binds_and_evictions
 from aliquot.engine.model.events import Event, NodeSet, PodGone, PodSet, QuotaSet, WeightSet
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
@@ -152,7 +152,7 @@ class Play:
 
     def carry_out(self, decisions: list[Decision]) -> None:
         """Tell the engine what came of its decisions."""
-        for decision in decisions:
+        for decision in binds_and_evictions(decisions):
             match decision:
                 case Bind(pod, host):
                     self.started(pod, host)
@@ -173,7 +173,7 @@ class Play:
         """Until nothing more happens; that must end."""
         for _ in range(MOST_ROUNDS):
             decisions = self.cycle()
-            if any(isinstance(decision, Bind | Evict) for decision in decisions):
+            if any(binds_and_evictions(decisions)):
                 continue
             deadline = self.engine.next_deadline()
             if deadline is None:

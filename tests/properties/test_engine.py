@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict, Wait
+from aliquot.engine.model.decisions import (
+    Bind,
+    Decision,
+    Evict,
+    Nominate,
+    Wait,
+    binds_and_evictions,
+    evictions,
+)
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
@@ -26,9 +34,10 @@ from aliquot.engine.model.events import (
     QuotaGone,
     QuotaSet,
 )
-from aliquot.engine.model.importance import importance
+from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.report.quotas import over_quota_pods
+from tests.build.engines import books
 from tests.build.values import GPU, node_set, pod_set, quota_set
 from tests.campaign import examples
 from tests.properties.clusters import TEAMS, Oracle, nodes, pods, quotas
@@ -128,11 +137,12 @@ class EngineMachine(RuleBasedStateMachine):
             acted = False
             for decision in decisions:
                 self.check(decision)
-                if isinstance(decision, Evict) and decision.claimant is not None:
-                    pair = (decision.pod.uid, decision.claimant.uid)
+                acted = acted or not isinstance(decision, Wait)
+            for victim in evictions(decisions):
+                if victim.claimant is not None:
+                    pair = (victim.pod.uid, victim.claimant.uid)
                     assert pair not in evicted_for
                     evicted_for.add(pair)
-                acted = acted or not isinstance(decision, Wait)
             fail = self.carry_out(decisions, fail)
             deadline = self.engine.next_deadline()
             if not acted and deadline is not None:
@@ -144,7 +154,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def carry_out(self, decisions: list[Decision], fail: bool) -> bool:
         """Tell the engine what came of its decisions; one bind fails if it should."""
-        for decision in decisions:
+        for decision in binds_and_evictions(decisions):
             match decision:
                 case Bind(pod, _) if fail:
                     fail = False
@@ -172,6 +182,9 @@ class EngineMachine(RuleBasedStateMachine):
                 assert message
                 self.check_victim(pod, claimant, reason)
                 del self.oracle.running[pod.uid]
+            case Nominate(victims=victims):
+                for victim in victims:
+                    self.check(victim)
 
     def check_victim(self, victim: Pod, claimant: Pod | None, reason: str) -> None:
         """Nobody goes but by a rule."""
@@ -196,7 +209,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def at_the_fixed_point(self) -> None:
         """Nobody waits who could start, everybody is told why, and asking changes nothing."""
-        assert set(self.oracle.waiting) == {c.uid for c in self.engine.state.waiting.claims()}
+        assert set(self.oracle.waiting) == {c.uid for c in books(self.engine).waiting.claims()}
         for uid, pod in self.oracle.waiting.items():
             reason = self.oracle.refusal(pod)
             assert reason is not None
@@ -206,13 +219,13 @@ class EngineMachine(RuleBasedStateMachine):
             assert why.message
             assert uid in self.holds
         assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
-        for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
-            self.engine.state.waiting.add(claim)
+        for claim in list(books(self.engine).waiting.claims()):  # nobody was forgotten to be asked
+            books(self.engine).waiting.add(claim)
         assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
 
     @invariant()
     def books_agree_with_the_oracle(self) -> None:
-        state, oracle = self.engine.state, self.oracle
+        state, oracle = books(self.engine), self.oracle
         limit = 2**62
         for namespace, quota in oracle.quotas.items():
             slot = state.tree.slots[quota.name]
@@ -230,8 +243,8 @@ class EngineMachine(RuleBasedStateMachine):
         for event in reversed(list(self.facts())):
             fresh.apply(event)
         assert fresh.summarise() == self.engine.summarise()
-        assert fresh.state.repeat_guard.present == self.engine.state.repeat_guard.present
-        assert over_quota_pods(fresh.state) == over_quota_pods(self.engine.state)
+        assert books(fresh).repeat_guard.present == books(self.engine).repeat_guard.present
+        assert over_quota_pods(books(fresh)) == over_quota_pods(books(self.engine))
 
     def facts(self) -> list[Event]:
         oracle = self.oracle
@@ -289,7 +302,12 @@ def decisions(events: list[Event]) -> list[Decision]:
     engine = Engine()
     for event in events:
         engine.apply(event)
-    return sorted(engine.cycle(), key=lambda d: importance(d.pod))
+    return sorted(engine.cycle(), key=first)
+
+
+def first(decision: Decision) -> ImportanceKey:
+    """The importance of the first pod of a decision."""
+    return importance(decision.pods[0] if isinstance(decision, Nominate) else decision.pod)
 
 
 @settings(deadline=None, max_examples=examples(100))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Decision, evictions
 from aliquot.engine.model.events import (
     BindFailed,
     Event,
@@ -17,6 +17,7 @@ from aliquot.engine.model.events import (
 from aliquot.engine.model.knobs import SECOND
 from aliquot.engine.model.pod import Pod
 from tests.build import values
+from tests.build.engines import books
 from tests.build.values import GPU, gang_set
 
 ALL = pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
@@ -45,7 +46,7 @@ def bound(decisions: list[Decision]) -> list[str]:
 
 
 def evicted(decisions: list[Decision]) -> list[str]:
-    return [each.pod.uid for each in decisions if isinstance(each, Evict)]
+    return [each.pod.uid for each in evictions(decisions)]
 
 
 @FLAT
@@ -92,9 +93,9 @@ def test_to_ask_why_a_gang_waits_reserves_nothing(policy: str) -> None:
     """One of its pods is too large, another stands in: that is a question, not a start."""
     gang = gang_set("a/g", 1), PodSet(gang_pod("large", gpus=3, priority=9))
     made = engine(policy, node_set("n1", 2), quota_set("a", 4), *gang, PodSet(gang_pod("small")))
-    before = {uid: entry.stage for uid, entry in made.state.ledger.entries.items()}
+    before = {uid: entry.stage for uid, entry in books(made).ledger.entries.items()}
     assert made.why("large") is None
-    assert {uid: entry.stage for uid, entry in made.state.ledger.entries.items()} == before
+    assert {uid: entry.stage for uid, entry in books(made).ledger.entries.items()} == before
 
 
 def test_a_pod_that_fits_nowhere_is_passed_over_under_hierarchy() -> None:

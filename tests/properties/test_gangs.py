@@ -24,6 +24,7 @@ from aliquot.engine.model.events import (
     WeightSet,
 )
 from aliquot.engine.model.knobs import SECOND
+from tests.build.engines import books
 from tests.campaign import examples
 from tests.properties.books import check_books
 from tests.properties.gang_world import (
@@ -169,7 +170,7 @@ class GangMachine(RuleBasedStateMachine):
         waits = {uid for uid in self.cluster.pods if self.cluster.host(uid) is None}
         claim_of = self.engine._gang_claims.lookup()
         assert all(uid in {pod.uid for pod in claim_of(uid).members} for uid in waits)
-        claims = self.engine.state.waiting.claims()
+        claims = books(self.engine).waiting.claims()
         assert waits.issuperset(pod.uid for claim in claims for pod in claim.members)
 
 

@@ -16,7 +16,7 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import resolve_ask
 from aliquot.engine.gpus.quotas import Usage
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, binds_and_evictions
 from aliquot.engine.model.events import (
     BindFailed,
     DeviceGone,
@@ -40,6 +40,7 @@ from aliquot.engine.model.gpu import (
 )
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
+from tests.build.engines import books
 from tests.campaign import examples
 
 NODES = ("n-0", "n-1")
@@ -168,15 +169,15 @@ class Gpus(RuleBasedStateMachine):
 
     @rule()
     def decides(self) -> None:
-        before = self.engine.state.gpu_quotas.used.copy()
-        for decision in self.engine.cycle():
+        before = books(self.engine).gpu_quotas.used.copy()
+        for decision in binds_and_evictions(self.engine.cycle()):
             if isinstance(decision, Bind):
                 self.told[decision.pod.uid] = decision
                 self.check_bind(decision)
-            elif isinstance(decision, Evict):
+            else:
                 self.pods.pop(decision.pod.uid)
                 self.apply(PodGone(decision.pod.uid))
-        for team, used in self.engine.state.gpu_quotas.used.items():
+        for team, used in books(self.engine).gpu_quotas.used.items():
             quota = self.quotas.get(team)
             if quota is not None and used != before.get(team, Usage()):
                 self.check_quota(quota, used, before.get(team, Usage()))
@@ -188,7 +189,7 @@ class Gpus(RuleBasedStateMachine):
         assert len(set(bind.devices)) == ask.count
         for name in bind.devices:
             assert self.devices[name].node == bind.node
-            left = self.engine.state.devices.free(name)
+            left = books(self.engine).devices.free(name)
             assert left.tflops >= 0
             assert left.vram >= 0
 
@@ -204,7 +205,7 @@ class Gpus(RuleBasedStateMachine):
 
     @invariant()
     def books_are_a_fold(self) -> None:
-        state = self.engine.state
+        state = books(self.engine)
         used: dict[str, GpuAmount] = {}
         teams: dict[str, Usage] = {}
         for entry in state.ledger.entries.values():
@@ -223,7 +224,7 @@ class Gpus(RuleBasedStateMachine):
     @invariant()
     def what_pods_have_is_what_they_ask_for(self) -> None:
         for name, pod in self.pods.items():
-            entry, ask = self.engine.state.ledger.entries[name], pod.shape.gpu
+            entry, ask = books(self.engine).ledger.entries[name], pod.shape.gpu
             if entry.stage is not Stage.COMMITTED or ask is None:
                 continue
             taken = entry.booking.gpu

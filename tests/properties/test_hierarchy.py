@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Decision, Evict
+from aliquot.engine.model.decisions import Bind, Evict, binds_and_evictions
 from aliquot.engine.model.events import Event, NodeGone, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.knobs import HierarchyKnobs, Knobs
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.build.engines import books
 from tests.build.values import GPU, amounts, node_set, pod_set, quota_set
 from tests.campaign import examples
 from tests.properties.runtime_rules import TOP, Result, Team, by_the_rules
@@ -233,9 +234,10 @@ class Play:
         """Decide and carry out until nothing more happens: that must end."""
         for _ in range(MOST_ROUNDS):
             decisions = self.engine.cycle(self.now)
-            for decision in decisions:
+            acted = list(binds_and_evictions(decisions))
+            for decision in acted:
                 self.carry_out(decision)
-            if any(isinstance(decision, Bind | Evict) for decision in decisions):
+            if acted:
                 continue
             deadline = self.engine.next_deadline()
             if deadline is None:
@@ -243,7 +245,7 @@ class Play:
             self.now = max(self.now, deadline + self.world.late)
         raise AssertionError("it never comes to rest")
 
-    def carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: Bind | Evict) -> None:
         match decision:
             case Bind(pod, host):
                 assert self.fits(pod, self.nodes[host])
@@ -287,10 +289,10 @@ class Play:
                 may = self.below_max(pod) and self.unmovable_within_min(pod)
                 assert not (free and may and (self.lends(pod) or self.within(pod)))
                 assert self.engine.why(pod.uid) is not None
-        for claim in list(self.engine.state.waiting.claims()):  # nobody was forgotten to be asked
-            self.engine.state.waiting.add(claim)
+        for claim in list(books(self.engine).waiting.claims()):  # nobody was forgotten to be asked
+            books(self.engine).waiting.add(claim)
         asked = self.engine.cycle(self.now)
-        assert not [each for each in asked if isinstance(each, Bind | Evict)]
+        assert not list(binds_and_evictions(asked))
         fresh = Engine("hierarchy", Knobs(hierarchy=self.world.knobs))
         for event in reversed(self.facts()):
             if not isinstance(event, QuotaSet):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine import Engine, Pod
+from tests.build.engines import books
 from tests.campaign import examples
 from tools.streams.cluster import Cluster
 from tools.streams.profile import POLICIES
@@ -71,7 +72,7 @@ QUESTIONS: dict[str, Question] = {
 
 def _books(engine: Engine) -> dict[str, object]:
     """What the engine has written down, in plain values."""
-    state, ledger = engine.state, engine.state.ledger
+    state, ledger = books(engine), books(engine).ledger
     columns = {
         "wanted": ledger.wanted,
         "held": ledger.held,

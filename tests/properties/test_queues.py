@@ -10,6 +10,7 @@ from aliquot.engine.model.decisions import Bind
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quota import Quota
+from tests.build.engines import books
 from tests.build.values import GPU, amounts
 from tests.campaign import examples
 from tests.properties.queue_givers import could_make_way
@@ -98,8 +99,8 @@ def test_it_comes_to_rest_with_nothing_idle_that_somebody_could_use(world: World
             assert not play.rules.may_start(waits)
             assert play.engine.why(waits.uid) is not None
         before = play.evictions
-        for claim in list(play.engine.state.waiting.claims()):  # nobody was forgotten to be asked
-            play.engine.state.waiting.add(claim)
+        for claim in list(books(play.engine).waiting.claims()):  # nobody was forgotten to be asked
+            books(play.engine).waiting.add(claim)
         play.to_rest()
         assert play.evictions == before
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, binds_and_evictions
 from aliquot.engine.model.events import NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.pod import Pod, Shape
 from tests.campaign import examples
@@ -63,7 +63,7 @@ def test_at_the_fixed_point_nobody_waits_for_whom_others_would_have_to_go(
         engine.apply(PodSet(pod))
     now = 0
     for _ in range(30):
-        decisions = [each for each in engine.cycle(now) if isinstance(each, Bind | Evict)]
+        decisions = list(binds_and_evictions(engine.cycle(now)))
         for decision in decisions:
             if isinstance(decision, Bind):
                 pod = replace(waiting.pop(decision.pod.uid), node=decision.node)

@@ -10,7 +10,7 @@ from itertools import chain, combinations
 from hypothesis import strategies as st
 
 from aliquot.engine.cycle import Engine
-from aliquot.engine.model.decisions import Bind, Evict
+from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import BudgetSet, NodeSet, PodGone, PodSet, QuotaSet
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Budget, Pod, Shape
@@ -298,11 +298,11 @@ def play(case: Case, policy: str = "capacity") -> tuple[Gone, Node | None]:
         engine.apply(BudgetSet(case.budget))
     engine.apply(PodSet(case.claimant))
     first = engine.cycle()
-    gone = tuple(decision.pod for decision in first if isinstance(decision, Evict))
+    gone = tuple(decision.pod for decision in evictions(first))
     for pod in gone:
         engine.apply(PodGone(pod.uid))
     second = engine.cycle() if gone else []
-    assert not [decision for decision in second if isinstance(decision, Evict)]
+    assert not list(evictions(second))
     names = [decision.node for decision in [*first, *second] if isinstance(decision, Bind)]
     nodes = {node.name: node for node in case.nodes}
     return gone, nodes[names[0]] if names else None

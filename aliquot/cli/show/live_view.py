@@ -11,7 +11,7 @@ from rich.text import Text
 
 from aliquot.cli.show.grid import indented, table
 from aliquot.cli.show.quota_bars import quota_bars
-from aliquot.engine import Bind, Decision, Evict
+from aliquot.engine import Bind, Decision, Evict, binds_and_evictions
 from aliquot.kube.control.control_plane import ControlPlane
 from aliquot.simulation.outcome import quota
 
@@ -56,9 +56,7 @@ class LiveView:
         return Group(*parts)
 
     def _record(self, decisions: list[Decision]) -> None:
-        for each in decisions:
-            if isinstance(each, Bind | Evict):
-                self._decided.append((time.time(), each))
+        self._decided.extend((time.time(), each) for each in binds_and_evictions(decisions))
 
     def _history(self, width: int) -> RenderableType:
         drawn = table(width, "at", "", "pod", "node", "why")

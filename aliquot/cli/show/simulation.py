@@ -50,7 +50,7 @@ def _parts(
     if quotas:
         yield _titled("QUOTAS", *quota_bars(result["policy"], quotas, width))
     if queues:
-        tree = simulation.engine.state.tree.quotas
+        tree = simulation.world.mirror.quota_index.quotas
         requests = {each["name"]: each["request"] for each in result["quotas"]}
         yield _titled("QUEUES", *queue_bars(result["queues"], tree, requests, width))
     if result["gangs"]:

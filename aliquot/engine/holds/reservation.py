@@ -111,7 +111,7 @@ class Reservations:
         self._nominations.nominate(claim, (), now)
         self._reserved = claim.uids()
         state.waiting.add(state.claims.of(claim.pods, claim.others))
-        return [Nominate(pod, node) for pod, node in zip(claim.pods, nodes, strict=True)]
+        return [Nominate(claim.pods, tuple(nodes))]
 
     def _nodes(self, claim: Claim) -> list[str] | None:
         """A node for each pod once other pods have ended, the nodes that lack least first.

@@ -2,9 +2,11 @@
 
 A decision is carried out by the caller, and the cluster confirms it by an event. A `Bind` is
 assumed: booked at once, so that the next decision counts it, until the pod is seen on its node or
-`BindFailed` takes it back.
+`BindFailed` takes it back. A preemption is one decision, the `Nominate` of its claim: the victims
+are part of it.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from aliquot.engine.model.pod import Pod
@@ -40,10 +42,31 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """Nominate this node for a pod: its capacity and quota are held until its victims are gone."""
+    """Evict the victims, and nominate a node for each pod of a claim.
 
-    pod: Pod
-    node: str
+    Capacity and quota are held for the claim until its victims are gone. Without victims, it waits
+    for pods that are leaving already, or is a gang with a reservation.
+    """
+
+    pods: tuple[Pod, ...]
+    nodes: tuple[str, ...]
+    """The node of each pod, in the order of `pods`."""
+    victims: tuple[Evict, ...] = ()
 
 
 Decision = Bind | Wait | Evict | Nominate
+"""An `Evict` that stands alone is for no claim; the others are `victims` of a `Nominate`."""
+
+
+def binds_and_evictions(decisions: Iterable[Decision]) -> Iterator[Bind | Evict]:
+    """All bindings and evictions, in the order of the decisions."""
+    for decision in decisions:
+        if isinstance(decision, Bind | Evict):
+            yield decision
+        elif isinstance(decision, Nominate):
+            yield from decision.victims
+
+
+def evictions(decisions: Iterable[Decision]) -> Iterator[Evict]:
+    """All evictions, those of victims included, in the order of the decisions."""
+    return (each for each in binds_and_evictions(decisions) if isinstance(each, Evict))

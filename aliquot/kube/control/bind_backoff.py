@@ -34,6 +34,7 @@ class BindBackoff:
     def keeps_back(self, pod: Pod, gang: str | None) -> bool:
         """Must the engine not know of this pod yet? `gang` is the PodGroup that it names."""
         if pod.node is not None:
+            self._failures.pop(pod.uid, None)
             return False
         if gang is None or pod.gang is not None:
             if pod.uid in self._without_gang:
@@ -51,10 +52,6 @@ class BindBackoff:
         seconds = pause(tries, _FIRST, _LONGEST)
         self._start(uid, seconds)
         return seconds
-
-    def bound(self, uid: str) -> None:
-        """The pod was bound: forget its failures."""
-        self._failures.pop(uid, None)
 
     def gone(self, uid: str) -> None:
         """The pod was deleted."""

@@ -19,7 +19,6 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.policy import special_quotas
-from aliquot.engine import Event
 from aliquot.errors import InputError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import (
@@ -32,8 +31,9 @@ from aliquot.kube.api.resource import (
     RESOURCE_QUOTAS,
     Resource,
 )
+from aliquot.kube.control.feed import Feed
 from aliquot.kube.control.objects import SHARING_MODE_KINDS, Objects, manifest_of, name_of, shape_of
-from aliquot.kube.control.pods import InvalidPodListener, Pods
+from aliquot.kube.control.pods import Pods
 from aliquot.kube.control.sharing_mode import PodHints, SharingMode, sharing_mode
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Reflector
@@ -75,8 +75,8 @@ class _Inbox:
 class Intake:
     """The objects of a cluster, as watched.
 
-    `listener` is called with the engine's events that follow from changes, `wake` when there is
-    something to settle, `on_invalid` with each pod that is invalid.
+    The engine's events that follow from changes go to `feed`; `wake` is called when there is
+    something to settle.
     """
 
     def __init__(
@@ -84,10 +84,9 @@ class Intake:
         client: Client,
         configuration: Configuration,
         policy: str | None,
-        listener: Callable[[Event], None],
         wake: Callable[[], None],
-        on_invalid: InvalidPodListener | None = None,
     ) -> None:
+        self.feed = Feed(wake)
         self.scheduler_names = frozenset(each.scheduler_name for each in configuration.profiles)
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
@@ -97,9 +96,7 @@ class Intake:
         self._client = client
         self._configuration = configuration
         self._policy = policy
-        self._listener = listener
         self._wake = wake
-        self._on_invalid = on_invalid
         self._bodies: dict[tuple[Resource, str, str], Any] = {}
         """All objects but pods, as decoded, for the next mirror."""
         self._news: deque[tuple[Resource, Any]] = deque()
@@ -115,9 +112,9 @@ class Intake:
     def _build(self) -> None:
         """Make a new mirror for the current sharing mode, with all objects but pods."""
         special = special_quotas(self.sharing_mode.policy)
-        self.mirror = Mirror(self._listener, self.sharing_mode.cards, special, written_here=True)
+        self.mirror = Mirror(self.feed.send, self.sharing_mode.cards, special, written_here=True)
         self.objects = Objects(self.mirror)
-        self.pods = Pods(self.mirror, self.scheduler_names, self._on_invalid)
+        self.pods = Pods(self.mirror, self.scheduler_names)
         for (resource, _, _), found in self._bodies.items():
             self.objects.put(resource, found)
         self.objects.settle()

@@ -18,13 +18,12 @@ from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSIO
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
-from aliquot.engine import Engine, Pod
+from aliquot.engine import Engine
 from aliquot.errors import ApiError
 from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
 from aliquot.kube.control.events import InvolvedObject, Kind
-from aliquot.kube.control.pod_status import PodStatusWriter
 from aliquot.kube.control.scheduler import Scheduler
 from aliquot.kube.control.stale_reasons import StaleReasons
 from aliquot.kube.control.writer import Urgency, Write, Writer
@@ -58,7 +57,7 @@ class Operator:
         self._writer = writer
         self._scheduler = scheduler
         self._metrics = metrics
-        self._pod_status = PodStatusWriter(client, writer)
+        self._pod_status = scheduler.pod_status
         self._stale_reasons = StaleReasons(self._pod_status)
         self._conditions = Conditions()
         self._engine: Engine | None = None
@@ -99,7 +98,7 @@ class Operator:
         self._create_missing()
         self._record_crossings()
         self._update_labels(engine)
-        self._stale_reasons.refresh(engine, self._scheduler.intake)
+        self._stale_reasons.refresh(engine, mirror.quota_index)
         self._forget_old_writes()
 
     def _forget_old_writes(self) -> None:
@@ -116,14 +115,11 @@ class Operator:
                 self._conditions.recall(manifest)
 
     def _pending(self) -> dict[str, int]:
-        shown = self._scheduler.intake.pods.shown
+        """How many pods wait, by the reason in their condition."""
         records = self._scheduler.intake.mirror.records
-        waiting = (
-            each
-            for uid, each in shown.items()
-            if uid in records and records[uid].phase == "Pending"
-        )
-        return Counter(each.refusal[0] if each.refusal else "Pending" for each in waiting)
+        waiting = (uid for uid, each in records.items() if each.phase == "Pending")
+        refusals = (self._pod_status.refusal(uid) for uid in waiting)
+        return Counter(each[0] if each is not None else "Pending" for each in refusals)
 
     def _write_status(self, manifest: Manifest, wanted: Body) -> None:
         """Write an object's status, and the figures in its annotations."""
@@ -220,24 +216,13 @@ class Operator:
 
     def _update_labels(self, engine: Engine) -> None:
         """Label pods as within or over their quota's min, where nos or the fair policy is used."""
-        intake = self._scheduler.intake
-        found = intake.mirror.store.objects.values()
+        mirror = self._scheduler.intake.mirror
+        found = mirror.store.objects.values()
         of_nos = any(each.kind in quotas.KINDS and each.group in NOS_GROUPS for each in found)
         if not of_nos and engine.policy != "fair":
             return
-        wanted = capacity_labels(engine, intake.mirror)
-        for uid, shown in intake.pods.shown.items():
-            record, should = intake.mirror.records.get(uid), wanted.get(uid, {})
-            if record is not None and shown.capacity != should:
-                self._set_labels(record.pod, shown.capacity, should)
-
-    def _set_labels(self, pod: Pod, has: dict[str, str], should: dict[str, str]) -> None:
-        change: dict[str, str | None] = {key: None for key in has if key not in should}
-        change |= {key: value for key, value in should.items() if has.get(key) != value}
-        sent = self._sent.get((pod.uid, "label"))
-        if sent is None or sent[0] != change or time.monotonic() - sent[1] > _REPEAT_SECONDS:
-            self._sent[pod.uid, "label"] = (dict(change), time.monotonic())
-            self._pod_status.label(pod, change)
+        pods = (record.pod for record in mirror.records.values())
+        self._pod_status.update_labels(pods, capacity_labels(engine, mirror))
 
 
 def merge_patch(old: Any, new: Any) -> Any:

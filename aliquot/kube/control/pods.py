@@ -5,10 +5,10 @@ them, because they use their node. Pods of one template share one `Shape`, found
 spec, so that it is computed once. Nothing here decides or writes.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection
 
 import msgspec
+import structlog
 
 from aliquot.dialects.core import pods
 from aliquot.dialects.core.manifest import Manifest, owner_of
@@ -17,8 +17,9 @@ from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine import Shape
+from aliquot.engine import Pod, Shape
 from aliquot.errors import InputError
+from aliquot.kube.control.shown_status import ShownStatus
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.statuses import CAPACITY_LABELS
@@ -28,43 +29,23 @@ _PLACE = "cluster"
 """What errors name in place of a file."""
 _MOST_SHAPES = 20_000
 """Shapes kept: far more than a cluster has templates; beyond it, the cache starts again empty."""
-
-InvalidPodListener = Callable[[PodWire, InputError], None]
-"""Called with each pod that is invalid, and why."""
-
-
-@dataclass(slots=True)
-class ShownStatus:
-    """What the cluster shows of a pod's status and labels that Aliquot writes."""
-
-    created: int = 0
-    nominated: str | None = None
-    refusal: tuple[str, str] | None = None
-    """Reason and message of the condition PodScheduled, if that is False."""
-    capacity: dict[str, str] = field(default_factory=dict)
-    """Its labels that say whether it is within its quota's min."""
+_log = structlog.get_logger()
 
 
 class Pods:
     """The pods of a cluster, applied to a mirror."""
 
-    def __init__(
-        self,
-        mirror: Mirror,
-        scheduler_names: Collection[str],
-        on_invalid: InvalidPodListener | None = None,
-    ) -> None:
+    def __init__(self, mirror: Mirror, scheduler_names: Collection[str]) -> None:
         self.shown: dict[str, ShownStatus] = {}
-        """By uid, of every pod that counts."""
+        """By uid, of every pod that counts, and of pending ones that are invalid."""
         self.koordinator: dict[str, None] = {}
         """The uids of pods with Koordinator labels."""
         self.sharing: dict[str, bool] = {}
         """The uids of pods that request parts of GPUs; do they request compute (TFLOPs), too?"""
-        self.invalid: dict[str, tuple[PodWire, InputError]] = {}
+        self.invalid: dict[str, tuple[Pod, InputError]] = {}
         """The pending pods that are invalid, and why, by uid."""
         self._mirror = mirror
         self._scheduler_names = scheduler_names
-        self._on_invalid = on_invalid
         self._shapes: dict[bytes, Shape] = {}
         self._encoder = msgspec.json.Encoder()
 
@@ -83,6 +64,8 @@ class Pods:
         record = self._read(wire)
         if record is None:
             self._drop(uid)
+            if uid in self.invalid:
+                self.shown[uid] = _shown(wire)
             return
         self._keep(record, self._mirror.records.get(uid))
 
@@ -137,9 +120,8 @@ class Pods:
         except InputError as error:
             waits = not (wire.spec or PodSpec()).node_name
             if waits and not pods.finished(wire.status):
-                self.invalid[wire.metadata.uid or ""] = (wire, error)
-            if self._on_invalid is not None:
-                self._on_invalid(wire, error)
+                self.invalid[wire.metadata.uid or ""] = (_bare_pod(wire), error)
+            _log.warning("a pod makes no sense", problem=str(error))
         if waits:
             return None
         bare = msgspec.structs.replace(wire.metadata, labels=None, annotations=None)
@@ -166,7 +148,7 @@ class Pods:
         if uid in self.koordinator:
             record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
-        self.shown[uid] = _shown(wire, created)
+        self.shown[uid] = _shown(wire)
         return record
 
     def _shape(self, spec: PodSpec, status: PodStatus, manifest: Manifest) -> Shape:
@@ -201,11 +183,17 @@ def _manifest(wire: PodWire) -> Manifest:
     return Manifest("Pod", "", metadata.namespace or "", metadata.name, _PLACE, wire, {})
 
 
-def _shown(wire: PodWire, created: int) -> ShownStatus:
+def _bare_pod(wire: PodWire) -> Pod:
+    """A pod by its name alone, for one that is invalid."""
+    metadata = wire.metadata
+    return Pod(metadata.uid or "", metadata.namespace or "", metadata.name, Shape(()))
+
+
+def _shown(wire: PodWire) -> ShownStatus:
     status, labels = wire.status or PodStatus(), wire.metadata.labels or {}
     refusal = None
     for each in status.conditions or ():
         if each.type == "PodScheduled" and each.status == "False":
             refusal = (each.reason or "", each.message or "")
     capacity = {key: str(labels[key]) for key in CAPACITY_LABELS.values() if key in labels}
-    return ShownStatus(created, status.nominated_node_name or None, refusal, capacity)
+    return ShownStatus(status.nominated_node_name or None, refusal, capacity)

@@ -8,29 +8,27 @@ a defect, it is created anew in the same way.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
 from aliquot.dialects.configuration import Configuration, knobs
-from aliquot.dialects.core.objects import PodWire
-from aliquot.engine import Decision, Engine, Event, Pod, Shape, Wait
-from aliquot.errors import InputError
+from aliquot.engine import Decision, Engine
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
+from aliquot.kube.control.dry_run import log_decisions
 from aliquot.kube.control.events import Events, of_pod
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
-from aliquot.kube.control.pod_status import PodStatusWriter
+from aliquot.kube.control.pod_status import INVALID_POD, PodStatus
+from aliquot.kube.control.write_results import Backoff
 from aliquot.kube.control.writer import Writer
-from aliquot.kube.observe.metrics import DECISION_WORDS, Metrics
+from aliquot.kube.observe.metrics import Metrics
 
 _log = structlog.get_logger()
 
-INVALID_POD = "InvalidPod"
-"""The reason in the condition of a pod that cannot be read."""
 _BATCH_SECONDS = 0.003
 """How long to wait for more changes before a cycle: unnoticed by users, and enough for a burst of
 watch events to arrive together."""
@@ -83,20 +81,15 @@ class Scheduler:
         self._beat = beat
         self._news = asyncio.Event()
         self._executor: Executor | None = None
-        self._pod_status = PodStatusWriter(client, writer)
         self._failures = 0
         self._quiet_since: float | None = None
-        self._engine_failed = False
-        """Has the engine raised while an event was applied?"""
         self._changed = False
         """Has the intake applied changes since statuses were last due?"""
         self._statuses_due = 0.0
         """When statuses are due even if nothing changes."""
         self._now = _steady_clock()
-        self.intake = Intake(
-            *(client, settings.configuration, settings.policy),
-            *(self._forward, self._news.set, self._report_invalid),
-        )
+        self.intake = Intake(client, settings.configuration, settings.policy, self._news.set)
+        self.pod_status = PodStatus(client, writer, lambda: self.intake.pods.shown)
 
     def wake(self) -> None:
         """Begin the next round soon: something has changed that no watch reports."""
@@ -108,18 +101,19 @@ class Scheduler:
             await self._wait()
             self._beat()
             self._changed = self.intake.settle() or self._changed
+            backoffs = self.intake.feed.settle()
             self._update_quiet_since()
             if not self.intake.ready or not self._leads():
                 self._resign()
             elif self.engine is None:
                 await self._take_over()
-            elif self._engine_failed:
+            elif self.intake.feed.failed:
                 await self._restart()
             elif self._writer.fenced:
                 self._resign()  # leadership was lost for a moment, and with it a write
                 self.wake()
             else:
-                await self._decide(self.engine)
+                await self._decide(self.engine, backoffs)
 
     async def _wait(self) -> None:
         """Wait for changes, for the engine's next deadline, or for `_LONGEST_WAIT`."""
@@ -158,19 +152,17 @@ class Scheduler:
         if not self._leads() or not self.intake.ready:
             return
         engine = Engine(self.intake.sharing_mode.policy, knobs(self._settings.configuration))
-        self.intake.mirror.replay(engine.apply)
+        self.intake.feed.connect(engine, self.intake.mirror)
+        self.pod_status.begin()
         self._executor = Executor(
-            *(engine, self.intake, self._client, self._writer),
-            *(self.events, self._metrics, self.wake, self._settings.delete_after),
+            *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
+            *(self.intake.feed.report, self._settings.delete_after),
         )
-        self._executor.adopt()
         self.engine, self._now = engine, _steady_clock()
-        for each in self.intake.pods.invalid.values():
-            self._refuse_invalid(*each)
         _log.info(
             "leading",
             policy=self.intake.sharing_mode.policy,
-            pods=len(engine.state.pods),
+            pods=engine.pod_count(),
             seconds=round(time.perf_counter() - began, 3),
         )
         await self._decide(engine)
@@ -183,17 +175,15 @@ class Scheduler:
 
     def _resign(self) -> None:
         """Drop the engine, and all writes that have not been sent."""
-        self._engine_failed = False
+        self.intake.feed.disconnect()
+        self._executor = None
         if self.engine is not None:
             _log.info("decides no longer")
             self.engine = None
             self._writer.drop_all()
             self.decided.set()
-        if self._executor is not None:
-            self._executor.stop()
-            self._executor = None
 
-    async def _decide(self, engine: Engine) -> None:
+    async def _decide(self, engine: Engine, backoffs: Iterable[Backoff] = ()) -> None:
         self.intake.objects.restate_budgets()
         began = time.perf_counter()
         try:
@@ -204,9 +194,12 @@ class Scheduler:
             return
         self._failures = 0
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
+        self.intake.feed.note_lost(decisions)
         if self._settings.dry_run:
-            _log_only(decisions)
+            log_decisions(decisions)
         elif self._executor is not None:
+            self._refuse_invalid_pods()
+            self._executor.explain(backoffs)
             self._executor.execute(decisions)
         for listener in self.listeners:
             listener(decisions)
@@ -221,32 +214,12 @@ class Scheduler:
         await asyncio.sleep(pause(self._failures))
         self.wake()
 
-    def _forward(self, event: Event) -> None:
-        if self._executor is None or self._engine_failed:
-            return
-        try:
-            self._executor.forward(event)
-        except Exception:
-            _log.exception("the engine failed, and is made anew")
-            self._engine_failed = True
-
-    def _report_invalid(self, wire: PodWire, error: InputError) -> None:
-        """Log an invalid pod, and write its condition; a new leader writes those of all."""
-        _log.warning("a pod makes no sense", problem=str(error))
-        if self.engine is not None and (wire.metadata.uid or "") in self.intake.pods.invalid:
-            self._refuse_invalid(wire, error)
-
-    def _refuse_invalid(self, wire: PodWire, error: InputError) -> None:
-        if self._settings.dry_run:
-            return
-        metadata = wire.metadata
-        pod = Pod(metadata.uid or "", metadata.namespace or "", metadata.name, Shape(()))
-        conditions = wire.status.conditions if wire.status is not None else None
-        refusal = (INVALID_POD, f"{error.field}: {error.problem}")
-        if any((each.reason, each.message) == refusal for each in conditions or ()):
-            return
-        self._pod_status.refuse(pod, refusal, known=False)
-        self.events.record(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
+    def _refuse_invalid_pods(self) -> None:
+        """Write why pending pods that cannot be read are not scheduled."""
+        for pod, error in self.intake.pods.invalid.values():
+            message = f"{error.field}: {error.problem}"
+            if self.pod_status.refuse(pod, (INVALID_POD, message)):
+                self.events.record(of_pod(pod), "Warning", "FailedScheduling", message)
 
 
 def _steady_clock() -> Callable[[], int]:
@@ -256,14 +229,3 @@ def _steady_clock() -> Callable[[], int]:
     """
     offset = time.time_ns() - time.monotonic_ns()
     return lambda: offset + time.monotonic_ns()
-
-
-def _log_only(decisions: list[Decision]) -> None:
-    for each in decisions:
-        word = DECISION_WORDS[type(each)]
-        if isinstance(each, Wait):
-            why = {"reason": each.refusal.reason.value, "message": each.refusal.message}
-        else:
-            shown = {name: getattr(each, name, None) for name in ("node", "reason", "message")}
-            why = {name: str(value) for name, value in shown.items() if value is not None}
-        _log.info("would decide", decision=word, pod=each.pod.path, **why)

@@ -9,8 +9,7 @@ import time
 
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.engine import Engine
-from aliquot.kube.control.intake import Intake
-from aliquot.kube.control.pod_status import PodStatusWriter, refusal_of
+from aliquot.kube.control.pod_status import PodStatus, refusal_of
 
 _ROUND_SECONDS = 15.0
 """How old a message may become: short for a person who looks, long beside the time of a round."""
@@ -21,28 +20,27 @@ _AT_ONCE = 0.02
 class StaleReasons:
     """Checks all waiting pods in rounds."""
 
-    def __init__(self, pod_status: PodStatusWriter) -> None:
+    def __init__(self, pod_status: PodStatus) -> None:
         self._pod_status = pod_status
         self._due: list[str] = []
         self._next_round = 0.0
         self._quota_index = QuotaIndex()
 
-    def refresh(self, engine: Engine, intake: Intake) -> None:
+    def refresh(self, engine: Engine, quota_index: QuotaIndex) -> None:
         """Check the next few pods; all of them anew if a quota was edited."""
         until = time.monotonic() + _AT_ONCE
-        if intake.mirror.quota_index is not self._quota_index:
-            self._quota_index, self._due, self._next_round = intake.mirror.quota_index, [], 0.0
+        if quota_index is not self._quota_index:
+            self._quota_index, self._due, self._next_round = quota_index, [], 0.0
         if not self._due and time.monotonic() >= self._next_round:
             self._next_round = time.monotonic() + _ROUND_SECONDS
-            self._due = [uid for uid, shown in intake.pods.shown.items() if shown.refusal]
+            self._due = self._pod_status.refused()
         while self._due and time.monotonic() < until:
-            self._update(self._due.pop(), engine, intake)
+            self._update(self._due.pop(), engine)
 
-    def _update(self, uid: str, engine: Engine, intake: Intake) -> None:
-        shown = intake.pods.shown.get(uid)
-        if shown is None or shown.refusal is None or uid not in engine.state.waiting:
+    def _update(self, uid: str, engine: Engine) -> None:
+        pod = engine.waiting_pod(uid)
+        if pod is None or self._pod_status.refusal(uid) is None:
             return
         why = engine.why(uid)
-        if why is not None and refusal_of(why) != shown.refusal:
-            shown.refusal = refusal_of(why)
-            self._pod_status.refuse(engine.state.pods[uid], shown.refusal, known=True)
+        if why is not None:
+            self._pod_status.refuse(pod, refusal_of(why))

@@ -100,11 +100,15 @@ class Metrics:
         self._collector.snapshot = snapshot
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Count decisions by kind, and evictions by reason."""
+        """Count decisions by kind, a pod each, and evictions by reason."""
         for decision in decisions:
-            self.decisions.labels(DECISION_WORDS[type(decision)]).inc()
-            if isinstance(decision, Evict):
+            pods = 1
+            if isinstance(decision, Nominate):
+                pods = len(decision.pods)
+                self.decided(decision.victims)
+            elif isinstance(decision, Evict):
                 self.evictions.labels(str(decision.reason)).inc()
+            self.decisions.labels(DECISION_WORDS[type(decision)]).inc(pods)
 
 
 def build_info(registry: CollectorRegistry) -> None:

@@ -34,7 +34,7 @@ def test_pods_that_have_to_come_again_still_have_a_say() -> None:
     async def watch() -> Intake:
         async with asking(slow_about_pods(0.1, lists)) as (client, _):
             configuration = Configuration(profiles=[Profile("aliquot")])
-            intake = Intake(client, configuration, None, lambda event: None, lambda: None)
+            intake = Intake(client, configuration, None, lambda: None)
             running = asyncio.create_task(intake.run())
             try:
                 async with asyncio.timeout(5):

@@ -20,6 +20,7 @@ from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.server.app import Settings, running
 from aliquot.server.controllers import simulated_nodes
+from tests.build.engines import books
 from tests.build.manifests import limited_pod
 
 SETTINGS = scheduler.Settings(Configuration(profiles=[Profile("aliquot")]))
@@ -80,7 +81,7 @@ def test_an_engine_that_cannot_take_note_of_something_is_made_anew() -> None:
         async with scheduling() as (client, made):
             while made.engine is None:
                 await asyncio.sleep(0.01)
-            made.engine.state.apply = fail  # type: ignore[method-assign]
+            books(made.engine).apply = fail  # type: ignore[method-assign]
             await client.post(PODS.path("default"), limited_pod("p"))
             await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
 
