@@ -25,8 +25,8 @@ decisions, and time is only what `now` says.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 
+from aliquot.engine.books.ledger import Stage
 from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
 from aliquot.engine.holds.nominations import Nominations
@@ -44,8 +44,7 @@ from aliquot.engine.model.summaries import (
     QueueSummary,
     QuotaSummary,
 )
-from aliquot.engine.policies import POLICIES, Policy
-from aliquot.engine.policies.gates import closed_gate, gpu_gate, max_gate
+from aliquot.engine.policies import POLICIES
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
@@ -65,12 +64,11 @@ class Engine:
     def __init__(self, policy: str = "capacity", knobs: Knobs | None = None) -> None:
         knobs = knobs or Knobs()
         self.policy = policy
-        self._policy = POLICIES[policy](knobs)
-        self._state = State(knobs, self._policy.order)
-        self._state.protected_namespaces = self._policy.protected_namespaces
-        if type(self._policy).turn is not Policy.turn:
-            path, turn = self._policy.path, self._policy.turn
-            self._state.waiting.take_turns(partial(path, self._state), partial(turn, self._state))
+        registered = POLICIES[policy]
+        self._state = State(knobs, registered.order(knobs), registered.protected_namespaces)
+        self._policy = registered.build(self._state)
+        if self._policy.turns is not None:
+            self._state.waiting.take_turns(self._policy.turns.path, self._policy.turns.turn)
         self._nominations = Nominations(self._state, self._policy, knobs.eviction.hold_for)
         hold_for = knobs.eviction.hold_for
         self._reservations = Reservations(self._state, self._policy, self._nominations, hold_for)
@@ -95,10 +93,11 @@ class Engine:
         self._assumptions.expire(now)
         self._gang_claims.refresh()
         decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())
+        self._policy.gates.refresh()
         self._nominations.expire(now)
         self._wake(now)
         decisions.extend(self._evict_above_lowered_bounds(now))
-        decisions.extend(self._evict(self._policy.recycle(self._state, now)))
+        decisions.extend(self._evict(self._policy.reclaim.recycle(now)))
         self._gang_claims.refresh()
         self._process_due(decisions)
         if all(isinstance(decision, Wait) for decision in decisions):
@@ -108,9 +107,14 @@ class Engine:
 
     def _wake(self, now: int) -> None:
         """Make claims due again whose share, or whose possible victims, may have changed."""
-        for name in self._policy.begin(self._state, now):
-            self._state.waiting.wake(self._state.waiting.parked(Watch(quota=name)))
-        self._state.waiting.reorder()
+        policy, waiting = self._policy, self._state.waiting
+        opened = policy.gates.begin()
+        if policy.turns is not None:
+            policy.turns.begin()
+        policy.reclaim.begin(now)
+        for name in opened:
+            waiting.wake(waiting.parked(Watch(quota=name)))
+        waiting.reorder()
         self._wakeups.wake_for_new_victims(now)
 
     def _process_due(self, decisions: list[Decision]) -> None:
@@ -150,21 +154,18 @@ class Engine:
         not tried, so that claims that could keep the capacity come first.
         """
         waiting = self._state.waiting
-        gates = (closed_gate, gpu_gate, max_gate, self._policy.idle_gate)
         queue = waiting.refused(OVER_SHARE)
         while (first := queue.first()) is not None:
             lane, claim = first
-            defer = deferred is not None and not self._policy.could_keep_idle(self._state, claim)
+            defer = deferred is not None and not self._policy.gates.could_keep_idle(claim)
             if deferred is not None and defer:
                 deferred.add(claim.uid)
-            if defer or self._trial.assume(claim, gates) is not None:
+            if defer or self._trial.assume(claim, self._trial.idle_gates) is not None:
                 queue.drop()
                 continue
             waiting.remove(claim.uid)
-            self._reservations.note_started(claim)
-            self._policy.started(self._state, claim)
-            self._claim_rest_of_gang(claim)
-            self._policy.started_on_idle(claim)
+            self._note_started(claim)
+            self._policy.reclaim.started_on_idle(claim)
             yield from self._binds(claim)
             head = lane.head
             if head is None:
@@ -177,7 +178,7 @@ class Engine:
         moments = (
             self._wakeups.deadline(self._now),
             self._nominations.deadline(),
-            self._policy.deadline(self._state),
+            self._policy.reclaim.deadline(),
             self._reservations.deadline(),
             self._assumptions.deadline(),
         )
@@ -185,8 +186,8 @@ class Engine:
 
     def summarise(self) -> list[QuotaSummary]:
         """The figures of every quota, by name."""
-        self._gang_claims.refresh_requests()
-        return self._policy.complete(self._state, list(summarise(self._state)))
+        self._policy.report.refresh()
+        return self._policy.report.complete(list(summarise(self._state)))
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any."""
@@ -210,8 +211,8 @@ class Engine:
 
     def queues(self) -> list[QueueSummary]:
         """The figures of every queue and its namespaces, by name; empty unless policy `queues`."""
-        self._gang_claims.refresh_requests()
-        return self._policy.queues(self._state, summarise(self._state))
+        self._policy.report.refresh()
+        return self._policy.report.queues(summarise(self._state))
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """The figures of every GPU quota, by namespace."""
@@ -227,7 +228,9 @@ class Engine:
 
     def waiting_pod(self, uid: str) -> Pod | None:
         """The pod with this uid, if it waits to start."""
-        return self._state.pods[uid] if uid in self._state.waiting else None
+        entry = self._state.ledger.entries.get(uid)
+        waits = entry is not None and entry.stage < Stage.ASSUMED
+        return self._state.pods.get(uid) if waits else None
 
     def booked_node(self, uid: str) -> str | None:
         """The node that a pod is bound, assumed or nominated to, if any."""
@@ -251,12 +254,15 @@ class Engine:
 
     def gangs(self) -> list[GangSummary]:
         """The phase of every gang, by name."""
+        self._policy.report.refresh()
         claim_of = self._gang_claims.lookup()
         gangs = sorted(self._state.gangs.known.values(), key=lambda gang: gang.name)
-        return [summarise_gang(self._trial, gang, claim_of) for gang in gangs]
+        with self._state.speculating(asking=True):
+            return [summarise_gang(self._trial, gang, claim_of) for gang in gangs]
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
+        self._policy.report.refresh()
         return self._trial.why(self._gang_claims.lookup()(uid))
 
     def _process(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
@@ -291,10 +297,15 @@ class Engine:
     def _start(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Bind the pods of a claim that was assumed."""
         self._state.waiting.start(lane, claim)
-        self._reservations.note_started(claim)
-        self._policy.started(self._state, claim)
-        self._claim_rest_of_gang(claim)
+        self._note_started(claim)
         decisions.extend(self._binds(claim))
+
+    def _note_started(self, claim: Claim) -> None:
+        """A claim has started: other gangs were passed, its groups have had their turn."""
+        self._reservations.note_started(claim)
+        if self._policy.turns is not None:
+            self._policy.turns.started(claim)
+        self._claim_rest_of_gang(claim)
 
     def _claim_rest_of_gang(self, claim: Claim) -> None:
         """The core of a gang has started: its other waiting pods claim one by one."""
@@ -321,7 +332,7 @@ class Engine:
         state.repeat_guard.record(
             state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
         )
-        self._policy.nominated(state, claim)
+        self._policy.gates.nominated(claim)
         self._nominations.nominate(claim, (pod.uid for pod in victims), self._now)
         for pod in victims:
             state.budgets.spend(pod)

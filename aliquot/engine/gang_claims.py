@@ -6,10 +6,9 @@ runs, each further pod claims by itself. Claims are made anew only for gangs tha
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from aliquot.engine.books.gangs import booking_name
-from aliquot.engine.books.ledger import Booking, Stage
+from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.gang import Gang, select_core
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.pod import Pod
@@ -24,21 +23,14 @@ class GangClaims:
     def __init__(self, state: State) -> None:
         self._state = state
         self._changed = state.changes.gangs.cursor()
-        self._changed_requests = state.changes.gangs.cursor()
 
     def refresh(self) -> None:
-        """Book the requests of the gangs that have changed, and put their claims in the queue."""
-        if not self._changed:
-            return
-        self.refresh_requests()
-        for gang in _known(self._state, self._changed.read()):
-            for claim in _claims(self._state, gang):
-                _enqueue(self._state, claim)
-
-    def refresh_requests(self) -> None:
-        """Book what the gangs that have changed request beyond their existing pods."""
-        for gang in _known(self._state, self._changed_requests.read()):
-            _book_min_resources(self._state, gang)
+        """Put the claims of the gangs that have changed into the queue."""
+        known = self._state.gangs.known
+        for name in dict.fromkeys(self._changed.read()) if self._changed else ():
+            if name in known:
+                for claim in _claims(self._state, known[name]):
+                    _enqueue(self._state, claim)
 
     def lookup(self) -> Callable[[str], Claim]:
         """A function from the uid of a waiting pod to its claim.
@@ -56,12 +48,6 @@ class GangClaims:
             return state.waiting.claim(uid)
 
         return claim_of
-
-
-def _known(state: State, names: Iterable[str]) -> list[Gang]:
-    """The gangs of these names that exist, each once."""
-    known = state.gangs.known
-    return [known[name] for name in dict.fromkeys(names) if name in known]
 
 
 def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
@@ -131,22 +117,3 @@ def _enqueue(state: State, claim: Claim) -> None:
     """Add a claim to the waiting ones, unless the same claim waits already."""
     if claim.uid not in state.waiting or not claim.is_like(state.waiting.claim(claim.uid)):
         state.waiting.add(claim)
-
-
-def _book_min_resources(state: State, gang: Gang) -> None:
-    """Book `minResources`, less the pods' requests, for a gang some of whose pods do not exist."""
-    members = state.gangs.members.get(gang.name, {})
-    booked, home = booking_name(gang), state.gang_quota(gang)
-    lacks: dict[int, int] = {}
-    closed = home is not None and state.tree.closed(home)
-    if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
-        lacks = dict(state.resources.vector(gang.min_resources))
-        for uid in members:
-            for row, amount in state.ledger.entries[uid].booking.charge:
-                lacks[row] = lacks.get(row, 0) - amount
-    charge = tuple((row, amount) for row, amount in sorted(lacks.items()) if amount > 0)
-    if charge:
-        state.gangs.requesting[booked] = gang
-        state.ledger.wait(booked, Booking(home, charge))
-    elif state.gangs.requesting.pop(booked, None) is not None:
-        state.ledger.release(booked)

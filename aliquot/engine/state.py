@@ -12,9 +12,9 @@ from dataclasses import replace
 from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
 from aliquot.engine.books.changes import Changes, Freed, NewlyBound
-from aliquot.engine.books.gangs import Gangs
+from aliquot.engine.books.gangs import Gangs, booking_name
 from aliquot.engine.books.leaving import Leaving
-from aliquot.engine.books.ledger import Entry, Ledger, Speculation, Stage
+from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
@@ -58,7 +58,12 @@ from aliquot.engine.queue.waiting import Waiting
 class State:
     """Nodes, quotas, gangs, devices and pods; the ledger; the waiting claims."""
 
-    def __init__(self, knobs: Knobs, order: Order = IMPORTANCE) -> None:
+    def __init__(
+        self,
+        knobs: Knobs,
+        order: Order = IMPORTANCE,
+        protected_namespaces: frozenset[str] = frozenset(),
+    ) -> None:
         self.knobs = knobs
         self.changes = Changes()
         self.resources = Resources()
@@ -76,7 +81,8 @@ class State:
         self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
         self.gangs = Gangs(self.changes)
-        self.protected_namespaces: frozenset[str] = frozenset()
+        self._changed_gangs = self.changes.gangs.cursor()
+        self.protected_namespaces = protected_namespaces
         """Namespaces whose pods are never evicted."""
         self.weights: dict[str, int] = {}
         """The weights of namespaces in their queues, where not 1."""
@@ -131,6 +137,8 @@ class State:
                 self.budgets.set(budget)
             case BudgetGone(path):
                 self.budgets.remove(path)
+        if self._changed_gangs:
+            self._book_gang_requests()
 
     @contextmanager
     def speculating(self, *claims: Claim, asking: bool = False) -> Iterator[Speculation]:
@@ -390,9 +398,10 @@ class State:
         if quota == self.tree.membership.fallback:
             uids = dict.fromkeys(self.pods)
         uids.update(dict.fromkeys(self.gangs.requesting))
-        for uid in uids:
+        ordered = sorted(uids)  # the order of the books depends on what was tried before
+        for uid in ordered:
             self.ledger.move(uid, self._quota_of(uid))
-        for uid in uids:  # in a second pass: booking a pod reads the charges of all the others
+        for uid in ordered:  # in a second pass: booking a pod reads the charges of all the others
             if uid in self.waiting:
                 self._enqueue(self.pods[uid])
             elif self.ledger.entries[uid].stage is Stage.COMMITTED:
@@ -426,6 +435,31 @@ class State:
         for uid in list(self.gangs.members.get(name, ())):
             if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
                 self._enqueue(self.pods[uid])
+
+    def _book_gang_requests(self) -> None:
+        """Book what the gangs that have changed request beyond their existing pods."""
+        for name in dict.fromkeys(self._changed_gangs.read()):
+            gang = self.gangs.known.get(name)
+            if gang is not None and (gang.min_resources or self.gangs.requests(gang)):
+                self._book_min_resources(gang)
+
+    def _book_min_resources(self, gang: Gang) -> None:
+        """Book `minResources`, less the pods' requests, while pods of the gang are missing."""
+        members = self.gangs.members.get(gang.name, {})
+        booked, home = booking_name(gang), self.gang_quota(gang)
+        lacks: dict[int, int] = {}
+        closed = home is not None and self.tree.closed(home)
+        if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
+            lacks = dict(self.resources.vector(gang.min_resources))
+            for uid in members:
+                for row, amount in self.ledger.entries[uid].booking.charge:
+                    lacks[row] = lacks.get(row, 0) - amount
+        charge = tuple((row, amount) for row, amount in sorted(lacks.items()) if amount > 0)
+        if charge:
+            self.gangs.requesting[booked] = gang
+            self.ledger.wait(booked, Booking(home, charge))
+        elif self.gangs.requesting.pop(booked, None) is not None:
+            self.ledger.release(booked)
 
     def _set_weight(self, namespace: str, weight: int) -> None:
         if self.weights.get(namespace, 1) != weight:

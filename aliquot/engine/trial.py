@@ -8,6 +8,7 @@ left to the cycle.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from aliquot.engine.books.ledger import Booking
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
@@ -22,7 +23,7 @@ from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.search import Plan, search
 from aliquot.engine.state import State
 
-Gate = Callable[[State, Claim, str | None], Refusal | None]
+Gate = Callable[[Claim, str | None], Refusal | None]
 """A check that a claim passes or not, on nodes of a class."""
 
 Verdict = Refusal | Plan | None
@@ -48,7 +49,10 @@ class Trial:
         self.state = state
         self._policy = policy
         self._nominations = nominations
-        self._gates = (closed_gate, gpu_gate, max_gate, policy.gate)
+        always = tuple(partial(gate, state) for gate in (closed_gate, gpu_gate, max_gate))
+        self._gates: tuple[Gate, ...] = (*always, policy.gates.gate)
+        self.idle_gates: tuple[Gate, ...] = (*always, policy.gates.idle_gate)
+        """The gates for a claim above its share when no claim within its share can start."""
         self._shortage: tuple[Ask, int]
         """The ask that no node held in the last trial, and how many like it were placed."""
         self.now = 0
@@ -113,7 +117,7 @@ class Trial:
         if plan is None:
             if not self._may_preempt_later(claim, refusal):
                 return refusal
-            message = refusal.message + self._policy.explain_no_victims(self.state, claim, refusal)
+            message = refusal.message + self._policy.reclaim.explain_no_victims(claim, refusal)
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._repeats(claim, plan):
             message = f"{refusal.message}{_REPEATS}"
@@ -130,9 +134,8 @@ class Trial:
         """Could it start on idle capacity, without victims, once claims within their share have?"""
         if refusal.reason not in OVER_SHARE:
             return False
-        gates = (closed_gate, gpu_gate, max_gate, self._policy.idle_gate)
         with self.state.speculating(claim):
-            return self.assume(claim, gates) is None
+            return self.assume(claim, self.idle_gates) is None
 
     def _may_preempt_later(self, claim: Claim, refusal: Refusal) -> bool:
         """Could pods that start later be victims for it, so that it should be tried again?"""
@@ -142,7 +145,7 @@ class Trial:
         shared = state.tree.quotas[claim.quota].is_parent or refusal.quota != claim.quota
         if refusal.reason is not Reason.QUOTA_MAX_EXCEEDED or shared:
             return True  # pods of other quotas could be victims
-        if self._policy.preempts_equals:
+        if self._policy.reclaim.preempts_equals:
             return True
         own = state.bound_pods.quota == state.tree.slots[claim.quota]
         return bool((own & (state.bound_pods.priority < claim.priority)).any())
@@ -154,7 +157,7 @@ class Trial:
             tuple(victim.pod for victim in plan.victims),
         )
         move = repeat_guard.move(self.state.waiting.fingerprint, claim.pods, victims)
-        return repeat_guard.repeats(move, self._policy.is_owed(self.state, claim))
+        return repeat_guard.repeats(move, self._policy.gates.is_owed(claim))
 
     def _search(self, claim: Claim) -> Plan | None:
         """The best plan of victims for the claim, over node classes where its charge differs."""
@@ -164,8 +167,8 @@ class Trial:
             classes = list(self._classes(claim))
         plans = []
         for node_class in classes:
-            rights = self._policy.rights(state, claim, node_class)
-            ranks = self._policy.eligible_victims(state, claim, node_class, rights, self.now)
+            rights = self._policy.gates.rights(claim, node_class)
+            ranks = self._policy.reclaim.eligible_victims(claim, node_class, rights, self.now)
             only_class = None if node_class is None else [node_class]
             plan = search(state, claim, rights, ranks if claim.preempts else (), only_class)
             if plan is not None:
@@ -252,7 +255,7 @@ class Trial:
         """The first gate's refusal; of a gang over several quotas, each quota's part is checked."""
         for part in claim.parts or (claim,):
             for gate in gates:
-                refusal = gate(self.state, part, node_class)
+                refusal = gate(part, node_class)
                 if refusal is not None:
                     return refusal
         return None

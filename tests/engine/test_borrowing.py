@@ -6,7 +6,7 @@ from aliquot.engine.model.knobs import EvictionKnobs, FairKnobs
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies.capacity.borrowing import exact_sum
-from aliquot.engine.policies.fair.policy import GuaranteedShares
+from aliquot.engine.policies.fair.guaranteed import GuaranteedShares
 from tests.build.values import GPU, amounts
 from tests.engine.world import World
 

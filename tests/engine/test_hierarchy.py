@@ -80,7 +80,7 @@ def test_the_own_pods_of_a_parent_live_within_what_it_has_not_promised() -> None
     world.pod("org", "x", amounts(gpu=2), node="n")
     world.pod("org", "p", amounts(gpu=1), preemptible=True)
     world.run()
-    refusal = world.engine._policy.gate(world.state, world.state.waiting.claim("org/p"), None)
+    refusal = world.engine._policy.gates.gate(world.state.waiting.claim("org/p"), None)
     assert refusal is not None
     assert refusal.reason is Reason.RUNTIME_EXCEEDED
     assert refusal.message == "quota org: runtime 2 nvidia.com/gpu, used 2, pod asks 1"
@@ -133,7 +133,7 @@ def test_what_is_held_is_told_apart_from_what_is_used() -> None:
     world.cycle()
     assert world.state.waiting.claim("a/high").held
     world.pod("a", "more", amounts(gpu=1))
-    refusal = world.engine._policy.gate(world.state, world.state.waiting.claim("a/more"), None)
+    refusal = world.engine._policy.gates.gate(world.state.waiting.claim("a/more"), None)
     assert refusal is not None
     told = "quota a: runtime 2 nvidia.com/gpu, used 2, held for others 2, pod asks 1"
     assert refusal.message == told

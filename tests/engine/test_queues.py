@@ -94,17 +94,17 @@ def test_a_claim_is_owed_what_its_queue_deserves() -> None:
     waiting, policy = world.state.waiting, world.engine._policy
     world.cycle()
     assert deserved(world)["a"] == 2
-    assert policy.is_owed(world.state, waiting.claim("a/p"))
-    assert not policy.is_owed(world.state, waiting.claim("a/q"))
+    assert policy.gates.is_owed(waiting.claim("a/p"))
+    assert not policy.gates.is_owed(waiting.claim("a/q"))
 
 
 def test_a_cycle_begins_with_the_queues_that_deserve_more_or_less_than_before() -> None:
     world = halves()
     policy = world.engine._policy
     world.cycle()
-    assert list(policy.begin(world.state, 0)) == []
+    assert list(policy.gates.begin()) == []
     world.pod("a", "p", amounts(gpu=2))
-    assert {"a", "b"} <= set(policy.begin(world.state, 0))
+    assert {"a", "b"} <= set(policy.gates.begin())
 
 
 def test_a_queue_without_all_of_its_guarantee_keeps_none_of_it() -> None:
@@ -155,7 +155,7 @@ def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
     claim = world.state.waiting.claim("a/high")
     assert not claim.held
     world.apply(PodGone("a/low"))
-    refusal = world.engine._policy.gate(world.state, claim, None)
+    refusal = world.engine._policy.gates.gate(claim, None)
     assert refusal is not None
     assert refusal.message == "queue a: deserves 2 nvidia.com/gpu, used 3, pod asks 1"
 
@@ -206,8 +206,8 @@ def test_a_queue_that_deserves_none_of_something_could_not_keep_it() -> None:
     world.cycle()
     assert deserved(world) == {"a": 0, "b": 4}
     claims, policy = world.state.waiting, world.engine._policy
-    assert not policy.could_keep_idle(world.state, claims.claim("a/p"))
-    assert policy.could_keep_idle(world.state, claims.claim("b/p"))
+    assert not policy.gates.could_keep_idle(claims.claim("a/p"))
+    assert policy.gates.could_keep_idle(claims.claim("b/p"))
 
 
 def test_claims_for_which_pods_of_their_queue_went_all_start() -> None:

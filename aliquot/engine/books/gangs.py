@@ -55,6 +55,10 @@ class Gangs:
                 del self.members[pod.gang]
             self.note_change(pod)
 
+    def requests(self, gang: Gang) -> bool:
+        """Does the gang request more than its existing pods?"""
+        return booking_name(gang) in self.requesting
+
     def note_change(self, pod: Pod) -> None:
         """A pod has changed: the claims of its gang must be made anew."""
         if pod.gang in self.known:

@@ -52,8 +52,12 @@ class QuotaTree:
         self.remove(quota.name)
         self.quotas[quota.name] = quota
         slot = self.slots.take(quota.name)
+        if quota.is_parent:
+            self.slots.take(own_pods(quota.name))
         self.min.fill(slot, self._resources.vector(quota.min))
         self.max.fill(slot, self._resources.vector(quota.max))
+        for name, _ in (*quota.weight, *quota.deserved):
+            self._resources.row(name)  # now, not when a policy first reads it
         self.membership.add(quota)
         if quota.closed:
             self._closed.add(slot)
@@ -189,6 +193,11 @@ class QuotaTree:
             if ancestor not in self.quotas:
                 raise TreeError(f"quota {quota.name}: there is no parent quota {ancestor}")
             ancestor = self.quotas[ancestor].parent
+
+
+def own_pods(parent: str) -> str:
+    """The name of the account of a parent's own pods, apart from those of the quotas below it."""
+    return f"<own pods of {parent}>"
 
 
 def assignment(quota: Quota) -> tuple[object, ...]:

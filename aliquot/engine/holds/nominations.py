@@ -1,14 +1,14 @@
 """Nominations: room and right that were freed for a claim are held until it starts or times out.
 
 A nomination counts against every other claim, except a more important one of the same quota that is
-owed it (see `Policy.is_owed`). A victim that has not terminated `holdFor` after its eviction is not
+owed it (see `Gates.is_owed`). A victim that has not terminated `holdFor` after its eviction is not
 waited for any longer: the claim's nomination ends, and the claim is tried again with other victims.
 """
 
 from collections.abc import Iterable
 
 from aliquot.engine.books.ledger import Entry, Stage
-from aliquot.engine.model.importance import ImportanceKey
+from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -53,7 +53,7 @@ class Nominations:
         holding = state.ledger.holding
         self._until = {uid: self._until.get(uid, deadline) for uid in holding}
         self._keys = {uid: state.waiting.claim(uid).key for uid in holding}
-        for uid in [uid for uid, until in self._until.items() if until <= now]:
+        for uid in sorted(uid for uid, until in self._until.items() if until <= now):
             state.drop_nomination(uid)
             del self._until[uid]
 
@@ -107,10 +107,16 @@ class Nominations:
         """
         state = self._state
         held = state.ledger.holding_in.get(claim.quota, ())
-        if not held or not (claim.quota is None or self._policy.is_owed(state, claim)):
+        if not held or not (claim.quota is None or self._policy.gates.is_owed(claim)):
             return []
-        keys, waiting = self._keys, state.waiting
-        return [uid for uid in held if (keys.get(uid) or waiting.claim(uid).key) > claim.key]
+        return [uid for uid in held if self._key(uid) > claim.key]
+
+    def _key(self, uid: str) -> ImportanceKey:
+        """The importance of a nominated pod's claim; of the pod, if its claim is yet to be made."""
+        known, waiting = self._keys.get(uid), self._state.waiting
+        if known is not None:
+            return known
+        return waiting.claim(uid).key if uid in waiting else importance(self._state.pods[uid])
 
     def nodes_of(self, claim: Claim) -> list[str]:
         """The nodes nominated for a claim."""
@@ -182,4 +188,4 @@ class Nominations:
         held = [each for each in claim.uids() if each in self._state.ledger.holding]
         with self._state.speculating() as speculation:
             speculation.set_aside(held)
-            return not self._policy.rights(self._state, claim, node_class)
+            return not self._policy.gates.rights(claim, node_class)

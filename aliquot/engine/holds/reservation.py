@@ -103,7 +103,7 @@ class Reservations:
     def _reserve(self, claim: Claim, now: int) -> list[Nominate]:
         """Hold room and right for a gang, if its quotas could let it start and nodes could fit."""
         state = self._state
-        nodes = self._nodes(claim) if self._policy.could_start(state, claim) else None
+        nodes = self._nodes(claim) if self._policy.gates.could_start(claim) else None
         if nodes is None:
             return []
         for pod, node in zip(claim.pods, nodes, strict=True):

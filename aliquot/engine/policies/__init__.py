@@ -1,19 +1,34 @@
-"""Policies: how gates, order and reclaim are decided. One package each, all registered here."""
+"""Policies: how gates, turns and reclaim are decided. One folder each, all registered here."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.policies.capacity.policy import Capacity
-from aliquot.engine.policies.fair.policy import Fair
-from aliquot.engine.policies.hierarchy.policy import Hierarchy
+from aliquot.engine.policies.capacity.policy import capacity
+from aliquot.engine.policies.fair.policy import fair
+from aliquot.engine.policies.hierarchy.policy import hierarchy
 from aliquot.engine.policies.interface import Policy
-from aliquot.engine.policies.queues.policy import Queues
+from aliquot.engine.policies.queues.policy import queues
+from aliquot.engine.state import State
 
-__all__ = ["POLICIES", "Policy"]
+__all__ = ["POLICIES", "Policy", "Registration"]
 
-POLICIES: dict[str, Callable[[Knobs], Policy]] = {
-    "capacity": Capacity,
-    "fair": Fair,
-    "hierarchy": Hierarchy,
-    "queues": Queues,
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """How a policy is built, and what the state must know before."""
+
+    build: Callable[[State], Policy]
+    order: Callable[[Knobs], Order] = lambda _: IMPORTANCE
+    """The order of importance in which a quota's pods count as in-quota or over-quota."""
+    protected_namespaces: frozenset[str] = frozenset()
+    """Namespaces whose pods are never evicted."""
+
+
+POLICIES: dict[str, Registration] = {
+    "capacity": Registration(capacity),
+    "fair": Registration(fair, lambda knobs: Order(*knobs.fair.over_quota_order)),
+    "hierarchy": Registration(hierarchy),
+    "queues": Registration(queues, protected_namespaces=frozenset({"kube-system"})),
 }

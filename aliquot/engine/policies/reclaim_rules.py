@@ -17,7 +17,6 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, ask_text
-from aliquot.engine.policies.capacity.borrowing import after_leaving, within_min
 from aliquot.engine.policies.eligible import (
     CRITICAL,
     Eligible,
@@ -28,10 +27,11 @@ from aliquot.engine.policies.eligible import (
     evictable_pods,
 )
 from aliquot.engine.policies.over_quota import MinSplit, Rows, managed_rows, split_at_min
+from aliquot.engine.policies.usage import after_leaving, within_min
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
-Spare = Callable[[State, str, int], int]
+Spare = Callable[[str, int], int]
 """What a quota can use of a resource without being reclaimed from at once."""
 
 Rank = tuple[bool, bool]
@@ -126,8 +126,7 @@ class Claimant:
         """
         return all(
             row in self.within_min
-            or after_leaving(self.state, row, self.slot) + amount
-            <= self._spare(self.state, self.quota, row)
+            or after_leaving(self.state, row, self.slot) + amount <= self._spare(self.quota, row)
             for row, amount in self.charge
         )
 
@@ -140,7 +139,7 @@ class Claimant:
         for row, amount in self.charge:
             if row not in self.within_min:
                 before = after_leaving(self.state, row, self.slot)
-                kept = max(before, self._spare(self.state, self.quota, row))
+                kept = max(before, self._spare(self.quota, row))
                 if before + amount > kept:
                     rights[Right(self.slot, row)] = before + amount - kept
         return rights

@@ -10,9 +10,9 @@ from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies import Policy
-from aliquot.engine.policies.capacity.borrowing import after_leaving
 from aliquot.engine.policies.eligible import Right, Rights, evictable_pods
 from aliquot.engine.policies.over_quota import split_at_min
+from aliquot.engine.policies.usage import after_leaving
 from aliquot.engine.reclaim.eviction_units import Draws, EvictionUnit, EvictionUnits
 from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
 from aliquot.engine.state import State
@@ -41,7 +41,7 @@ class LoweredBounds:
                 self.still_above[name] = None
 
     def _excess(self, quota: str) -> Rights:
-        return _above_max(self._state, quota) | self._policy.excess(self._state, quota)
+        return _above_max(self._state, quota) | self._policy.reclaim.excess(quota)
 
 
 def _evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:

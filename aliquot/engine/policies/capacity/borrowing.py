@@ -15,11 +15,10 @@ from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
-from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies.eligible import Right, Rights
-from aliquot.engine.policies.interface import Policy
+from aliquot.engine.policies.interface import Gates
+from aliquot.engine.policies.usage import after_leaving, taken, within_max
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.sharing.waterfill import Sharer, share
 from aliquot.engine.state import State
 
 _LOW_BITS = 31
@@ -44,13 +43,14 @@ class _Sum(NamedTuple):
         return self.used + self.asks - self.most
 
 
-class Borrowing(Policy):
+class Borrowing(Gates):
     """What `capacity` and `fair` share: quotas lend each other their idle min."""
 
-    def __init__(self, borrow: Borrow) -> None:
+    def __init__(self, state: State, borrow: Borrow) -> None:
+        self._state = state
         self._lend_free = borrow == "freeCapacity"
 
-    def gate(self, state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+    def gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used by all quotas, plus nominations, plus the claim, must stay within the sum of min.
 
         Only resources that the claim asks for count, and of those only the ones that some quota's
@@ -59,25 +59,28 @@ class Borrowing(Policy):
         if claim.quota is None:
             return None
         for row, amount in claim.charge(node_class):
-            if self._exceeds_sum(state, claim.quota, row, amount):
-                bound = self._against_sum(state, claim.quota, row, amount, _used)
-                return self._refusal(state, claim, row, bound)
+            if self._exceeds_sum(claim.quota, row, amount):
+                bound = self._against_sum(claim.quota, row, amount, taken)
+                return self._refusal(claim, row, bound)
         return None
 
-    def _exceeds_sum(self, state: State, quota: str, row: int, amount: int) -> bool:
+    def _exceeds_sum(self, quota: str, row: int, amount: int) -> bool:
         """Would the sum of min be exceeded? Without lending groups a shortcut of `_against_sum`.
 
         Every trial of a claim asks this.
         """
-        if state.tree.groups:
-            return self._against_sum(state, quota, row, amount, _used).beyond > 0
-        most = self._lendable(state, row)
+        if self._state.tree.groups:
+            return self._against_sum(quota, row, amount, taken).beyond > 0
+        most = self._lendable(row)
         if most is None or most >= LIMIT:
             return False
-        return _used(state, row, state.tree.slots[ROOT]) + amount > most
+        return taken(self._state, row, self._state.tree.slots[ROOT]) + amount > most
 
-    def _refusal(self, state: State, claim: Claim, row: int, bound: _Sum) -> Refusal:
-        resource, held = state.resources.names[row], state.ledger.held.get(row, bound.slot)
+    def _refusal(self, claim: Claim, row: int, bound: _Sum) -> Refusal:
+        resource, held = (
+            self._state.resources.names[row],
+            self._state.ledger.held.get(row, bound.slot),
+        )
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
             f"{bound.scope}: {self._bound_name} {text(resource, bound.most)} {resource}, "
@@ -88,41 +91,39 @@ class Borrowing(Policy):
             watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
         )
 
-    def rights(self, state: State, claim: Claim, node_class: str | None) -> Rights:
+    def rights(self, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in the sum of min and below max, once leaving pods are gone."""
         rights: Rights = {}
         if claim.quota is None:
             return rights
-        root = state.tree.slots[ROOT]
+        root = self._state.tree.slots[ROOT]
         for row, amount in claim.charge(node_class):
-            shortages = {
-                root: self._against_sum(state, claim.quota, row, amount, after_leaving).beyond
-            }
-            for slot in state.tree.path(claim.quota)[:-1]:
-                most = state.tree.max.get(row, slot)
+            shortages = {root: self._against_sum(claim.quota, row, amount, after_leaving).beyond}
+            for slot in self._state.tree.path(claim.quota)[:-1]:
+                most = self._state.tree.max.get(row, slot)
                 shortages[slot] = (
-                    after_leaving(state, row, slot) + amount - most if most < LIMIT else 0
+                    after_leaving(self._state, row, slot) + amount - most if most < LIMIT else 0
                 )
             rights.update({Right(slot, row): n for slot, n in shortages.items() if n > 0})
         return rights
 
-    def _against_sum(self, state: State, quota: str, row: int, amount: int, used: Used) -> _Sum:
+    def _against_sum(self, quota: str, row: int, amount: int, used: Used) -> _Sum:
         """What all quotas together may use and do use, with the claim.
 
         A lending group lends its min only inside the group: what counts for it is what it uses
         beyond that.
         """
-        tree = state.tree
+        tree = self._state.tree
         root = tree.slots[ROOT]
-        most = self._lendable(state, row)
+        most = self._lendable(row)
         if most is None or most >= LIMIT:
             return _Sum(root, LIMIT, 0, 0)
-        in_use = used(state, row, root)
+        in_use = used(self._state, row, root)
         if not tree.groups:
             return _Sum(root, most, in_use, amount)
         own = tree.groups.get(tree.quotas[quota].group)
         for slot in tree.groups.values():
-            uses, low = used(state, row, slot), tree.min.get(row, slot)
+            uses, low = used(self._state, row, slot), tree.min.get(row, slot)
             in_use -= min(uses, low)
             most -= low
             if slot == own:
@@ -130,65 +131,62 @@ class Borrowing(Policy):
         scope = "what is lent to everybody"
         return _Sum(root, most if amount else max(most, in_use), in_use, amount, scope)
 
-    def excess(self, state: State, quota: str) -> Rights:
+    def excess(self, quota: str) -> Rights:
         """What a quota borrows although all quotas together are above the sum of min."""
-        slot, root = state.tree.slots[quota], state.tree.slots[ROOT]
+        slot, root = self._state.tree.slots[quota], self._state.tree.slots[ROOT]
         found: Rights = {}
-        for row in range(len(state.resources)):
-            most = self._lendable(state, row)
+        for row in range(len(self._state.resources)):
+            most = self._lendable(row)
             if most is not None and most < LIMIT:
-                borrowed = after_leaving(state, row, slot) - state.tree.min.get(row, slot)
-                over = min(borrowed, after_leaving(state, row, root) - most)
+                borrowed = after_leaving(self._state, row, slot) - self._state.tree.min.get(
+                    row, slot
+                )
+                over = min(borrowed, after_leaving(self._state, row, root) - most)
                 if over > 0:
                     found[Right(root, row)] = over
         return found
 
-    def complete(self, state: State, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
-        """The runtime of each quota: its share of the sum of min, by water-filling over request."""
-        _share_guarantees(state, summaries)
-        return summaries
-
-    def is_owed(self, state: State, claim: Claim) -> bool:
+    def is_owed(self, claim: Claim) -> bool:
         """Is the claim within its quota's min in all that it asks for, nominations aside?"""
         if claim.quota is None:
             return False
-        slot, tree = state.tree.slots[claim.quota], state.tree
+        slot, tree = self._state.tree.slots[claim.quota], self._state.tree
         return all(
-            state.ledger.used.get(row, slot) + amount <= tree.min.get(row, slot)
+            self._state.ledger.used.get(row, slot) + amount <= tree.min.get(row, slot)
             for row, amount in claim.charge(None)
             if tree.guaranteed(row) is not None
         )
 
-    def could_start(self, state: State, claim: Claim) -> bool:
+    def could_start(self, claim: Claim) -> bool:
         """Not if the claim would borrow: its reservation would keep owed claims from their min."""
         if claim.quota is None:
             return True
-        slot = state.tree.slots[claim.quota]
-        return super().could_start(state, claim) and all(
-            amount <= state.tree.min.get(row, slot)
+        slot = self._state.tree.slots[claim.quota]
+        return within_max(self._state, claim) and all(
+            amount <= self._state.tree.min.get(row, slot)
             for row, amount in claim.charge(None)
-            if state.tree.guaranteed(row) is not None
+            if self._state.tree.guaranteed(row) is not None
         )
 
-    def spare(self, state: State, quota: str, row: int) -> int:
+    def spare(self, quota: str, row: int) -> int:
         """What a quota can use without being reclaimed from at once.
 
         Its min, or what is left once all other quotas have what they request of theirs.
         """
-        tree, ledger = state.tree, state.ledger
+        tree, ledger = self._state.tree, self._state.ledger
         own, leaves = tree.slots[quota], tree.leaf_slots
         others = leaves[leaves != own]
         idle_min = tree.min.data[row][others]
         for part in (
-            ledger.used.data[row][others] - state.leaving.charge.data[row][others],
+            ledger.used.data[row][others] - self._state.leaving.charge.data[row][others],
             ledger.held.data[row][others],
             ledger.wanted.data[row][others],
         ):
             idle_min = idle_min - np.minimum(part, idle_min)
         owed = exact_sum(tree.min.data[row][others] - idle_min)
-        capacity = state.nodes.total.get(state.resources.names[row], 0)
+        capacity = self._state.nodes.total.get(self._state.resources.names[row], 0)
         capacity -= ledger.used.get(row, tree.slots[OUTSIDE])
-        lendable = self._lendable(state, row)
+        lendable = self._lendable(row)
         most = capacity if lendable is None else min(capacity, lendable)
         return max(tree.min.get(row, own), most - owed)
 
@@ -196,54 +194,18 @@ class Borrowing(Policy):
     def _bound_name(self) -> str:
         return "guaranteed or free" if self._lend_free else "sum of min"
 
-    def _lendable(self, state: State, row: int) -> int | None:
+    def _lendable(self, row: int) -> int | None:
         """What all quotas together may use of this resource; None if none guarantees any of it."""
-        guaranteed = state.tree.guaranteed(row)
+        guaranteed = self._state.tree.guaranteed(row)
         if guaranteed is None or not self._lend_free:
             return guaranteed
-        outside = state.ledger.used.get(row, state.tree.slots[OUTSIDE])
-        return max(guaranteed, state.nodes.total.get(state.resources.names[row], 0) - outside)
+        outside = self._state.ledger.used.get(row, self._state.tree.slots[OUTSIDE])
+        return max(
+            guaranteed, self._state.nodes.total.get(self._state.resources.names[row], 0) - outside
+        )
 
 
 def exact_sum(amounts: NDArray[np.int64]) -> int:
     """The exact sum, which may be above an int64."""
     high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
     return (high << _LOW_BITS) + low
-
-
-def _used(state: State, row: int, slot: int) -> int:
-    """What is used or nominated in an account now."""
-    return state.ledger.used.get(row, slot) + state.ledger.held.get(row, slot)
-
-
-def after_leaving(state: State, row: int, slot: int) -> int:
-    """What is used or nominated in an account once the leaving pods are gone."""
-    used = state.ledger.used.get(row, slot) - state.leaving.charge.get(row, slot)
-    return used + state.ledger.held.get(row, slot)
-
-
-def within_min(state: State, quota: str, row: int, amount: int) -> bool:
-    """Would a quota that takes this much more still be within its min?"""
-    slot = state.tree.slots[quota]
-    return after_leaving(state, row, slot) + amount <= state.tree.min.get(row, slot)
-
-
-def _share_guarantees(state: State, summaries: list[QuotaSummary]) -> None:
-    """Fill in the runtime of quotas that borrow from each other: their shares of the sum of min."""
-    by_name = {summary.name: summary for summary in summaries}
-    for resource in state.resources.names:
-        total = state.tree.guaranteed(state.resources.row(resource))
-        sharers = [_sharer(by_name[quota.name], resource) for quota in state.tree.leaves()]
-        for name, part in share(total or 0, sharers).items():
-            if total is not None and resource in by_name[name].used:
-                by_name[name].runtime[resource] = part
-
-
-def _sharer(summary: QuotaSummary, resource: str) -> Sharer:
-    request = summary.request.get(resource, 0)
-    return Sharer(
-        name=summary.name,
-        wants=min(request, summary.max.get(resource, request)),
-        floor=summary.min.get(resource, 0),
-        weight=summary.weight.get(resource, 1),
-    )

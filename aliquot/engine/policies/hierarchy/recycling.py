@@ -138,7 +138,7 @@ def _eligible(
             over = 0
             if row in shares.rows and slot in shares.sharing:
                 account = shares.account(slot)
-                over = shares.after_leaving(row, account) - shares.runtime.get(row, account)
+                over = shares.after_leaving(row, account) - shares.amounts.get(row, account)
             limits[slot, row] = max(over, 0)
     soft = frozenset(key for key, over in limits.items() if over)
 
@@ -152,7 +152,7 @@ def _eligible(
         row = names[resource]
         return (
             f"quota {quota} uses {text(resource, shares.after_leaving(row, account))} {resource}, "
-            f"runtime {text(resource, shares.runtime.get(row, account))}; "
+            f"runtime {text(resource, shares.amounts.get(row, account))}; "
             f"{claimant.claim.pods[0].path} starts within the runtime of quota {claimant.quota}"
         )
 
@@ -239,7 +239,7 @@ def _over(shares: Shares, slot: int, surplus_use: Amounts) -> Amounts:
     beyond = {
         row: shares.after_leaving(row, account)
         - surplus_use.get(row, 0)
-        - shares.runtime.get(row, account)
+        - shares.amounts.get(row, account)
         for row in sorted(shares.rows)
     }
     return {row: amount for row, amount in beyond.items() if amount > 0}
@@ -255,7 +255,7 @@ def _words(state: State, shares: Shares, slot: int) -> str:
     parts = []
     for row in sorted(shares.rows):
         name, used = state.resources.names[row], shares.after_leaving(row, account)
-        share = shares.runtime.get(row, account)
+        share = shares.amounts.get(row, account)
         if used > share:
             parts.append(f"uses {text(name, used)} {name}, runtime {text(name, share)}")
     return f"quota {state.tree.slots.names[slot]} {'; '.join(parts)}"

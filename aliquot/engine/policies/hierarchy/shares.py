@@ -5,19 +5,21 @@ their pods request, and what there is to share. The system quota is outside the 
 uses is subtracted from the total.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 
-from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT, own_pods
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.knobs import HierarchyKnobs
 from aliquot.engine.model.quota import Quota
+from aliquot.engine.policies import usage
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
+from aliquot.engine.policies.shares import ShareBook
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.state import State
 
 
-class Shares:
+class Shares(ShareBook):
     """Runtime of every quota; `refresh` before reading."""
 
     def __init__(self, state: State, knobs: HierarchyKnobs) -> None:
@@ -27,23 +29,26 @@ class Shares:
         self._tree = RuntimeTree(state.resources, tree.slots, tree.slots[ROOT])
         self._demand = Demand(state)
         self._requesting: dict[int, None] = {}
-        self._unshared_slots: list[int] = []
+        self._uncharged: set[int] = set()
+        """The unshared quotas, and the account of pods without a quota."""
         self._unsatisfiable = Unsatisfiable(state, self._is_unsatisfiable)
         self.own: dict[int, int] = {}
         """The implicit child for a parent's own pods, by the parent's slot."""
         self._parents: dict[int, int] = {}
         """The parent of each implicit child."""
-        self.runtime = self._tree.runtime
+        self.amounts = self._tree.runtime
+        """The runtime of each quota."""
         self.scaled_min = self._tree.scaled_min
         self.request = self._tree.request
         self.sharing: dict[int, Quota] = {}
         """The quotas that share, by slot."""
+        self.unshared: list[int] = []
         self.rows: frozenset[int] = frozenset()
         """The resources that are shared: those that any of these quotas names in min or max."""
 
     def refresh(self) -> list[int]:
         """Bring the runtimes up to date; the slots of quotas whose runtime has changed."""
-        changed = self._demand.changed_quotas(self._unshared_slots)
+        changed = self._demand.changed_quotas(self._uncharged)
         if changed is None:
             return []
         if self._demand.tree_changed():
@@ -56,11 +61,6 @@ class Shares:
                 self._ask(slot)
         self._measure()
         return self._tree.refresh()
-
-    @property
-    def first_level(self) -> Iterable[int]:
-        """The quotas right below the root."""
-        return self._tree.children(self._state.tree.slots[ROOT])
 
     def account(self, slot: int) -> int:
         """The slot whose runtime bounds a quota's own pods: its implicit child, or itself."""
@@ -77,24 +77,26 @@ class Shares:
         return lineage if own is None else (own, *lineage)
 
     def part(self, columns: Columns, row: int, account: int) -> int:
-        """An amount of a slot; an implicit child has the parent's less the other children's."""
-        parent = self._parents.get(account)
-        if parent is None:
-            return columns.get(row, account)
-        below = sum(columns.get(row, each) for each in self._tree.children(parent))
-        return columns.get(row, parent) - below
+        """An amount of a slot in the columns of the ledger."""
+        return self._fold(lambda _, row, slot: columns.get(row, slot), row, account)
 
     def taken(self, row: int, account: int) -> int:
         """What is used or nominated in a slot."""
-        ledger = self._state.ledger
-        if account not in self._parents:
-            used = ledger.used.get(row, account)
-            return used + ledger.held.get(row, account) if ledger.holding else used
-        return self.part(ledger.used, row, account) + self.part(ledger.held, row, account)
+        if account not in self._parents:  # as for most: every gate reads this
+            return usage.taken(self._state, row, account)
+        return self._fold(usage.taken, row, account)
 
     def after_leaving(self, row: int, account: int) -> int:
         """What is used or nominated in a slot once the leaving pods are gone."""
-        return self.taken(row, account) - self.part(self._state.leaving.charge, row, account)
+        return self._fold(usage.after_leaving, row, account)
+
+    def _fold(self, amount: Callable[[State, int, int], int], row: int, account: int) -> int:
+        """An amount of a slot; an implicit child has the parent's less the other children's."""
+        parent = self._parents.get(account)
+        if parent is None:
+            return amount(self._state, row, account)
+        below = sum(amount(self._state, row, each) for each in self._tree.children(parent))
+        return amount(self._state, row, parent) - below
 
     def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
         """The unused min of quotas that do not lend, other than those of this lineage."""
@@ -116,8 +118,8 @@ class Shares:
         sharing = [quota for quota in tree.quotas.values() if not quota.unshared]
         named = {name for quota in sharing for name, _ in (*quota.min, *quota.max)}
         self.rows = frozenset(resources.row(name) for name in sorted(named))
-        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
-        self._unshared_slots.append(tree.slots[OUTSIDE])
+        self.unshared = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
+        self._uncharged = {*self.unshared, tree.slots[OUTSIDE]}
         before, self._requesting = self._requesting, {}
         self.own, self._parents, self.sharing = {}, {}, {}
         sharing.sort(key=lambda quota: len(tree.lineage(quota.name)))
@@ -127,7 +129,7 @@ class Shares:
             self.sharing[slot] = quota
             self._requesting[slot] = None
             if quota.is_parent and self._knobs.parent_pods == "implicitChild":
-                own = self.own[slot] = tree.slots.take(f"<own pods of {quota.name}>")
+                own = self.own[slot] = tree.slots[own_pods(quota.name)]
                 self._set(own, slot, quota, _left_over(quota, sharing))
                 self._parents[own] = slot
                 self._requesting[own] = None
@@ -171,7 +173,7 @@ class Shares:
         """Feed the total to the share tree: what the nodes have, less use outside the tree."""
         state = self._state
         for row, name in enumerate(state.resources.names):
-            used = sum(state.ledger.used.get(row, slot) for slot in self._unshared_slots)
+            used = sum(state.ledger.used.get(row, slot) for slot in self._uncharged)
             self._tree.total(row, state.nodes.total.get(name, 0) - used)
 
 

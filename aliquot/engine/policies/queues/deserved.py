@@ -11,7 +11,9 @@ from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.quantity import LIMIT, per_one
 from aliquot.engine.model.quota import Quota
+from aliquot.engine.policies import usage
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
+from aliquot.engine.policies.shares import ShareBook
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import floors, level
 from aliquot.engine.state import State
@@ -29,7 +31,7 @@ class _Queue:
     below: list["_Queue"] = field(default_factory=list)
 
 
-class Deserved:
+class Deserved(ShareBook):
     """What every queue deserves, by row and slot; `refresh` before reading."""
 
     def __init__(self, state: State) -> None:
@@ -38,44 +40,53 @@ class Deserved:
         self._top: list[_Queue] = []
         self._queues: dict[int, _Queue] = {}
         self._unsatisfiable = Unsatisfiable(state, _is_unsatisfiable)
-        self._unshared_slots: list[int] = []
+        self._uncharged: set[int] = set()
+        """The unshared quotas, and the account of pods without a quota."""
+        self.unshared: list[int] = []
         self.rows: frozenset[int] = frozenset()
         """The resources that are shared: those that the nodes have."""
         self.total: dict[int, int] = {}
         """What there is of them, less what is used outside the queues."""
-        self._amounts = Columns(state.resources, state.tree.slots)
+        self.amounts = Columns(state.resources, state.tree.slots)
+        """What every queue deserves."""
         self._any_guarantee = False
 
     def get(self, row: int, slot: int) -> int:
         """What a queue deserves of a resource."""
-        return self._amounts.get(row, slot)
+        return self.amounts.get(row, slot)
 
     def refresh(self) -> list[int]:
         """Bring the shares up to date; the slots of queues whose share has changed."""
-        if self._demand.changed_quotas(self._unshared_slots) is None:
+        if self._demand.changed_quotas(self._uncharged) is None:
             return []
+        before = self.amounts.data.copy()
         if self._demand.tree_changed():
             self._lay_out()
         self._unsatisfiable.refresh()
         self._measure()
-        before = self._amounts.data.copy()
         for row in range(len(self._state.resources)):
             wants: dict[int, int] = {}
             for queue in self._top:
                 self._want(row, queue, wants)
             self._share_out(row, self.total.get(row, 0), self._top, wants)
-        changed = (before != self._amounts.data).any(axis=0).nonzero()[0]
+        changed = (before != self.amounts.data).any(axis=0).nonzero()[0]
         return [int(slot) for slot in changed]
 
     def taken(self, row: int, slot: int) -> int:
         """What is used or nominated in a queue."""
-        ledger = self._state.ledger
-        used = ledger.used.get(row, slot)
-        return used + ledger.held.get(row, slot) if ledger.holding else used
+        return usage.taken(self._state, row, slot)
 
     def after_leaving(self, row: int, slot: int) -> int:
         """What is used or nominated in a queue once the leaving pods are gone."""
-        return self.taken(row, slot) - self._state.leaving.charge.get(row, slot)
+        return usage.after_leaving(self._state, row, slot)
+
+    def part(self, columns: Columns, row: int, slot: int) -> int:
+        """An amount of a queue in the columns of the ledger."""
+        return columns.get(row, slot)
+
+    def accounts(self, quota: str) -> tuple[int, ...]:
+        """The queue and those above it."""
+        return self._state.tree.lineage(quota)
 
     def fixed(self, slot: int) -> dict[int, int]:
         """The `deserved` that a queue's spec fixes, by row."""
@@ -113,9 +124,9 @@ class Deserved:
         self._queues = {queue.slot: queue for queue in found.values()}
         self._top = [queue for queue in found.values() if queue.quota.parent not in found]
         self._any_guarantee = any(queue.low and not queue.quota.lend for queue in found.values())
-        self._unshared_slots = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
-        self._unshared_slots.append(tree.slots[OUTSIDE])
-        self._amounts.data[:] = 0
+        self.unshared = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
+        self._uncharged = {*self.unshared, tree.slots[OUTSIDE]}
+        self.amounts.data[:] = 0
 
     def _measure(self) -> None:
         """Work out the total to share: what the nodes have, less use outside the queues."""
@@ -124,9 +135,9 @@ class Deserved:
         for row, name in enumerate(state.resources.names):
             has = state.nodes.total.get(name, 0)
             if has:
-                used = sum(state.ledger.used.get(row, slot) for slot in self._unshared_slots)
+                used = sum(state.ledger.used.get(row, slot) for slot in self._uncharged)
                 self.total[row] = max(has - used, 0)
-                self._amounts.data[row, root] = min(self.total[row], LIMIT)
+                self.amounts.data[row, root] = min(self.total[row], LIMIT)
         self.rows = frozenset(self.total)
 
     def _want(self, row: int, queue: _Queue, wants: dict[int, int]) -> int:
@@ -165,7 +176,7 @@ class Deserved:
             for i, part in zip(these, shares, strict=True):
                 parts[i] = part
         for queue, part in zip(queues, parts, strict=True):
-            self._amounts.data[row, queue.slot] = min(part, LIMIT)
+            self.amounts.data[row, queue.slot] = min(part, LIMIT)
             self._share_out(row, part, queue.below, wants)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from aliquot.engine.books.ledger import Booking
 from aliquot.engine.model.pod import GPU_MEMORY
+from aliquot.engine.policies.usage import ratio
 from aliquot.engine.state import State
 
 Sums = dict[int, int]
@@ -18,9 +19,6 @@ Sums = dict[int, int]
 Owner = tuple[str | None, str]
 """A namespace in a quota."""
 
-_SCALE = 2**256
-"""The fixed-point scale of shares over weight: denominators are an amount times a weight, both
-below 2**64, so different fractions differ by more than 2**-256, and never count as equal."""
 _UNCOUNTED = ("pods", GPU_MEMORY)
 _NONE: Sums = {}
 
@@ -57,7 +55,7 @@ class DominantShares:
         return sorted(namespace for each, namespace in self._held.namespaces if each == quota)
 
     def namespace_turn(self, quota: str, namespace: str) -> int:
-        """The dominant share over weight of a namespace in a quota, on `_SCALE`."""
+        """The dominant share over weight of a namespace in a quota, as `ratio` has it."""
         key, settled = (quota, namespace), self._held.settled
         found = settled.get(key)
         if found is None:
@@ -66,7 +64,7 @@ class DominantShares:
         return found
 
     def gang_turn(self, gang: str) -> int:
-        """The dominant share of a gang, on `_SCALE`."""
+        """The dominant share of a gang, as `ratio` has it."""
         settled = self._held.settled
         found = settled.get(gang)
         if found is None:
@@ -105,7 +103,7 @@ class DominantShares:
         for row, used in sums.items():
             total = totals.get(row)
             if total is not None and used:
-                part = used * _SCALE // (total * weight) if total else _SCALE // weight
+                part = ratio(used, total * weight) if total else ratio(1, weight)
                 if part > most:
                     most = part
         return most

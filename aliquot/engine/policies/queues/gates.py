@@ -1,0 +1,83 @@
+"""The gates of queues: a claim starts within what its queue and every queue above it deserve.
+
+Idle capacity beyond that may be used by preemptible pods of reclaimable queues, and is given back
+on demand.
+"""
+
+from aliquot.engine.books.quota_tree import ROOT
+from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.policies.eligible import Right
+from aliquot.engine.policies.queues.deserved import Deserved
+from aliquot.engine.policies.shares import CurrentShares, ShareGates
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.state import State
+
+
+class QueueGates(ShareGates[Deserved]):
+    """Used, plus nominations, plus the claim, within deserved, up to the root."""
+
+    noun = "queue"
+    share_word = "deserves"
+    own_reason = ancestor_reason = Reason.QUEUE_OVER_DESERVED
+
+    def __init__(self, state: State, shares: CurrentShares[Deserved]) -> None:
+        super().__init__(state, shares)
+        self._nominated_bounds: dict[str, dict[Right, int]] = {}
+        """What the queues of a nominated claim may use with it, by the claim's uid."""
+
+    def may_use_idle(self, claim: Claim) -> bool:
+        """Preemptible pods of reclaimable queues may."""
+        return claim.preemptible and self._state.tree.quotas[str(claim.quota)].reclaimable
+
+    def admission_gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
+        """Refuses pods that name a queue which does not exist, or one with queues below it."""
+        named, quotas = claim.pods[0].quota, self._state.tree.quotas
+        if named is not None and named not in quotas:
+            words = f"there is no queue {named}"
+            return Refusal(Reason.QUEUE_MISSING, words, named, watch=(Watch(quota=ROOT),))
+        if claim.quota is None or not quotas[claim.quota].is_parent:
+            return None
+        words = f"queue {claim.quota} is a parent: pods belong to the queues below it"
+        watch = (Watch(quota=claim.quota),)
+        return Refusal(Reason.PARENT_QUOTA, words, claim.quota, watch=watch)
+
+    def gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
+        """A nominated claim may start on idle capacity."""
+        if (
+            claim.held
+            and not self.is_outside(claim)
+            and self.admission_gate(claim, node_class) is None
+            and self.fits_idle(claim, node_class)
+        ):
+            return None
+        return super().gate(claim, node_class)
+
+    def share_for(self, claim: Claim, row: int, account: int) -> int:
+        """What a queue deserves; for a nominated claim, at least what it used at that time."""
+        deserves = super().share_for(claim, row, account)
+        if not claim.held:
+            return deserves
+        return max(deserves, self._nominated_bounds.get(claim.uid, {}).get(Right(account, row), 0))
+
+    def share_to_keep(self, row: int, account: int) -> int:
+        """A queue above deserved may stay there, but must not grow: a claim replaces other pods."""
+        deserves = super().share_to_keep(row, account)
+        return max(deserves, self._state.ledger.used.get(row, account))
+
+    def could_keep_idle(self, claim: Claim) -> bool:
+        """Not if its queue deserves nothing at all of something that it asks for."""
+        deserved, slot = self._shares.read(), self._state.tree.slots[str(claim.quota)]
+        return all(deserved.get(row, slot) for row, _ in claim.charge(None) if row in deserved.rows)
+
+    def nominated(self, claim: Claim) -> None:
+        """Note what its queues use now: its gate grants as much once the victims are gone."""
+        state, deserved = self._state, self._shares.read()
+        self._nominated_bounds = {
+            uid: most for uid, most in self._nominated_bounds.items() if uid in state.waiting
+        }
+        if not self.is_outside(claim):
+            self._nominated_bounds[claim.uid] = {
+                Right(slot, row): state.ledger.used.get(row, slot)
+                for slot in state.tree.lineage(str(claim.quota))
+                for row in deserved.rows
+            }
