@@ -111,7 +111,9 @@ class Claim:
         return self._fields() == other._fields()
 
     def _fields(self) -> tuple[object, ...]:
-        return self.pods, self.others, self.quota, self.held, self.missing, self.surplus
+        parts = () if self.missing else self.parts  # no gate is asked while pods are missing
+        quotas = self.quota, tuple(part.quota for part in parts)
+        return self.pods, self.others, quotas, self.held, self.missing, self.surplus
 
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all its pods on nodes of this class; None while pending."""
