@@ -65,3 +65,16 @@ def test_a_gang_over_two_quotas_is_judged_anew_when_one_of_them_is_deleted() -> 
     assert world.run() == {}
     world.apply(QuotaGone("b"))
     assert world.run() == {"a/g-0": "n", "b/g-1": "n"}
+
+
+def test_a_gang_that_one_quota_refuses_does_not_block_a_gang_of_another_quota() -> None:
+    """Both have a pod in quota a; the other pod of g is in b, which is full, that of h in c."""
+    world = World()
+    world.node("n", amounts(gpu=8))
+    for name, bound in (("a", 4), ("b", 0), ("c", 4)):
+        world.quota(name, amounts(gpu=bound), amounts(gpu=bound))
+    for gang, other in (("g", "b"), ("h", "c")):
+        world.gang(f"a/{gang}", 2)
+        world.pod("a", f"{gang}-0", amounts(gpu=1), gang=f"a/{gang}")
+        world.pod(other, f"{gang}-1", amounts(gpu=1), gang=f"a/{gang}")
+    assert world.run() == {"a/h-0": "n", "c/h-1": "n"}
