@@ -8,6 +8,9 @@ from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 from aliquot.simulation.outcome import Result
 
+ByPath = Mapping[str, Result]
+"""Pods by path, or what is listed of other objects by name."""
+
 
 class Why(Wire, forbid_unknown_fields=True):
     """Why a pod should wait, or was to be evicted; of the message, a part is enough."""
@@ -34,37 +37,11 @@ def compare(expect: Expect, result: Result, evictions: list[Result]) -> Iterator
     """What differs, a line each. `evictions` are those since the step before."""
     pods = {each["pod"]: each for each in result["pods"]}
     pending = {each["pod"]: each for each in result["pending"]}
-    for path, node in _pairs(expect.running):
-        pod = pods.get(path, {"phase": "not there", "node": None})
-        if pod["phase"] != "Running":
-            why = (
-                f": {pending[path]['reason']}, {pending[path]['message']}"
-                if path in pending
-                else ""
-            )
-            yield f"{path} should run, is {pod['phase']}{why}"
-        elif node is not None and pod["node"] != node:
-            yield f"{path} should run on {node}, is on {pod['node']}"
-    for path, reason in _reasons(expect.pending):
-        if path not in pending:
-            yield f"{path} should wait, is {pods.get(path, {'phase': 'not there'})['phase']}"
-        else:
-            yield from _other_reason(path, ("wait", "waits"), reason, pending[path])
-    evicted = [each["pod"] for each in evictions]
-    if expect.evicted is not None and sorted(expect.evicted) != sorted(evicted):
-        yield f"evicted should be {_listed(expect.evicted)}, is {_listed(evicted)}"
-    for path, reason in _reasons(expect.evicted):
-        for eviction in (each for each in evictions if each["pod"] == path):
-            yield from _other_reason(path, ("be evicted", "was evicted"), reason, eviction)
-    for path, label in (expect.labels or {}).items():
-        have = pods.get(path, {}).get("capacity")
-        if have != label:
-            yield f"{path} should be {label}, is {have}"
-    none = "no device"
-    for path, names in (expect.devices or {}).items():
-        chosen = pods.get(path, {}).get("devices", [])
-        if sorted(names) != sorted(chosen):
-            yield f"{path} should be on {_listed(names, none)}, is on {_listed(chosen, none)}"
+    yield from _compare_running(expect, pods, pending)
+    yield from _compare_pending(expect, pods, pending)
+    yield from _compare_evicted(expect, evictions)
+    yield from _compare_labels(expect, pods)
+    yield from _compare_devices(expect, pods)
     kinds = {
         "quota": (expect.quotas, result["quotas"]),
         "queue": (expect.queues, result["queues"]),
@@ -72,13 +49,66 @@ def compare(expect: Expect, result: Result, evictions: list[Result]) -> Iterator
         "quota on GPUs": (expect.gpu_quotas, result["gpuQuotas"]),
     }
     for kind, (expected, listed) in kinds.items():
-        there = {each["name"]: each for each in listed}
-        for name, fields in (expected or {}).items():
-            if name not in there:
-                yield f"{kind} {name} is not there"
-            else:
-                differences = _differences(fields, there[name])
-                yield from (f"{kind} {name}: {difference}" for difference in differences)
+        yield from _compare_figures(kind, expected or {}, listed)
+
+
+def _compare_running(expect: Expect, pods: ByPath, pending: ByPath) -> Iterator[str]:
+    """Pods that should run and do not, or run on another node."""
+    for path, node in _pairs(expect.running):
+        pod = pods.get(path, {"phase": "not there", "node": None})
+        if pod["phase"] != "Running":
+            waits = pending.get(path)
+            why = f": {waits['reason']}, {waits['message']}" if waits is not None else ""
+            yield f"{path} should run, is {pod['phase']}{why}"
+        elif node is not None and pod["node"] != node:
+            yield f"{path} should run on {node}, is on {pod['node']}"
+
+
+def _compare_pending(expect: Expect, pods: ByPath, pending: ByPath) -> Iterator[str]:
+    """Pods that should wait and do not, or wait for another reason."""
+    for path, reason in _reasons(expect.pending):
+        if path not in pending:
+            yield f"{path} should wait, is {pods.get(path, {'phase': 'not there'})['phase']}"
+        else:
+            yield from _other_reason(path, ("wait", "waits"), reason, pending[path])
+
+
+def _compare_evicted(expect: Expect, evictions: list[Result]) -> Iterator[str]:
+    """Other pods were evicted than should be, or for another reason."""
+    evicted = [each["pod"] for each in evictions]
+    if expect.evicted is not None and sorted(expect.evicted) != sorted(evicted):
+        yield f"evicted should be {_listed(expect.evicted)}, is {_listed(evicted)}"
+    for path, reason in _reasons(expect.evicted):
+        for eviction in (each for each in evictions if each["pod"] == path):
+            yield from _other_reason(path, ("be evicted", "was evicted"), reason, eviction)
+
+
+def _compare_labels(expect: Expect, pods: ByPath) -> Iterator[str]:
+    """Pods that are in-quota and should be over-quota, or the other way round."""
+    for path, label in (expect.labels or {}).items():
+        have = pods.get(path, {}).get("capacity")
+        if have != label:
+            yield f"{path} should be {label}, is {have}"
+
+
+def _compare_devices(expect: Expect, pods: ByPath) -> Iterator[str]:
+    """Pods that are on other devices than they should be."""
+    none = "no device"
+    for path, names in (expect.devices or {}).items():
+        chosen = pods.get(path, {}).get("devices", [])
+        if sorted(names) != sorted(chosen):
+            yield f"{path} should be on {_listed(names, none)}, is on {_listed(chosen, none)}"
+
+
+def _compare_figures(kind: str, expected: ByPath, listed: list[Result]) -> Iterator[str]:
+    """Quotas, queues or gangs that are not there, or whose figures differ."""
+    there = {each["name"]: each for each in listed}
+    for name, fields in expected.items():
+        if name not in there:
+            yield f"{kind} {name} is not there"
+        else:
+            differences = _differences(fields, there[name])
+            yield from (f"{kind} {name}: {difference}" for difference in differences)
 
 
 def _differences(fields: Mapping[str, Any], there: Result) -> Iterator[str]:

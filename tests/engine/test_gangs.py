@@ -1,5 +1,6 @@
 """Gangs beyond the scenarios: who stands in for a pod that finds no room, and what they ask for."""
 
+from aliquot.engine import QuotaGone
 from tests.build.values import GPU, amounts
 from tests.engine.world import World
 
@@ -51,3 +52,29 @@ def test_two_pods_of_a_gang_are_each_judged_by_their_own_quota() -> None:
     world.pod("b", "g-1", amounts(gpu=2), gang="a/g")
     assert world.run() == {}
     assert world.told("a/g-0") == "quota b: max 1 nvidia.com/gpu, used 0, pod asks 2"
+
+
+def test_a_gang_over_two_quotas_is_judged_anew_when_one_of_them_is_deleted() -> None:
+    world = World()
+    world.node("n", amounts(gpu=8))
+    world.quota("a", amounts(gpu=4), amounts(gpu=4))
+    world.quota("b", amounts(gpu=1), amounts(gpu=1))
+    world.gang("a/g", 2)
+    world.pod("a", "g-0", amounts(gpu=2), gang="a/g")
+    world.pod("b", "g-1", amounts(gpu=2), gang="a/g")
+    assert world.run() == {}
+    world.apply(QuotaGone("b"))
+    assert world.run() == {"a/g-0": "n", "b/g-1": "n"}
+
+
+def test_a_gang_that_one_quota_refuses_does_not_block_a_gang_of_another_quota() -> None:
+    """Both have a pod in quota a; the other pod of g is in b, which is full, that of h in c."""
+    world = World()
+    world.node("n", amounts(gpu=8))
+    for name, bound in (("a", 4), ("b", 0), ("c", 4)):
+        world.quota(name, amounts(gpu=bound), amounts(gpu=bound))
+    for gang, other in (("g", "b"), ("h", "c")):
+        world.gang(f"a/{gang}", 2)
+        world.pod("a", f"{gang}-0", amounts(gpu=1), gang=f"a/{gang}")
+        world.pod(other, f"{gang}-1", amounts(gpu=1), gang=f"a/{gang}")
+    assert world.run() == {"a/h-0": "n", "c/h-1": "n"}

@@ -4,12 +4,17 @@ Python's hash seed differs between processes. Nothing that the engine decides, o
 it has decided, may depend on it: a scheduler that takes over must find what its predecessor found.
 """
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from aliquot.json import Body
+from tests.build import manifests
+from tests.build.manifests import QUEUE_NAME
 
 _ROOT = Path(__file__).parents[2]
 _TOOL = _ROOT / "tools" / "decision_streams.py"
@@ -19,6 +24,17 @@ from aliquot.engine.books.repeat_guard import fingerprint
 from tests.build.values import gpu_ask, pod
 print(fingerprint(pod("p", 1), pod("q", 2, "b", quota="x", shape={"gpu": gpu_ask(1, 2)})))
 """
+_NEW_QUOTA = """
+from aliquot.engine import Engine
+from tests.build.values import pod_set, quota_set
+engine = Engine()
+names = [f"team-{number}" for number in range(8)]
+for name in names:
+    engine.apply(pod_set(f"p-{name}", 1, name))
+engine.apply(quota_set("all", 4, namespaces=frozenset(names)))
+print(*(decision.pod.name for decision in engine.cycle()))
+"""
+_TEAMS = [f"team-{number}" for number in range(8)]
 
 
 def _python(*words: str, seed: int = 0) -> subprocess.CompletedProcess[str]:
@@ -28,8 +44,32 @@ def _python(*words: str, seed: int = 0) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _new_queues(folder: Path) -> Path:
+    """A scenario in which eight namespaces move to other queues at once, with their pods."""
+
+    def namespace(name: str, queue: str) -> Body:
+        return manifests.resource("v1", "Namespace", name, annotations={QUEUE_NAME: queue})
+
+    path = folder / "scenario.json"
+    scenario = {
+        "apiVersion": "aliquot.dev/v1alpha1",
+        "kind": "Scenario",
+        "metadata": {"name": "namespaces-move"},
+        "policy": "queues",
+        "objects": [
+            *(manifests.queue(name) for name in ("q", "r")),
+            *(namespace(name, "q") for name in _TEAMS),
+            *(manifests.pod(f"{name}/p") for name in _TEAMS),
+        ],
+        "steps": [{"at": 0}, {"at": 1, "apply": [namespace(name, "r") for name in _TEAMS]}],
+    }
+    path.write_text(json.dumps(scenario))
+    return path
+
+
 def _record(folder: Path, seed: int) -> Path:
-    words = ("--random", "12", "--scenarios", str(_SCENARIO), "--texts", str(folder / "texts"))
+    scenarios = ("--scenarios", str(_SCENARIO), "--scenarios", str(_new_queues(folder)))
+    words = ("--random", "12", *scenarios, "--texts", str(folder / "texts"))
     done = _python(str(_TOOL), "record", str(folder / "record.txt"), *words, seed=seed)
     assert done.returncode == 0, done.stderr
     return folder / "record.txt"
@@ -55,8 +95,9 @@ def test_decisions_do_not_depend_on_the_hash_seed(records: tuple[Path, Path]) ->
     assert sum(int(line.split()[1]) for line in lines) > 100, "there are decisions to compare"
 
 
-def test_fingerprints_do_not_depend_on_the_hash_seed() -> None:
-    one, other = (_python("-c", _FINGERPRINT, seed=seed) for seed in (1, 2))
+@pytest.mark.parametrize("script", [_FINGERPRINT, _NEW_QUOTA], ids=["fingerprint", "new quota"])
+def test_books_do_not_depend_on_the_hash_seed(script: str) -> None:
+    one, other = (_python("-c", script, seed=seed) for seed in (1, 2))
     assert one.returncode == 0, one.stderr
     assert one.stdout == other.stdout
 

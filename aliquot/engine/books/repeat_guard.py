@@ -27,10 +27,10 @@ Move = tuple[int, int, int]
 
 def fingerprint(*pods: Pod) -> int:
     """A number for these pods, the sum of theirs: it can be updated by adding and subtracting."""
-    return sum(
-        _number((p.namespace, p.quota, p.shape, p.priority, p.preempts, p.preemptible))
-        for p in pods
-    )
+    total = 0
+    for p in pods:
+        total += _number((p.namespace, p.quota, p.shape, p.priority, p.preempts, p.preemptible))
+    return total
 
 
 @lru_cache(maxsize=65_536)

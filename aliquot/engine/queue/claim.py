@@ -96,14 +96,15 @@ class Claim:
         """Claims of one kind differ only in age and name: a refusal of one holds for all.
 
         A claim for which capacity is held is a kind of its own; so is one with `others`, which can
-        start in several ways, and one with pods missing.
+        start in several ways, one with pods missing, and one with parts, which other quotas judge.
         """
         first = self.pods[0]
         preemption = self.preempts, self.preemptible
         missing_quota = first.quota if first.quota != self.quota else None
         state = first.gated, first.terminating, first.nominated, missing_quota
         gpu_quota = first.namespace if first.shape.gpu is not None else None
-        alone = self.uid if self.held or self.others or self.missing else None
+        is_alone = self.held or self.others or self.missing or self.parts
+        alone = self.uid if is_alone else None
         return (self.quota, self.priority, self.asks, preemption, state, gpu_quota, alone)
 
     def is_like(self, other: "Claim") -> bool:
@@ -111,7 +112,9 @@ class Claim:
         return self._fields() == other._fields()
 
     def _fields(self) -> tuple[object, ...]:
-        return self.pods, self.others, self.quota, self.held, self.missing, self.surplus
+        parts = () if self.missing else self.parts  # no gate is asked while pods are missing
+        quotas = self.quota, tuple(part.quota for part in parts)
+        return self.pods, self.others, quotas, self.held, self.missing, self.surplus
 
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all its pods on nodes of this class; None while pending."""

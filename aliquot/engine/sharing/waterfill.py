@@ -68,31 +68,40 @@ def fill(total: int, wants: list[int], sure: list[int], weights: list[int]) -> l
 def level(total: int, wants: list[int], sure: list[int], weights: list[int]) -> list[int]:
     """The part of each, in order of name: its share by weight, but no less than it is sure of.
 
-    Nor is it more than it wants, unless it is sure of more. A round settles either the siblings
-    whose share by weight is below their floor, or those whose share is above what they want,
-    whichever differ by more in all: the shares of the others then only shrink, or only grow, so
-    that none is settled wrongly. The rest is shared by weight.
+    Nor is it more than it wants, unless it is sure of more. Rounds settle the siblings whose share
+    by weight is outside these bounds; the rest is shared by weight.
     """
     most = [max(pair) for pair in zip(wants, sure, strict=True)]
     parts = sure.copy()
-    open_to = [i for i, weight in enumerate(weights) if weight > 0 and most[i] > sure[i]]
-    pool = total - sum(sure[i] for i in range(len(sure)) if i not in set(open_to))
-    while open_to:
-        whole = sum(weights[i] for i in open_to)
-        raises = {i: max(sure[i] * whole - pool * weights[i], 0) for i in open_to}
-        cuts = {i: max(pool * weights[i] - most[i] * whole, 0) for i in open_to}
-        up, down = sum(raises.values()), sum(cuts.values())
-        if not up and not down:
-            for i, part in zip(open_to, split(pool, [weights[i] for i in open_to]), strict=True):
-                parts[i] = part
-            break
-        settled = {i: sure[i] for i in open_to if raises[i] and up >= down}
-        settled |= {i: most[i] for i in open_to if cuts[i] and down >= up}
+    unsettled = [i for i, weight in enumerate(weights) if weight > 0 and most[i] > sure[i]]
+    pool = total - sum(sure) + sum(sure[i] for i in unsettled)
+    while settled := _settle(pool, unsettled, sure, most, weights):
         for i, part in settled.items():
             parts[i] = part
             pool -= part
-        open_to = [i for i in open_to if i not in settled]
+        unsettled = [i for i in unsettled if i not in settled]
+    if unsettled:
+        shares = split(pool, [weights[i] for i in unsettled])
+        for i, part in zip(unsettled, shares, strict=True):
+            parts[i] = part
     return parts
+
+
+def _settle(
+    pool: int, unsettled: list[int], sure: list[int], most: list[int], weights: list[int]
+) -> dict[int, int]:
+    """The parts that a round of `level` settles; none if all shares by weight are within bounds.
+
+    They are either those of the siblings whose share by weight is below their floor, or of those
+    whose share is above what they want, whichever differ by more in all: the shares of the others
+    then only shrink, or only grow, so that none is settled wrongly.
+    """
+    whole = sum(weights[i] for i in unsettled)
+    raises = {i: max(sure[i] * whole - pool * weights[i], 0) for i in unsettled}
+    cuts = {i: max(pool * weights[i] - most[i] * whole, 0) for i in unsettled}
+    up, down = sum(raises.values()), sum(cuts.values())
+    settled = {i: sure[i] for i in unsettled if raises[i] and up >= down}
+    return settled | {i: most[i] for i in unsettled if cuts[i] and down >= up}
 
 
 def split(pool: int, weights: list[int]) -> list[int]:

@@ -7,7 +7,7 @@ is within its runtime in every resource; of these, pods that fit after all are t
 important first.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -173,10 +173,20 @@ def _evictions(
     state: State, shares: Shares, slot: int, surplus: Collection[str], now: int
 ) -> list[Evict]:
     """Evictions that bring the quota within its runtime; pods of exhausted budgets come last."""
-    evictable = evictable_pods(state, now) & state.bound_pods.preemptible
     over = _over(shares, slot, _surplus_use(state, surplus).get(slot, {}))
+    ranked = _evictable_units(state, slot, surplus, now)
+    words = _words(state, shares, slot)
+    victims = (pod for unit in _choose(state, ranked, over) for pod in unit.pods)
+    return [Evict(pod, None, Reason.RECYCLED, words) for pod in victims]
+
+
+def _evictable_units(
+    state: State, slot: int, surplus: Collection[str], now: int
+) -> list["_EvictableUnit"]:
+    """What may be evicted of a quota, the least important first, but exhausted budgets last."""
+    evictable = evictable_pods(state, now) & state.bound_pods.preemptible
     pods = [state.pods[uid] for uid in state.bound_pods.ranked(slot)]
-    ranked = [
+    found = [
         _EvictableUnit(state, unit)
         for unit in reversed(units(pods, state.gangs.of))
         if all(
@@ -184,24 +194,37 @@ def _evictions(
             for pod in unit.pods
         )
     ]
-    ranked.sort(key=lambda unit: unit.breaks_budget)
-    evicted: dict[_EvictableUnit, None] = {}
+    return sorted(found, key=lambda unit: unit.breaks_budget)
+
+
+def _choose(
+    state: State, ranked: list["_EvictableUnit"], over: Amounts
+) -> Iterable["_EvictableUnit"]:
+    """The first units, until nothing is over; with a core, the pods of its gang beyond the core."""
+    chosen: dict[_EvictableUnit, None] = {}
     for unit in ranked:
-        if unit not in evicted and any(n > 0 and unit.charge.get(row) for row, n in over.items()):
+        if unit not in chosen and any(n > 0 and unit.charge.get(row) for row, n in over.items()):
             for each in (each for each in ranked if each is unit or each.depends_on(unit)):
-                if each not in evicted:
-                    evicted[each] = None
+                if each not in chosen:
+                    chosen[each] = None
                     over = {row: n - each.charge.get(row, 0) for row, n in over.items()}
-    if all(amount <= 0 for amount in over.values()):
-        for unit in sorted(evicted, key=lambda unit: state.bound_pods.key(unit.pods[0].uid)):
-            back = {row: amount + unit.charge.get(row, 0) for row, amount in over.items()}
-            alone = not any(unit.depends_on(each) for each in evicted)
-            if alone and all(amount <= 0 for amount in back.values()):
-                over = back
-                del evicted[unit]
-    words = _words(state, shares, slot)
-    victims = (pod for unit in evicted for pod in unit.pods)
-    return [Evict(pod, None, Reason.RECYCLED, words) for pod in victims]
+    _spare(state, chosen, over)
+    return chosen
+
+
+def _spare(state: State, chosen: dict["_EvictableUnit", None], over: Amounts) -> None:
+    """Spare the units without which nothing is over either, the most important first.
+
+    Unless something is over even with all of them. A pod beyond a core that is chosen stays so.
+    """
+    if any(amount > 0 for amount in over.values()):
+        return
+    for unit in sorted(chosen, key=lambda unit: state.bound_pods.key(unit.pods[0].uid)):
+        without = {row: amount + unit.charge.get(row, 0) for row, amount in over.items()}
+        alone = not any(unit.depends_on(each) for each in chosen)
+        if alone and all(amount <= 0 for amount in without.values()):
+            over = without
+            del chosen[unit]
 
 
 class _EvictableUnit:
