@@ -120,11 +120,12 @@ class Workshop:
 
     async def write(self) -> None:
         """Make all writes that can be made now; those that are put off wait for `again`."""
-        await self._write()
+        await self.send()
         self.settle()
-        await self._write()
+        await self.send()
 
-    async def _write(self) -> None:
+    async def send(self) -> None:
+        """Make all writes that can be made now; what came of them is not settled."""
         task = asyncio.create_task(self.writer.run())
         async with asyncio.timeout(60):
             while self.writer.waiting:
