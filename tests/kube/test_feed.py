@@ -11,8 +11,7 @@ from aliquot.kube.control import bind_backoff
 from aliquot.kube.control.write_results import BindRefused, EvictionRefused
 from aliquot.kube.observe.audit import violations
 from tests.build.engines import books
-from tests.kube.test_executor import always, lent, nominations, play
-from tests.kube.workshop import Workshop
+from tests.kube.workshop import Workshop, always, lent, nominations, play
 
 
 def refused_pod(shop: Workshop) -> None:
