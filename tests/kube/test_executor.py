@@ -1,44 +1,9 @@
 """What is carried out, and what becomes of it when the cluster has other ideas."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 from aliquot.engine.model.decisions import Bind, Nominate, evictions
-from aliquot.errors import ApiError
 from aliquot.kube.observe.audit import violations
 from tests.build.engines import books, nominated
-from tests.kube.workshop import Workshop, watched_pod
-
-Story = Callable[[Workshop], Awaitable[None]]
-
-
-def play(story: Story) -> Workshop:
-    async def run() -> Workshop:
-        shop = Workshop()
-        await story(shop)
-        return shop
-
-    return asyncio.run(run())
-
-
-def always(code: int) -> Callable[[], ApiError]:
-    return lambda: ApiError(code, "", "not now")
-
-
-def nominations(shop: Workshop, name: str) -> list[object]:
-    """What was said of where room is held for a pod, one after the other."""
-    said = (body["status"] for body in shop.answers.to(f"/pods/{name}/status"))
-    return [each["nominatedNodeName"] for each in said if "nominatedNodeName" in each]
-
-
-def lent(shop: Workshop) -> None:
-    """Team a is guaranteed two nodes, and team b uses them both."""
-    shop.node("n1")
-    shop.node("n2")
-    shop.quota("a", 4)
-    shop.quota("b", 0)
-    for number in (1, 2):
-        shop.pod(f"x{number}", "b", 2, node=f"n{number}")
+from tests.kube.workshop import Workshop, always, lent, nominations, play, watched_pod
 
 
 def test_a_pod_that_somebody_else_has_bound_is_not_forgotten() -> None:

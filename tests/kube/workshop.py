@@ -1,7 +1,7 @@
 """Intake, engine and executor, with a cluster that says to each write what the test wants."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import msgspec
@@ -120,11 +120,12 @@ class Workshop:
 
     async def write(self) -> None:
         """Make all writes that can be made now; those that are put off wait for `again`."""
-        await self._write()
+        await self.send()
         self.settle()
-        await self._write()
+        await self.send()
 
-    async def _write(self) -> None:
+    async def send(self) -> None:
+        """Make all writes that can be made now; what came of them is not settled."""
         task = asyncio.create_task(self.writer.run())
         async with asyncio.timeout(60):
             while self.writer.waiting:
@@ -144,3 +145,35 @@ def watched_pod(name: str, team: str, gpus: int = 1, node: str = "", **status: A
     body = manifests.limited_pod(f"{team}/{name}", gpus, nodeName=node, priority=0, status=status)
     body["metadata"] |= {"uid": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
     return msgspec.convert(body, PodWire)
+
+
+Story = Callable[[Workshop], Awaitable[None]]
+
+
+def play(story: Story) -> Workshop:
+    async def run() -> Workshop:
+        shop = Workshop()
+        await story(shop)
+        return shop
+
+    return asyncio.run(run())
+
+
+def always(code: int) -> Callable[[], ApiError]:
+    return lambda: ApiError(code, "", "not now")
+
+
+def nominations(shop: Workshop, name: str) -> list[object]:
+    """What was said of where room is held for a pod, one after the other."""
+    said = (body["status"] for body in shop.answers.to(f"/pods/{name}/status"))
+    return [each["nominatedNodeName"] for each in said if "nominatedNodeName" in each]
+
+
+def lent(shop: Workshop) -> None:
+    """Team a is guaranteed two nodes, and team b uses them both."""
+    shop.node("n1")
+    shop.node("n2")
+    shop.quota("a", 4)
+    shop.quota("b", 0)
+    for number in (1, 2):
+        shop.pod(f"x{number}", "b", 2, node=f"n{number}")

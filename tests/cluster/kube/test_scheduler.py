@@ -1,61 +1,19 @@
 """A scheduler in this process, on a server in this process: what it does when all goes wrong."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from functools import partial
 
-from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.engine.model.events import Event
 from aliquot.json import Body
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, PODS
 from aliquot.kube.control import control_plane as plane
-from aliquot.kube.control import scheduler
 from aliquot.kube.control.control_plane import control_plane
-from aliquot.kube.control.operator import Operator
-from aliquot.kube.control.scheduler import Scheduler
-from aliquot.kube.control.writer import Writer
-from aliquot.kube.observe.metrics import Metrics
 from aliquot.server.app import Settings, running
-from aliquot.server.controllers import simulated_nodes
 from tests.build.engines import books
 from tests.build.manifests import limited_pod
-
-SETTINGS = scheduler.Settings(Configuration(profiles=[Profile("aliquot")]))
-
-
-@asynccontextmanager
-async def scheduling(
-    fence: Callable[[], bool] = lambda: True,
-) -> AsyncIterator[tuple[Client, Scheduler]]:
-    """A scheduler that always leads, and its operator, with a writer that asks this fence."""
-    nodes = tuple(simulated_nodes.nodes("1x8", simulated_nodes.MODEL))
-    async with (
-        running(Settings(nodes=nodes)) as server,
-        Client(access.find(server.kubeconfig, None)) as client,
-    ):
-        writer, metrics = Writer(fence), Metrics()
-        made = Scheduler(client, SETTINGS, lambda: True, writer, metrics, lambda: None)
-        operator = Operator(client, writer, made, metrics)
-        tasks = [asyncio.create_task(each.run()) for each in (made.intake, writer, made, operator)]
-        try:
-            yield client, made
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def shows(client: Client, path: str, wanted: Callable[[Body], bool]) -> Body:
-    """An object, as soon as it is as wanted."""
-    async with asyncio.timeout(60):
-        while True:
-            found: Body = await client.get(path)
-            if wanted(found):
-                return found
-            await asyncio.sleep(0.02)
+from tests.cluster.kube.in_process import SETTINGS, scheduling, shows
 
 
 def test_what_was_not_written_in_a_moment_without_the_lease_is_decided_again() -> None:

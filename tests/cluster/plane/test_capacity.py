@@ -175,7 +175,8 @@ def test_a_budget_is_asked_again_until_it_agrees(spared: Cluster) -> None:
         spared.untouched("team-a/a")
         spared.apply(limited_pod("team-a/other", labels={"app": "web"}, nodeName="node-1"))
         spared.running("team-a/other")
-        spared.allow("team-a/web", 1)
+        if spared.server.real:
+            spared.allow("team-a/web", 1)  # the embedded one does by itself, and it is used at once
         spared.running("team-b/b")
         spared.gone("team-a/a")
         spared.untouched("team-a/other")
