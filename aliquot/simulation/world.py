@@ -24,7 +24,7 @@ from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine import Event, ImportanceKey, Pod, importance
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
-from aliquot.mirror.store import Change, priority_infos
+from aliquot.mirror.store import Change
 from aliquot.simulation.pod_groups import Groups
 from aliquot.simulation.workloads import Workload
 
@@ -205,7 +205,8 @@ class World:
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
-        workload = Workload(manifest, priority_infos(manifest, self.mirror.store), now, group)
+        infos = self.mirror.store.priorities.infos(manifest)
+        workload = Workload(manifest, infos, now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:
             workload.pods, workload.done = old.pods, old.done

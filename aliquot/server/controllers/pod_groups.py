@@ -14,8 +14,7 @@ from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.dialects.volcano.queues import DEFAULT
 from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body
-from aliquot.mirror.store import Store as Mirrored
-from aliquot.mirror.store import priority_infos
+from aliquot.server.admission.priorities import classes
 from aliquot.server.api import Api
 from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
@@ -28,7 +27,7 @@ from aliquot.server.subresources.budgets import controller
 
 _SOURCE = "cluster"
 """Where errors of manifests say that they are from."""
-_DEPLOYMENTS, _CLASSES = "deployments.apps", "priorityclasses.scheduling.k8s.io"
+_DEPLOYMENTS = "deployments.apps"
 _GROUPS = f"podgroups.{VOLCANO_GROUP}"
 _OWNERS = (_DEPLOYMENTS, "replicasets.apps", "jobs.batch", f"jobs.{VOLCANO_JOBS}")
 
@@ -127,10 +126,7 @@ class PodGroups:
         """The group of an owner, as a simulation makes it."""
         if not isinstance(manifest.content, GangJobWire):
             return pod_group(manifest).body
-        classes = Mirrored()
-        for entry in self._api.store.all(_CLASSES):
-            classes.put(manifest_of(entry.read()))
-        priorities = {task: each[0] for task, each in priority_infos(manifest, classes).items()}
+        priorities = classes(self._api.store).task_priorities(manifest)
         return pod_group(manifest, priorities).body
 
     def _kind(self) -> Kind | None:
