@@ -10,9 +10,13 @@ from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.objects import GangJobWire
+from aliquot.engine import CRITICAL_PRIORITY
 
-_BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The PriorityClasses that Kubernetes creates itself."""
+CLUSTER_CRITICAL, NODE_CRITICAL = "system-cluster-critical", "system-node-critical"
+SYSTEM = {CLUSTER_CRITICAL: CRITICAL_PRIORITY, NODE_CRITICAL: CRITICAL_PRIORITY + 1000}
+"""The PriorityClasses that Kubernetes creates itself, and their values."""
+HIGHEST_OF_USERS = CRITICAL_PRIORITY // 2
+"""The highest value of a user's PriorityClass in Kubernetes; those above are the system's."""
 _PRIORITIES = 2**31
 """Priorities are an int32 in the API."""
 
@@ -33,8 +37,8 @@ class PriorityClasses:
 
     def named(self, name: str) -> PriorityClassWire | None:
         """The class of this name, if it exists."""
-        if name in _BUILT_IN and name not in self._classes:
-            return PriorityClassWire(value=_BUILT_IN[name])
+        if name in SYSTEM and name not in self._classes:
+            return PriorityClassWire(value=SYSTEM[name])
         return self._classes.get(name)
 
     def default_name(self) -> str | None:

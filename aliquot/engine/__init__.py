@@ -54,7 +54,7 @@ from aliquot.engine.model.knobs import (
     QueuesKnobs,
 )
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
-from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
+from aliquot.engine.model.pod import CRITICAL_PRIORITY, GPU_MEMORY, Budget, Pod, Shape
 from aliquot.engine.model.quantity import Amounts, add_amounts
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason, Refusal
@@ -73,6 +73,7 @@ from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
 
 __all__ = [
+    "CRITICAL_PRIORITY",
     "GPU_MEMORY",
     "NO_GPU_AMOUNT",
     "SECOND",

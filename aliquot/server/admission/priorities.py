@@ -10,8 +10,6 @@ from aliquot.server.kinds.kind import Kind
 from aliquot.server.storage.store import Store
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
-SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The PriorityClasses that every cluster has, and their values."""
 
 
 def resolve(store: Store, kind: Kind, pod: Body) -> None:

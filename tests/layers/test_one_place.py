@@ -1,0 +1,21 @@
+"""Rules with one place: what is written there is written nowhere else in the package."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import aliquot
+
+PACKAGE = Path(aliquot.__file__).parent
+RULES = {
+    r"\b2_?000_?00[01]_?000\b": "engine/model/pod.py",
+    r"\"system-(cluster|node)-critical\"": "dialects/priorities.py",
+}
+
+
+@pytest.mark.parametrize(("pattern", "place"), RULES.items())
+def test_it_stands_in_one_place(pattern: str, place: str) -> None:
+    files = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+    found = {name for name, path in files.items() if re.search(pattern, path.read_text())}
+    assert found == {place}
