@@ -1,20 +1,29 @@
-"""Workloads: how many pods an owner wants now, and the name and body of its next pod.
+"""The workloads of a simulation, with their pods; `dialects.workloads` has the rules.
 
-Deployments, ReplicaSets, StatefulSets and Jobs are treated alike: a number of pods in all, a number
-at once, and a lost pod is replaced under the next index. A pod that has succeeded counts as done. A
-Volcano Job has these numbers for each task, and one index for all of them.
+A lost pod is replaced under the next index; a Volcano Job has one index for all its tasks. A pod
+that has succeeded counts as done, also one of a Deployment, ReplicaSet or StatefulSet.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-from aliquot.dialects.core.manifest import Manifest, owner_reference
-from aliquot.dialects.core.objects import WorkloadSpec, WorkloadWire
+from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.volcano import jobs
-from aliquot.dialects.volcano.job_pods import in_group, in_job, templates
 from aliquot.dialects.volcano.objects import GangJobWire
+from aliquot.dialects.workloads import (
+    completion_index,
+    in_group,
+    job_pod,
+    job_wants,
+    missing_indexes,
+    new_pod,
+    replicas,
+    task_pod,
+    templates,
+)
 from aliquot.json import Body
+from aliquot.mirror.pod_record import PodRecord
 
 
 @dataclass(slots=True)
@@ -31,6 +40,8 @@ class Workload:
     """The uids of its pods that wait or run, by task."""
     done: Counter[str] = field(default_factory=Counter)
     """How many pods have succeeded, by task."""
+    indexes: dict[str, str] = field(default_factory=dict)
+    """The completion indexes of pods that wait, run or have succeeded, by uid."""
     next_index: int = 0
 
     @property
@@ -39,19 +50,9 @@ class Workload:
         if isinstance(self.manifest.content, GangJobWire):
             found = jobs.tasks(self.manifest)
             return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}
-        return {"": self._wanted_of_all()}
-
-    def _wanted_of_all(self) -> int:
-        assert isinstance(self.manifest.content, WorkloadWire)
-        spec, done = self.manifest.content.spec or WorkloadSpec(), self.done[""]
-        if self.manifest.kind != "Job":
-            replicas = 1 if spec.replicas is None else spec.replicas
-            return max(replicas - done, 0)
-        if spec.suspend:
-            return 0
-        at_once = 1 if spec.parallelism is None else spec.parallelism
-        in_all = at_once if spec.completions is None else spec.completions
-        return max(min(at_once, in_all - done), 0)
+        if self.manifest.kind == "Job":
+            return {"": job_wants(self.manifest.body, self.done[""], len(self.pods.get("", ())))}
+        return {"": max(replicas(self.manifest.body) - self.done[""], 0)}
 
     def task_of(self, named: str) -> str:
         """The task that a pod names; the first task if there is none of that name."""
@@ -61,13 +62,28 @@ class Workload:
         """The uids of its pods that wait or run."""
         return [uid for of_task in self.pods.values() for uid in of_task]
 
-    def add(self, uid: str, named: str) -> None:
-        """Add a pod that names this task."""
+    def add(self, record: PodRecord) -> None:
+        """Add a pod that waits or runs."""
+        uid = record.pod.uid
         self.remove(uid)
-        self.pods.setdefault(self.task_of(named), {})[uid] = None
+        self.pods.setdefault(self.task_of(record.pod.task), {})[uid] = None
+        self._note_index(record)
+
+    def end(self, record: PodRecord) -> None:
+        """One of its pods has ended; if it has succeeded, it is not replaced."""
+        self.remove(record.pod.uid)
+        if record.phase == "Succeeded":
+            self.done[self.task_of(record.pod.task)] += 1
+            self._note_index(record)
+
+    def _note_index(self, record: PodRecord) -> None:
+        index = completion_index(record.body)
+        if index:
+            self.indexes[record.pod.uid] = index
 
     def remove(self, uid: str) -> None:
         """Remove a pod."""
+        self.indexes.pop(uid, None)
         for of_task in self.pods.values():
             of_task.pop(uid, None)
 
@@ -88,16 +104,12 @@ class Workload:
 
     def pod_body(self, name: str, task: str) -> Body:
         """The next pod of a task, as an object."""
-        template = templates(self.manifest)[task]
-        metadata = {
-            **(template.get("metadata") or {}),
-            "name": name,
-            "namespace": self.manifest.namespace,
-            "ownerReferences": [owner_reference(self.manifest)],
-        }
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-        if not self.group:
-            return body
+        owner, names = self.manifest.body, {"name": name, "namespace": self.manifest.namespace}
         if isinstance(self.manifest.content, GangJobWire):
-            return in_job(body, self.manifest, task, self.group)
-        return in_group(body, self.group)
+            return task_pod(self.manifest, task, self.group, **names)
+        if self.manifest.kind == "Job":
+            missing = missing_indexes(owner, self.indexes.values())
+            pod = job_pod(owner, missing[0] if missing else None, **names)
+        else:
+            pod = new_pod(owner, templates(self.manifest)[task], **names)
+        return in_group(pod, self.group) if self.group else pod

@@ -6,10 +6,11 @@ from http import HTTPStatus
 
 import msgspec
 
+from aliquot.dialects.core.manifest import owner_reference
+from aliquot.dialects.workloads import replicas
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions
 from aliquot.server.rules.metadata import timestamp
@@ -82,7 +83,7 @@ class Deployments:
                 "name": f"{metadata['name']}-{template_hash}",
                 "labels": dict(template_metadata["labels"]),
                 "annotations": {_REVISION: str(1 + max(map(_revision, others), default=0))},
-                "ownerReferences": [reference(body)],
+                "ownerReferences": [owner_reference(body)],
             },
             "spec": {"replicas": 0, "selector": selector, "template": template},
         }
@@ -107,7 +108,7 @@ class Deployments:
 
     async def _balance(self, body: Body, newest: Body, others: list[Body]) -> None:
         """Scale the newest up within maxSurge, and the others down within maxUnavailable."""
-        wanted = body["spec"].get("replicas", 1)
+        wanted = replicas(body)
         surge, missing = _limits(body["spec"].get("strategy") or {}, wanted)
         old = sum(_desired(each) for each in others)
         if surge is None:
@@ -131,17 +132,17 @@ class Deployments:
             count -= less
             await self._scale(each, _desired(each) - less)
 
-    async def _scale(self, replica_set: Body, replicas: int) -> None:
-        if _desired(replica_set) == replicas:
+    async def _scale(self, replica_set: Body, count: int) -> None:
+        if _desired(replica_set) == count:
             return
         metadata = replica_set["metadata"]
 
         def edit(present: Body) -> Body:
-            present["spec"]["replicas"] = replicas
+            present["spec"]["replicas"] = count
             return present
 
         await self._api.change(self._set, metadata["namespace"], metadata["name"], edit)
-        replica_set["spec"]["replicas"] = replicas
+        replica_set["spec"]["replicas"] = count
 
     async def _delete_old(self, body: Body, others: list[Body]) -> None:
         """Delete old ReplicaSets without pods beyond revisionHistoryLimit."""
@@ -166,7 +167,7 @@ class Deployments:
     ) -> None:
         sets = [each for each in (newest, *others) if each is not None]
         statuses = [each.get("status") or {} for each in sets]
-        wanted = body["spec"].get("replicas", 1)
+        wanted = replicas(body)
         total = sum(each.get("replicas", 0) for each in statuses)
         ready = sum(each.get("readyReplicas", 0) for each in statuses)
         new = 0 if newest is None else (newest.get("status") or {}).get("replicas", 0)

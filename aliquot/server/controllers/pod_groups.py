@@ -16,7 +16,6 @@ from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body
 from aliquot.server.admission.priorities import classes
 from aliquot.server.api import Api
-from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions, Preconditions
 from aliquot.server.kinds.kind import Kind
@@ -89,7 +88,6 @@ class PodGroups:
         namespace, name = wanted["metadata"]["namespace"], wanted["metadata"]["name"]
         present = self._api.store.get(_GROUPS, namespace, name)
         if present is None:
-            wanted["metadata"]["ownerReferences"] = [reference(owner)]
             try:
                 await self._api.create(kind, namespace, wanted)
             except RefusalError as refusal:

@@ -1,10 +1,11 @@
 """ReplicaSets: missing pods are created, surplus pods deleted."""
 
+from aliquot.dialects.workloads import new_pod, replicas
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
-from aliquot.server.controllers.pods import active, from_template
+from aliquot.server.controllers.pods import active
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.entry import Key
@@ -42,12 +43,11 @@ class ReplicaSets:
         body = found.read()
         pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
         active_pods = [pod for pod in pods if active(pod)]
-        wanted = body["spec"].get("replicas", 1)
         refused: RefusalError | None = None
         if not found.deleting:
-            template, missing = body["spec"]["template"], wanted - len(active_pods)
-            pods = [from_template(body, template) for _ in range(min(missing, CREATED_AT_ONCE))]
-            refused = await self._pod_maker.create(body, pods)
+            missing, prefix = replicas(body) - len(active_pods), f"{found.name}-"
+            pod = new_pod(body, body["spec"]["template"], generateName=prefix)
+            refused = await self._pod_maker.create(body, [pod] * min(missing, CREATED_AT_ONCE))
             await self._pod_maker.delete(active_pods, -missing)
         pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
         await self._write_status(key, body, [pod for pod in pods if active(pod)], refused)
