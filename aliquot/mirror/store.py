@@ -5,41 +5,31 @@ A `Change` is what is applied and deleted at one moment.
 
 from dataclasses import dataclass, replace
 
-from aliquot.dialects.core import budgets, nodes, pods, simulation_annotations
+from aliquot.dialects.core import pods
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
 from aliquot.dialects.core.objects import (
-    BudgetWire,
     Metadata,
-    NodeWire,
-    PlainWire,
     PodSpec,
     PodStatus,
     PodWire,
     PriorityClassWire,
-    ResourceQuotaWire,
     WorkloadSpec,
     WorkloadWire,
 )
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
-from aliquot.dialects.core.times import timestamp
-from aliquot.dialects.kep9 import quotas
-from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
-from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.priorities import PriorityClasses, check_range
 from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
-from aliquot.dialects.tensor_fusion import gpus
-from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
-from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
-from aliquot.dialects.volcano import gangs, jobs, made_groups, queues
+from aliquot.dialects.volcano import gangs, jobs, made_groups
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire
 from aliquot.engine import Gang
 from aliquot.errors import InputError
 from aliquot.mirror.group_membership import namespace_queue
+from aliquot.mirror.validity import check_by_itself, check_timestamp
 
 _MOST_PODS = 100_000
 """The most pods of one workload: twice the pods that the engine is measured with, so that a wrong
@@ -110,31 +100,9 @@ class Store:
                 self._check_workload(spec or WorkloadSpec(), manifest)
             case GangJobWire():
                 self._check_gang_job(manifest)
-            case QueueWire():
-                queues.queue(manifest)
-            case PodGroupWire():
-                gangs.gang(manifest)
-                self.priorities.check(gangs.spec(manifest).priority_class_name, manifest)
-            case PriorityClassWire(value=None):
-                raise manifest.error("value", "is missing")
-            case PriorityClassWire(value=value):
-                check_range(value, manifest, "value")
-            case BudgetWire():
-                budgets.budget(manifest)
-            case NodeWire():
-                nodes.node(manifest, Cards())
-            case QuotaWire() | CompositeQuotaWire():
-                quotas.quota(manifest)
-            case ResourceQuotaWire():
-                quotas.hard(manifest)
-            case GpuQuotaWire():
-                gpu_quotas.quota(manifest)
-            case GpuWire():
-                gpus.device(manifest)
-            case PlainWire():
-                volcano.queue_named(manifest.metadata, manifest)
-        _check_timestamp(manifest.metadata, manifest, "metadata")
-        simulation_annotations.duration_of(manifest)
+        check_by_itself(manifest)
+        if isinstance(manifest.content, PodGroupWire):
+            self.priorities.check(gangs.spec(manifest).priority_class_name, manifest)
 
     def _check_pod(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
@@ -172,7 +140,7 @@ class Store:
         for view in template_views(manifest):
             self._check_pod(view.spec, None, manifest, view.spec_field)
             _check_labels(view.metadata, manifest, view.metadata_field)
-            _check_timestamp(view.metadata, manifest, view.metadata_field)
+            check_timestamp(view.metadata, manifest, view.metadata_field)
             volcano.group_ref(view.metadata, manifest, view.metadata_field)
             _check_gpus(view.metadata, manifest, view.metadata_field)
         if len(manifest.name) > _LONGEST_OWNER:
@@ -228,11 +196,6 @@ def _check_labels(metadata: Metadata, manifest: Manifest, field: str) -> None:
 def _check_gpus(metadata: Metadata, manifest: Manifest, field: str) -> None:
     gpu_annotations.read_request(metadata, manifest, field)
     gpu_annotations.devices(metadata, manifest, field)
-
-
-def _check_timestamp(metadata: Metadata, manifest: Manifest, field: str) -> None:
-    place = f"{manifest.place}: {manifest.title}"
-    timestamp(metadata.creation_timestamp, place, f"{field}.creationTimestamp")
 
 
 def _runs_on(manifest: Manifest, node: str) -> bool:
