@@ -9,7 +9,7 @@ from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Resources, Slots
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import resolve_ask
-from aliquot.engine.model import quantity
+from aliquot.engine.model import quantity, ratio
 from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import (
     BindFailed,
@@ -148,6 +148,7 @@ __all__ = [
     "natural",
     "node_refusal",
     "quantity",
+    "ratio",
     "requirement_matches",
     "resolve_ask",
 ]

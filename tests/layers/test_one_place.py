@@ -11,6 +11,7 @@ PACKAGE = Path(aliquot.__file__).parent
 RULES = {
     r"\b2_?000_?00[01]_?000\b": "engine/model/pod.py",
     r"\"system-(cluster|node)-critical\"": "dialects/priorities.py",
+    r"round\(\w*\.?share|\* _PERCENT >|\* 100 >": "engine/model/ratio.py",
 }
 
 
