@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 import msgspec
 
+from aliquot.dialects.core.amounts import share_of
 from aliquot.dialects.core.manifest import owner_reference
 from aliquot.dialects.workloads import replicas
 from aliquot.errors import RefusalError
@@ -230,16 +231,9 @@ def _limits(strategy: Body, wanted: int) -> tuple[int | None, int]:
     if strategy.get("type") == "Recreate":
         return None, wanted
     rolling = strategy.get("rollingUpdate") or {}
-    surge = _count(rolling.get("maxSurge", "25%"), wanted, up=True)
-    missing = _count(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    surge = share_of(rolling.get("maxSurge", "25%"), wanted)
+    missing = share_of(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     return surge, missing if surge or missing else 1
-
-
-def _count(value: int | str, of: int, up: bool) -> int:
-    if isinstance(value, int):
-        return value
-    percent = int(value.rstrip("%")) * of
-    return -(-percent // 100) if up else percent // 100
 
 
 def _template_hash(template: Body) -> str:

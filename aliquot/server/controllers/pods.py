@@ -1,12 +1,12 @@
 """Pods of workloads: counted as active, ordered for deletion. Pure."""
 
 from aliquot.json import Body
-from aliquot.server.subresources.budgets import phase, ready
+from aliquot.server.subresources.budgets import finished, phase, ready
 
 
 def active(pod: Body) -> bool:
     """Has a pod neither ended nor been deleted?"""
-    return phase(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
+    return not finished(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def deletion_order(pod: Body) -> tuple[bool, bool, bool, str]:

@@ -13,7 +13,7 @@ from aliquot.server.http.refusals import bad_request, internal
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.selectors.selectors import Labels
-from aliquot.server.subresources.budgets import phase, ready
+from aliquot.server.subresources.budgets import finished, phase, ready
 
 _BUDGETS = "poddisruptionbudgets.policy"
 _MANY = (
@@ -29,7 +29,7 @@ async def evict(
     options = _options(name, body, dry_run)
     found = api.find(kind, namespace, name)
     pod = found.read()
-    unprotected = found.deleting or phase(pod) in ("Pending", "Succeeded", "Failed")
+    unprotected = found.deleting or phase(pod) == "Pending" or finished(pod)
     if not unprotected:
         _charge(api, pod, bool(options.dry_run))
     await api.delete(kind, namespace, name, options)
