@@ -5,7 +5,7 @@ the embedded API server resolve priorities here, so that a pod has the same one 
 """
 
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import PodSpec, PriorityClassWire
+from aliquot.dialects.core.objects import INT32_MAX, PodSpec, PriorityClassWire
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.volcano import jobs
@@ -17,8 +17,6 @@ SYSTEM = {CLUSTER_CRITICAL: CRITICAL_PRIORITY, NODE_CRITICAL: CRITICAL_PRIORITY 
 """The PriorityClasses that Kubernetes creates itself, and their values."""
 HIGHEST_OF_USERS = CRITICAL_PRIORITY // 2
 """The highest value of a user's PriorityClass in Kubernetes; those above are the system's."""
-_PRIORITIES = 2**31
-"""Priorities are an int32 in the API."""
 
 
 class PriorityClasses:
@@ -97,6 +95,7 @@ class PriorityClasses:
 
 def check_range(value: int | None, manifest: Manifest, field: str) -> None:
     """Refuse a priority that the API's field cannot hold."""
-    if value is not None and not -_PRIORITIES <= value < _PRIORITIES:
-        problem = f"{value} is not between {-_PRIORITIES} and {_PRIORITIES - 1}"
+    lowest = -INT32_MAX - 1
+    if value is not None and not lowest <= value <= INT32_MAX:
+        problem = f"{value} is not between {lowest} and {INT32_MAX}"
         raise manifest.error(field, problem)

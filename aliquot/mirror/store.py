@@ -9,6 +9,7 @@ from aliquot.dialects.core import pods
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
 from aliquot.dialects.core.objects import (
+    MOST_PODS,
     Metadata,
     PodSpec,
     PodStatus,
@@ -31,9 +32,6 @@ from aliquot.errors import InputError
 from aliquot.mirror.group_membership import namespace_queue
 from aliquot.mirror.validity import check_by_itself, check_timestamp
 
-_MOST_PODS = 100_000
-"""The most pods of one workload: twice the pods that the engine is measured with, so that a wrong
-number does not fill the memory."""
 _LONGEST_OWNER = 240
 """A pod's name has at most 253 characters; this leaves 13 for the dash and the index."""
 _WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
@@ -121,8 +119,8 @@ class Store:
             made_groups.pod_group(manifest)
         for field in ("replicas", "parallelism", "completions"):
             value = getattr(spec, field) or 0
-            if not 0 <= value <= _MOST_PODS:
-                problem = f"{value} is not between 0 and {_MOST_PODS}"
+            if not 0 <= value <= MOST_PODS:
+                problem = f"{value} is not between 0 and {MOST_PODS}"
                 raise manifest.error(f"spec.{field}", problem)
 
     def _check_gang_job(self, manifest: Manifest) -> None:

@@ -12,6 +12,7 @@ from aliquot.dialects.workloads import replicas
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
+from aliquot.server.controllers.conditions import find, with_transition
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions
 from aliquot.server.rules.metadata import timestamp
@@ -43,10 +44,8 @@ class Deployments:
         if change.storage == _DEPLOYMENTS:
             self.worker.enqueue(change.entry.key)
         elif change.storage == _SETS:
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] == _DEPLOYMENTS:
-                    self.worker.enqueue(location[1])
+            for owner in self._owners.owners_in(_DEPLOYMENTS, change):
+                self.worker.enqueue(owner)
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_DEPLOYMENTS, *key)
@@ -216,14 +215,10 @@ def _progressing(done: bool, newest: Body | None) -> Body:
 
 def _with_times(condition: Body, before: Body) -> Body:
     """The condition with its transition and update times."""
-    now = timestamp()
-    for each in before.get("conditions") or ():
-        if each.get("type") == condition["type"]:
-            changed = now if each["status"] != condition["status"] else each["lastTransitionTime"]
-            same = all(each.get(key) == value for key, value in condition.items())
-            updated = each["lastUpdateTime"] if same else now
-            return {**condition, "lastTransitionTime": changed, "lastUpdateTime": updated}
-    return {**condition, "lastTransitionTime": now, "lastUpdateTime": now}
+    old = find(before, condition["type"]) or {}
+    same = all(old.get(key) == value for key, value in condition.items())
+    updated = old["lastUpdateTime"] if same else timestamp()
+    return {**with_transition(condition, before), "lastUpdateTime": updated}
 
 
 def _limits(strategy: Body, wanted: int) -> tuple[int | None, int]:

@@ -46,10 +46,9 @@ class PodGroups:
         if change.storage in _OWNERS:
             self.worker.enqueue((change.storage, change.entry.key))
         elif change.storage == _GROUPS:
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] in _OWNERS:
-                    self.worker.enqueue(location)
+            for storage in _OWNERS:
+                for owner in self._owners.owners_in(storage, change):
+                    self.worker.enqueue((storage, owner))
 
     async def ensure(self, owner: Body) -> str:
         """The name of the group of an owner's pods, created if it is missing; empty if none.

@@ -46,10 +46,8 @@ class VolcanoJobs:
         if change.storage == _JOBS:
             self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] == _JOBS:
-                    self.worker.enqueue(location[1])
+            for owner in self._owners.owners_in(_JOBS, change):
+                self.worker.enqueue(owner)
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_JOBS, *key)

@@ -9,7 +9,7 @@ from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http.options import DeleteOptions, delete_options
-from aliquot.server.http.refusals import bad_request, internal
+from aliquot.server.http.refusals import bad_request, created, internal
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.selectors.selectors import Labels
@@ -33,13 +33,7 @@ async def evict(
     if not unprotected:
         _charge(api, pod, bool(options.dry_run))
     await api.delete(kind, namespace, name, options)
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "code": HTTPStatus.CREATED,
-    }
+    return created()
 
 
 def _options(name: str, body: Any, dry_run: bool) -> DeleteOptions:
