@@ -9,7 +9,6 @@ A pod that is made here shares labels, annotations and spec with its template: t
 before they are changed.
 """
 
-from collections.abc import Collection
 from typing import Any
 
 from aliquot.dialects.core.manifest import Manifest, owner_reference
@@ -110,14 +109,9 @@ def completion_index(pod: Body) -> str:
     return str((pod["metadata"].get("annotations") or {}).get(_COMPLETION_INDEX, ""))
 
 
-def missing_indexes(job: Body, taken: Collection[str]) -> list[int] | None:
-    """The completion indexes for which a pod neither is active nor has succeeded.
-
-    None for a Job that is not Indexed.
-    """
-    if job["spec"].get("completionMode") != "Indexed":
-        return None
-    return [index for index in range(_completions(job) or 0) if str(index) not in taken]
+def indexes(job: Body) -> int:
+    """How many completion indexes an Indexed Job has, each for one pod at a time; else 0."""
+    return (_completions(job) or 0) if job["spec"].get("completionMode") == "Indexed" else 0
 
 
 # Jobs of Volcano.

@@ -4,6 +4,7 @@ A lost pod is replaced under the next index; a Volcano Job has one index for all
 that has succeeded counts as done, also one of a Deployment, ReplicaSet or StatefulSet.
 """
 
+import heapq
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -14,9 +15,9 @@ from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.dialects.workloads import (
     completion_index,
     in_group,
+    indexes,
     job_pod,
     job_wants,
-    missing_indexes,
     new_pod,
     replicas,
     task_pod,
@@ -24,6 +25,48 @@ from aliquot.dialects.workloads import (
 )
 from aliquot.json import Body
 from aliquot.mirror.pod_record import PodRecord
+
+
+class CompletionIndexes:
+    """The completion indexes of an Indexed Job: those that pods hold, and which comes next.
+
+    Pods come one by one, and there may be very many: so missing indexes are kept in a heap.
+    """
+
+    def __init__(self) -> None:
+        self._of_pod: dict[str, str] = {}
+        """The indexes of pods that wait, run or have succeeded, by uid."""
+        self._taken: set[str] = set()
+        self._missing: list[int] = []
+        """The indexes below `_known` that are missing, and perhaps some that are taken again."""
+        self._known = 0
+
+    def take(self, record: PodRecord) -> None:
+        """A pod waits, runs or has succeeded: its index, if it has one, is taken."""
+        index = completion_index(record.body)
+        if index:
+            self._of_pod[record.pod.uid] = index
+            self._taken.add(index)
+
+    def release(self, uid: str) -> None:
+        """A pod is lost: its index is missing."""
+        index = self._of_pod.pop(uid, "")
+        self._taken.discard(index)
+        if index.isdecimal() and int(index) < self._known:
+            heapq.heappush(self._missing, int(index))
+
+    def next(self, job: Body) -> int | None:
+        """The lowest index that is missing; None if the Job is not Indexed, or has all."""
+        count = indexes(job)
+        while self._missing:
+            index = heapq.heappop(self._missing)
+            if index < count and str(index) not in self._taken:
+                return index
+        while self._known < count:
+            self._known += 1
+            if str(self._known - 1) not in self._taken:
+                return self._known - 1
+        return None
 
 
 @dataclass(slots=True)
@@ -40,8 +83,7 @@ class Workload:
     """The uids of its pods that wait or run, by task."""
     done: Counter[str] = field(default_factory=Counter)
     """How many pods have succeeded, by task."""
-    indexes: dict[str, str] = field(default_factory=dict)
-    """The completion indexes of pods that wait, run or have succeeded, by uid."""
+    indexes: CompletionIndexes = field(default_factory=CompletionIndexes)
     next_index: int = 0
 
     @property
@@ -67,23 +109,18 @@ class Workload:
         uid = record.pod.uid
         self.remove(uid)
         self.pods.setdefault(self.task_of(record.pod.task), {})[uid] = None
-        self._note_index(record)
+        self.indexes.take(record)
 
     def end(self, record: PodRecord) -> None:
         """One of its pods has ended; if it has succeeded, it is not replaced."""
         self.remove(record.pod.uid)
         if record.phase == "Succeeded":
             self.done[self.task_of(record.pod.task)] += 1
-            self._note_index(record)
-
-    def _note_index(self, record: PodRecord) -> None:
-        index = completion_index(record.body)
-        if index:
-            self.indexes[record.pod.uid] = index
+            self.indexes.take(record)
 
     def remove(self, uid: str) -> None:
         """Remove a pod."""
-        self.indexes.pop(uid, None)
+        self.indexes.release(uid)
         for of_task in self.pods.values():
             of_task.pop(uid, None)
 
@@ -108,8 +145,7 @@ class Workload:
         if isinstance(self.manifest.content, GangJobWire):
             return task_pod(self.manifest, task, self.group, **names)
         if self.manifest.kind == "Job":
-            missing = missing_indexes(owner, self.indexes.values())
-            pod = job_pod(owner, missing[0] if missing else None, **names)
+            pod = job_pod(owner, self.indexes.next(owner), **names)
         else:
             pod = new_pod(owner, templates(self.manifest)[task], **names)
         return in_group(pod, self.group) if self.group else pod

@@ -5,11 +5,11 @@ import pytest
 from aliquot.dialects.workloads import (
     completion_index,
     in_group,
+    indexes,
     job_is_complete,
     job_labels,
     job_pod,
     job_wants,
-    missing_indexes,
     new_pod,
     replicas,
     task_pod,
@@ -101,8 +101,8 @@ def test_a_pod_of_an_indexed_job_has_its_completion_index() -> None:
     made = job_pod(body, 2)
     assert (made["metadata"]["annotations"], completion_index(made)) == ({INDEX: "2"}, "2")
     assert made["metadata"]["labels"][INDEX] == "2"
-    assert missing_indexes(body, {"0", "2", ""}) == [1, 3]
-    assert missing_indexes(job("a/j", completions=4), ()) is None
+    assert indexes(body) == 4
+    assert indexes(job("a/j", completions=4)) == 0
     assert completion_index(job_pod(job("a/j"))) == ""
 
 

@@ -57,6 +57,12 @@ def test_the_index_of_a_lost_pod_is_given_again_and_that_of_a_pod_that_succeeded
     assert indexes(world) == {"j-3": "2", "j-4": "3"}
 
 
+def test_very_many_indexes_are_given_in_time() -> None:
+    count = 5_000
+    world = world_of(job("a/j", parallelism=count, completions=count, completionMode="Indexed"))
+    assert list(indexes(world).values()) == [str(index) for index in range(count)]
+
+
 def test_indexes_of_pods_of_the_input_are_taken() -> None:
     owner = {"kind": "Job", "name": "j", "controller": True}
     index = {"batch.kubernetes.io/job-completion-index": "0"}

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 
 from aliquot.dialects.workloads import (
     completion_index,
+    indexes,
     job_is_complete,
     job_pod,
     job_wants,
-    missing_indexes,
 )
 from aliquot.json import Body
 from aliquot.server.api import Api
@@ -97,14 +98,14 @@ class Jobs:
         self, body: Body, count: int, active_pods: list[Body], succeeded: dict[str, str]
     ) -> Iterator[Body]:
         """The missing pods; those of an Indexed Job with their index."""
+        count, prefix = min(count, CREATED_AT_ONCE), f"{body['metadata']['name']}-"
+        if not indexes(body):
+            yield from (job_pod(body, generateName=prefix) for _ in range(count))
+            return
         taken = {*map(completion_index, active_pods), *succeeded.values()}
-        indexes, prefix = missing_indexes(body, taken), f"{body['metadata']['name']}-"
-        for number in range(min(count, CREATED_AT_ONCE)):
-            if indexes is None:
-                yield job_pod(body, generateName=prefix)
-            elif number < len(indexes):
-                index = indexes[number]
-                yield job_pod(body, index, generateName=f"{prefix}{index}-")
+        missing = (index for index in range(indexes(body)) if str(index) not in taken)
+        for index in islice(missing, max(count, 0)):
+            yield job_pod(body, index, generateName=f"{prefix}{index}-")
 
     async def _write_status(
         self, key: Key, body: Body, active_pods: list[Body], ended: tuple[int, int], verdict: str
