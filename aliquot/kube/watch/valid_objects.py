@@ -67,8 +67,8 @@ class ValidObjects:
 
     def in_force(self, key: Key) -> Manifest | None:
         """The object of this key whose group has the highest rank, if there is one."""
-        found = self._by_key.get(key, {}).values()
-        return min(found, key=lambda each: _RANKS.get(each.group, 0), default=None)
+        by_group = self._by_key.get(key)
+        return _highest(by_group) if by_group else None
 
     def groups(self, key: Key) -> list[str]:
         """The groups that have a valid object of this key."""
@@ -76,4 +76,11 @@ class ValidObjects:
 
     def all_in_force(self) -> Iterator[Manifest]:
         """The object in force of every key."""
-        return (each for each in map(self.in_force, self._by_key) if each is not None)
+        return map(_highest, self._by_key.values())
+
+
+def _highest(by_group: dict[str, Manifest]) -> Manifest:
+    """The object of the group with the highest rank; nearly always there is but one group."""
+    if len(by_group) == 1:
+        return next(iter(by_group.values()))
+    return min(by_group.values(), key=lambda each: _RANKS.get(each.group, 0))
