@@ -24,8 +24,8 @@ class InputError(AliquotError):
 
     def __init__(self, place: str, field: str, problem: str) -> None:
         self.place = place
-        self.field = _short(field)
-        self.problem = _short(problem)
+        self.field = shortened(field)
+        self.problem = shortened(problem)
         super().__init__(": ".join(part for part in (place, self.field, self.problem) if part))
 
 
@@ -95,7 +95,7 @@ class ApiError(AliquotError):
     ) -> None:
         self.code = code
         self.reason = reason
-        self.message = _short(message)
+        self.message = shortened(message)
         self.details = details or {}
         self.retry_after = retry_after
         """The Retry-After of the answer, in seconds."""
@@ -110,13 +110,13 @@ class UnreachableError(AliquotError):
     def __init__(self, message: str, *, sent: bool) -> None:
         self.sent = sent
         """Whether the request was sent, so that the server may have carried it out."""
-        super().__init__(_short(message))
+        super().__init__(shortened(message))
 
 
 class ProcessError(AliquotError):
     """A child process that did not become ready, or ended while it was needed."""
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
     """The text, cut: messages quote input, which may have megabytes."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

@@ -9,7 +9,7 @@ from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Resources, Slots
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import resolve_ask
-from aliquot.engine.model import quantity
+from aliquot.engine.model import quantity, ratio
 from aliquot.engine.model.decisions import (
     Bind,
     Decision,
@@ -62,7 +62,7 @@ from aliquot.engine.model.knobs import (
     QueuesKnobs,
 )
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
-from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
+from aliquot.engine.model.pod import CRITICAL_PRIORITY, GPU_MEMORY, Budget, Pod, Shape
 from aliquot.engine.model.quantity import Amounts, add_amounts
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason, Refusal
@@ -81,6 +81,7 @@ from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
 
 __all__ = [
+    "CRITICAL_PRIORITY",
     "GPU_MEMORY",
     "NO_GPU_AMOUNT",
     "SECOND",
@@ -157,6 +158,7 @@ __all__ = [
     "natural",
     "node_refusal",
     "quantity",
+    "ratio",
     "requirement_matches",
     "resolve_ask",
 ]

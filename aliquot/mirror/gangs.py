@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from aliquot.dialects.core.manifest import Key, Manifest, key
+from aliquot.dialects.core.pods import FINISHED
 from aliquot.dialects.volcano import gangs
 from aliquot.engine import Event, Gang, GangGone, GangSet
 from aliquot.mirror.group_membership import group_key
@@ -18,9 +19,6 @@ from aliquot.mirror.store import Store
 
 _KINDS_OF_ALL_GANGS = {"Namespace", "PriorityClass", "Queue"}
 
-
-_COUNTED = ("Succeeded", "Failed")
-"""The phases that are endings; the work of an evicted or deleted pod has not ended."""
 
 Ending = tuple[Key, str, Phase]
 """The PodGroup of a pod, its task, and the phase in which it ended."""
@@ -39,7 +37,7 @@ class Endings:
         A pod that exists anew under the same path, or was deleted, no longer counts as ended.
         """
         before = self._last.pop(path, None)
-        after = (group, task, phase) if group is not None and phase in _COUNTED else None
+        after = (group, task, phase) if group is not None and phase in FINISHED else None
         if after is not None:
             self._last[path] = after
         if before == after:

@@ -1,55 +1,39 @@
 """The objects of a cluster as they are now, checked and ready to be read together.
 
-A `Change` is what is applied and deleted at one moment. `priority_infos` resolves the priorities of
-a workload's pods, which depend on PriorityClasses.
+A `Change` is what is applied and deleted at one moment.
 """
 
 from dataclasses import dataclass, replace
 
-from aliquot.dialects.core import budgets, nodes, pods, simulation_annotations
+from aliquot.dialects.core import pods
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
 from aliquot.dialects.core.objects import (
-    BudgetWire,
+    MOST_PODS,
     Metadata,
-    NodeWire,
-    PlainWire,
     PodSpec,
     PodStatus,
     PodWire,
     PriorityClassWire,
-    ResourceQuotaWire,
     WorkloadSpec,
     WorkloadWire,
 )
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
-from aliquot.dialects.core.times import timestamp
-from aliquot.dialects.kep9 import quotas
-from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
-from aliquot.dialects.nos.objects import CompositeQuotaWire
+from aliquot.dialects.priorities import PriorityClasses, check_range
 from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
-from aliquot.dialects.tensor_fusion import gpus
-from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
-from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
-from aliquot.dialects.volcano import gangs, jobs, made_groups, queues
+from aliquot.dialects.volcano import gangs, jobs, made_groups
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWire
+from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire
 from aliquot.engine import Gang
 from aliquot.errors import InputError
 from aliquot.mirror.group_membership import namespace_queue
+from aliquot.mirror.validity import check_by_itself, check_timestamp
 
-_BUILT_IN = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The PriorityClasses that Kubernetes creates itself."""
-_MOST_PODS = 100_000
-"""The most pods of one workload: twice the pods that the engine is measured with, so that a wrong
-number does not fill the memory."""
 _LONGEST_OWNER = 240
 """A pod's name has at most 253 characters; this leaves 13 for the dash and the index."""
-_PRIORITIES = 2**31
-"""Priorities are an int32 in the API."""
 _WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
 
 
@@ -68,13 +52,13 @@ class Store:
 
     def __init__(self) -> None:
         self.objects: dict[Key, Manifest] = {}
-        self._classes: dict[str, PriorityClassWire] = {}
+        self.priorities = PriorityClasses()
 
     def put(self, manifest: Manifest) -> None:
         """Add or replace an object."""
         self.objects[manifest.key] = manifest
         if isinstance(manifest.content, PriorityClassWire):
-            self._classes[manifest.name] = manifest.content
+            self.priorities.put(manifest.name, manifest.content)
 
     def delete(self, key: Key, place: str) -> list[Manifest]:
         """Delete an object, and with it a namespace's objects or a node's pods; returns all."""
@@ -100,7 +84,7 @@ class Store:
         """Remove one object, if it exists."""
         self.objects.pop(key, None)
         if key[0] == "PriorityClass":
-            self._classes.pop(key[2], None)
+            self.priorities.remove(key[2])
 
     def check(self, manifest: Manifest) -> None:
         """Read all fields of an object that are ever read, so that an error is raised now."""
@@ -114,31 +98,9 @@ class Store:
                 self._check_workload(spec or WorkloadSpec(), manifest)
             case GangJobWire():
                 self._check_gang_job(manifest)
-            case QueueWire():
-                queues.queue(manifest)
-            case PodGroupWire():
-                gangs.gang(manifest)
-                self._check_class(gangs.spec(manifest).priority_class_name, manifest)
-            case PriorityClassWire(value=None):
-                raise manifest.error("value", "is missing")
-            case PriorityClassWire(value=value):
-                _check_priority(value, manifest, "value")
-            case BudgetWire():
-                budgets.budget(manifest)
-            case NodeWire():
-                nodes.node(manifest, Cards())
-            case QuotaWire() | CompositeQuotaWire():
-                quotas.quota(manifest)
-            case ResourceQuotaWire():
-                quotas.hard(manifest)
-            case GpuQuotaWire():
-                gpu_quotas.quota(manifest)
-            case GpuWire():
-                gpus.device(manifest)
-            case PlainWire():
-                volcano.queue_named(manifest.metadata, manifest)
-        _check_timestamp(manifest.metadata, manifest, "metadata")
-        simulation_annotations.duration_of(manifest)
+        check_by_itself(manifest)
+        if isinstance(manifest.content, PodGroupWire):
+            self.priorities.check(gangs.spec(manifest).priority_class_name, manifest)
 
     def _check_pod(
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
@@ -146,7 +108,7 @@ class Store:
         pods.shape(spec, status, manifest, Cards(), field)
         koordinator.quota_named(manifest)
         self.priority(spec, manifest, field)
-        _check_priority(spec.priority if spec is not None else None, manifest, f"{field}.priority")
+        check_range(spec.priority if spec is not None else None, manifest, f"{field}.priority")
         self._check_node(spec, status, manifest, field)
 
     def _check_workload(self, spec: WorkloadSpec, manifest: Manifest) -> None:
@@ -157,13 +119,13 @@ class Store:
             made_groups.pod_group(manifest)
         for field in ("replicas", "parallelism", "completions"):
             value = getattr(spec, field) or 0
-            if not 0 <= value <= _MOST_PODS:
-                problem = f"{value} is not between 0 and {_MOST_PODS}"
+            if not 0 <= value <= MOST_PODS:
+                problem = f"{value} is not between 0 and {MOST_PODS}"
                 raise manifest.error(f"spec.{field}", problem)
 
     def _check_gang_job(self, manifest: Manifest) -> None:
         jobs.min_available(manifest)
-        self._check_class(jobs.spec(manifest).priority_class_name, manifest)
+        self.priorities.check(jobs.spec(manifest).priority_class_name, manifest)
         self._check_templates(manifest)
         made_groups.pod_group(manifest)
         for view in template_views(manifest):
@@ -176,20 +138,16 @@ class Store:
         for view in template_views(manifest):
             self._check_pod(view.spec, None, manifest, view.spec_field)
             _check_labels(view.metadata, manifest, view.metadata_field)
-            _check_timestamp(view.metadata, manifest, view.metadata_field)
+            check_timestamp(view.metadata, manifest, view.metadata_field)
             volcano.group_ref(view.metadata, manifest, view.metadata_field)
             _check_gpus(view.metadata, manifest, view.metadata_field)
         if len(manifest.name) > _LONGEST_OWNER:
             problem = f"is too long for the names of its pods: {_LONGEST_OWNER} characters at most"
             raise manifest.error("metadata.name", problem)
 
-    def priority(self, spec: PodSpec | None, manifest: Manifest, field: str) -> tuple[int, bool]:
+    def priority(self, spec: PodSpec | None, manifest: Manifest, field: str) -> PriorityInfo:
         """A pod's priority and whether it may preempt: by its spec, its class, else the default."""
-        spec = spec or PodSpec()
-        named = self._class_of(spec, manifest, field)
-        value = named.value if named is not None else 0
-        policy = spec.preemption_policy or (named.preemption_policy if named is not None else None)
-        return spec.priority if spec.priority is not None else value or 0, policy != "Never"
+        return self.priorities.info(spec, manifest, field)
 
     def gang(self, manifest: Manifest, created: int = 0, queues: bool = True) -> Gang:
         """A PodGroup as a gang: in its queue or its namespace's, with its class's priority.
@@ -202,7 +160,7 @@ class Store:
 
     def _gang_priority(self, manifest: Manifest) -> int | None:
         """The priority of a gang, if its PodGroup names a class that exists."""
-        named = self._class(gangs.spec(manifest).priority_class_name or "")
+        named = self.priorities.named(gangs.spec(manifest).priority_class_name or "")
         return named.value if named is not None else None
 
     def _check_node(
@@ -213,36 +171,11 @@ class Store:
         if name and not pods.finished(status) and ("Node", "", name) not in self.objects:
             raise manifest.error(f"{field}.nodeName", f"there is no node {name}")
 
-    def _class_of(self, spec: PodSpec, manifest: Manifest, field: str) -> PriorityClassWire | None:
-        name = spec.priority_class_name
-        if not name:
-            defaults = [each for each in self._classes.values() if each.global_default]
-            return max(defaults, key=lambda each: each.value or 0, default=None)
-        known = self._class(name)
-        if known is None and spec.priority is None:
-            problem = f"there is no PriorityClass {name}"
-            raise manifest.error(f"{field}.priorityClassName", problem)
-        return known
-
-    def _class(self, name: str) -> PriorityClassWire | None:
-        if name in _BUILT_IN and name not in self._classes:
-            return PriorityClassWire(value=_BUILT_IN[name])
-        return self._classes.get(name)
-
-    def _check_class(self, name: str | None, manifest: Manifest) -> None:
-        self.priority(PodSpec(priority_class_name=name), manifest, "spec")
-
     def _may_be_owned(self, namespace: str, name: str) -> bool:
         owner, _, index = name.rpartition("-")
         return index.isdigit() and any(
             (kind, namespace, owner) in self.objects for kind in _WORKLOADS
         )
-
-
-def _check_priority(value: int | None, manifest: Manifest, field: str) -> None:
-    if value is not None and not -_PRIORITIES <= value < _PRIORITIES:
-        problem = f"{value} is not between {-_PRIORITIES} and {_PRIORITIES - 1}"
-        raise manifest.error(field, problem)
 
 
 def _check_group_ref(ref: volcano.GroupRef, manifest: Manifest) -> None:
@@ -263,32 +196,8 @@ def _check_gpus(metadata: Metadata, manifest: Manifest, field: str) -> None:
     gpu_annotations.devices(metadata, manifest, field)
 
 
-def _check_timestamp(metadata: Metadata, manifest: Manifest, field: str) -> None:
-    place = f"{manifest.place}: {manifest.title}"
-    timestamp(metadata.creation_timestamp, place, f"{field}.creationTimestamp")
-
-
 def _runs_on(manifest: Manifest, node: str) -> bool:
     content = manifest.content
     return (
         isinstance(content, PodWire) and content.spec is not None and content.spec.node_name == node
     )
-
-
-def priority_infos(manifest: Manifest, store: Store) -> dict[str, PriorityInfo]:
-    """The priority info of a workload's pods, by task; without tasks, under "".
-
-    The class of a Volcano Job holds for the tasks that have none.
-    """
-    found = template_views(manifest)
-    if not isinstance(manifest.content, GangJobWire):
-        (view,) = found
-        return {"": store.priority(view.spec, manifest, view.spec_field)}
-    named = jobs.spec(manifest).priority_class_name
-    by_task = {}
-    for task, view in zip(jobs.tasks(manifest), found, strict=True):
-        spec = view.spec or PodSpec()
-        if named and not spec.priority_class_name and spec.priority is None:
-            spec = PodSpec(priority_class_name=named, preemption_policy=spec.preemption_policy)
-        by_task[task.name] = store.priority(spec, manifest, view.spec_field)
-    return by_task

@@ -12,9 +12,9 @@ from pathlib import Path
 from aiohttp import web
 
 from aliquot.dialects.crds import definitions
+from aliquot.dialects.priorities import SYSTEM
 from aliquot.json import Body
 from aliquot.server.admission.admission import Admission
-from aliquot.server.admission.priorities import SYSTEM
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers

@@ -8,6 +8,7 @@ from aliquot.server.http.refusals import conflict
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules import metadata
 from aliquot.server.storage.entry import Entry
+from aliquot.server.subresources.budgets import finished
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -91,8 +92,8 @@ class Deletion:
         """The grace period of a bound pod in seconds; 0 for all else."""
         if self.kind.unique_name != "Pod":
             return 0
-        spec, status = body.get("spec") or {}, body.get("status") or {}
-        if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        spec = body.get("spec") or {}
+        if not spec.get("nodeName") or finished(body):
             return 0
         own = spec.get("terminationGracePeriodSeconds", _GRACE)
         asked = self.options.grace_period_seconds

@@ -13,14 +13,12 @@ from aliquot.engine import (
     QueueSummary,
     QuotaSummary,
     natural,
+    ratio,
 )
 from aliquot.mirror.statuses import capacities
 from aliquot.simulation.simulation import Executed, Simulation
 
 Result = dict[str, Any]
-
-_SHARE_DIGITS = 6
-"""Shares are exact fractions in the engine; a millionth is enough for users."""
 
 
 def outcome(simulation: Simulation) -> Result:
@@ -130,7 +128,7 @@ def queue(summary: QueueSummary) -> Result:
         "namespaces": {
             namespace: {
                 "weight": figures.weight,
-                "share": float(round(figures.share, _SHARE_DIGITS)),
+                "share": ratio.number(figures.share),
                 "used": amounts.write(figures.used),
             }
             for namespace, figures in sorted(summary.namespaces.items())

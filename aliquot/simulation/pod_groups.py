@@ -11,7 +11,7 @@ from aliquot.dialects.core.manifest import Key, Manifest, key, owner_of
 from aliquot.dialects.core.pod_templates import WORKLOADS
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
-from aliquot.mirror.store import Change, Store, priority_infos
+from aliquot.mirror.store import Change, Store
 
 
 class Groups:
@@ -60,8 +60,7 @@ class Groups:
         if given in self._store.objects and given not in self._made:
             self._names[owner.key] = name
             return given
-        priorities = {task: each[0] for task, each in priority_infos(owner, self._store).items()}
-        made = pod_group(owner, priorities)
+        made = pod_group(owner, self._store.priorities.task_priorities(owner))
         self._names[owner.key] = made.name
         self._store.put(made)
         self._made[made.key] = owner.key

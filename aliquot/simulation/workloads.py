@@ -1,20 +1,72 @@
-"""Workloads: how many pods an owner wants now, and the name and body of its next pod.
+"""The workloads of a simulation, with their pods; `dialects.workloads` has the rules.
 
-Deployments, ReplicaSets, StatefulSets and Jobs are treated alike: a number of pods in all, a number
-at once, and a lost pod is replaced under the next index. A pod that has succeeded counts as done. A
-Volcano Job has these numbers for each task, and one index for all of them.
+A lost pod is replaced under the next index; a Volcano Job has one index for all its tasks. A pod
+that has succeeded counts as done, also one of a Deployment, ReplicaSet or StatefulSet.
 """
 
+import heapq
 from collections import Counter
 from dataclasses import dataclass, field
 
-from aliquot.dialects.core.manifest import Manifest, owner_reference
-from aliquot.dialects.core.objects import WorkloadSpec, WorkloadWire
+from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.volcano import jobs
-from aliquot.dialects.volcano.job_pods import in_group, in_job, templates
 from aliquot.dialects.volcano.objects import GangJobWire
+from aliquot.dialects.workloads import (
+    completion_index,
+    in_group,
+    indexes,
+    job_pod,
+    job_wants,
+    new_pod,
+    replicas,
+    task_pod,
+    templates,
+)
 from aliquot.json import Body
+from aliquot.mirror.pod_record import PodRecord
+
+
+class CompletionIndexes:
+    """The completion indexes of an Indexed Job: those that pods hold, and which comes next.
+
+    Pods come one by one, and there may be very many: so missing indexes are kept in a heap.
+    """
+
+    def __init__(self) -> None:
+        self._of_pod: dict[str, str] = {}
+        """The indexes of pods that wait, run or have succeeded, by uid."""
+        self._taken: set[str] = set()
+        self._missing: list[int] = []
+        """The indexes below `_known` that are missing, and perhaps some that are taken again."""
+        self._known = 0
+
+    def take(self, record: PodRecord) -> None:
+        """A pod waits, runs or has succeeded: its index, if it has one, is taken."""
+        index = completion_index(record.body)
+        if index:
+            self._of_pod[record.pod.uid] = index
+            self._taken.add(index)
+
+    def release(self, uid: str) -> None:
+        """A pod is lost: its index is missing."""
+        index = self._of_pod.pop(uid, "")
+        self._taken.discard(index)
+        if index.isdecimal() and int(index) < self._known:
+            heapq.heappush(self._missing, int(index))
+
+    def next(self, job: Body) -> int | None:
+        """The lowest index that is missing; None if the Job is not Indexed, or has all."""
+        count = indexes(job)
+        while self._missing:
+            index = heapq.heappop(self._missing)
+            if index < count and str(index) not in self._taken:
+                return index
+        while self._known < count:
+            self._known += 1
+            if str(self._known - 1) not in self._taken:
+                return self._known - 1
+        return None
 
 
 @dataclass(slots=True)
@@ -31,6 +83,7 @@ class Workload:
     """The uids of its pods that wait or run, by task."""
     done: Counter[str] = field(default_factory=Counter)
     """How many pods have succeeded, by task."""
+    indexes: CompletionIndexes = field(default_factory=CompletionIndexes)
     next_index: int = 0
 
     @property
@@ -39,19 +92,9 @@ class Workload:
         if isinstance(self.manifest.content, GangJobWire):
             found = jobs.tasks(self.manifest)
             return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}
-        return {"": self._wanted_of_all()}
-
-    def _wanted_of_all(self) -> int:
-        assert isinstance(self.manifest.content, WorkloadWire)
-        spec, done = self.manifest.content.spec or WorkloadSpec(), self.done[""]
-        if self.manifest.kind != "Job":
-            replicas = 1 if spec.replicas is None else spec.replicas
-            return max(replicas - done, 0)
-        if spec.suspend:
-            return 0
-        at_once = 1 if spec.parallelism is None else spec.parallelism
-        in_all = at_once if spec.completions is None else spec.completions
-        return max(min(at_once, in_all - done), 0)
+        if self.manifest.kind == "Job":
+            return {"": job_wants(self.manifest.body, self.done[""], len(self.pods.get("", ())))}
+        return {"": max(replicas(self.manifest.body) - self.done[""], 0)}
 
     def task_of(self, named: str) -> str:
         """The task that a pod names; the first task if there is none of that name."""
@@ -61,13 +104,23 @@ class Workload:
         """The uids of its pods that wait or run."""
         return [uid for of_task in self.pods.values() for uid in of_task]
 
-    def add(self, uid: str, named: str) -> None:
-        """Add a pod that names this task."""
+    def add(self, record: PodRecord) -> None:
+        """Add a pod that waits or runs."""
+        uid = record.pod.uid
         self.remove(uid)
-        self.pods.setdefault(self.task_of(named), {})[uid] = None
+        self.pods.setdefault(self.task_of(record.pod.task), {})[uid] = None
+        self.indexes.take(record)
+
+    def end(self, record: PodRecord) -> None:
+        """One of its pods has ended; if it has succeeded, it is not replaced."""
+        self.remove(record.pod.uid)
+        if record.phase == "Succeeded":
+            self.done[self.task_of(record.pod.task)] += 1
+            self.indexes.take(record)
 
     def remove(self, uid: str) -> None:
         """Remove a pod."""
+        self.indexes.release(uid)
         for of_task in self.pods.values():
             of_task.pop(uid, None)
 
@@ -88,16 +141,11 @@ class Workload:
 
     def pod_body(self, name: str, task: str) -> Body:
         """The next pod of a task, as an object."""
-        template = templates(self.manifest)[task]
-        metadata = {
-            **(template.get("metadata") or {}),
-            "name": name,
-            "namespace": self.manifest.namespace,
-            "ownerReferences": [owner_reference(self.manifest)],
-        }
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-        if not self.group:
-            return body
+        owner, names = self.manifest.body, {"name": name, "namespace": self.manifest.namespace}
         if isinstance(self.manifest.content, GangJobWire):
-            return in_job(body, self.manifest, task, self.group)
-        return in_group(body, self.group)
+            return task_pod(self.manifest, task, self.group, **names)
+        if self.manifest.kind == "Job":
+            pod = job_pod(owner, self.indexes.next(owner), **names)
+        else:
+            pod = new_pod(owner, templates(self.manifest)[task], **names)
+        return in_group(pod, self.group) if self.group else pod

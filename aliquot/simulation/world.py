@@ -24,7 +24,7 @@ from aliquot.dialects.volcano import keys as volcano
 from aliquot.engine import Event, ImportanceKey, Pod, importance
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
-from aliquot.mirror.store import Change, priority_infos
+from aliquot.mirror.store import Change
 from aliquot.simulation.pod_groups import Groups
 from aliquot.simulation.workloads import Workload
 
@@ -99,8 +99,7 @@ class World:
         self.mirror.end(record, phase)
         workload = self._owner(record)
         if workload is not None:
-            workload.remove(uid)
-            workload.done[workload.task_of(record.pod.task)] += phase == "Succeeded"
+            workload.end(record)
             self._reconcile(workload, now)
 
     def _owner(self, record: PodRecord) -> Workload | None:
@@ -178,7 +177,7 @@ class World:
         self.mirror.add(record)
         self._uids[path] = record.pod.uid
         if workload is not None:
-            workload.add(record.pod.uid, record.pod.task)
+            workload.add(record)
         if pods.finished(status):
             phase: Phase = "Succeeded" if status.phase == "Succeeded" else "Failed"
             self.end(record.pod.uid, phase, now)
@@ -205,11 +204,12 @@ class World:
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
-        workload = Workload(manifest, priority_infos(manifest, self.mirror.store), now, group)
+        infos = self.mirror.store.priorities.infos(manifest)
+        workload = Workload(manifest, infos, now, group)
         old = self._workloads.get(manifest.key)
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
-            workload.next_index = old.next_index
+            workload.indexes, workload.next_index = old.indexes, old.next_index
         self._workloads[manifest.key] = workload
         if old is None:
             self._adopt(workload)
@@ -223,11 +223,9 @@ class World:
 
     def _adopt(self, workload: Workload) -> None:
         """Add the pods that existed before their workload and name it as their owner."""
-        for uid, record in self.mirror.records.items():
+        for record in self.mirror.records.values():
             if record.owner == workload.manifest.key:
-                workload.done[workload.task_of(record.pod.task)] += record.phase == "Succeeded"
-                if record.alive:
-                    workload.add(uid, record.pod.task)
+                (workload.add if record.alive else workload.end)(record)
 
     def _join(self, record: PodRecord) -> None:
         """Put a pod into the PodGroup of its workload, unless it names another."""

@@ -74,6 +74,29 @@ def test_a_job_ends_when_its_pods_have() -> None:
     _tell(story, 1)
 
 
+def test_a_work_queue_waits_for_all_its_pods() -> None:
+    async def story(client: Client) -> None:
+        job = _workload("train", 1)
+        template = job["spec"]["template"]
+        template["spec"]["restartPolicy"] = "Never"
+        job["spec"] = {"parallelism": 2, "template": template}
+        await client.post(JOBS, job)
+        found = await client.until(PODS, lambda _, found: len(found["items"]) == 2)
+        first, second = (f"{PODS}/{each['metadata']['name']}" for each in found["items"])
+        await client.merge(f"{first}/status", {"status": {"phase": "Succeeded"}})
+        told = await client.until(
+            f"{JOBS}/train", lambda _, job: job["status"].get("succeeded") == 1
+        )
+        assert (told["status"]["active"], _condition(told, "Complete")) == (1, False)
+        await client.merge(f"{second}/status", {"status": {"phase": "Succeeded"}})
+        done = await client.until(f"{JOBS}/train", lambda _, job: _condition(job, "Complete"))
+        assert done["status"]["succeeded"] == 2
+        _, found = await client.get(PODS)
+        assert len(found["items"]) == 2
+
+    _tell(story)
+
+
 def test_pods_run_on_simulated_nodes_and_stop_with_grace() -> None:
     async def story(client: Client) -> None:
         await client.post(PODS, pod("p"))

@@ -15,7 +15,7 @@ from aliquot.cli.show.grid import (
     legend,
     table,
 )
-from aliquot.engine import GpuQuota, quantity
+from aliquot.engine import GpuQuota, quantity, ratio
 from aliquot.simulation.outcome import Result
 
 _SEGMENTS: tuple[Segment, ...] = (
@@ -97,8 +97,8 @@ def _ends(used: int, bound: int | None, threshold: int) -> tuple[int, ...]:
 
 def _remark(used: int, bound: int | None, threshold: int) -> Text:
     """Above the bound, or above the alert threshold (a percentage of the bound)."""
-    if bound is None or used * 100 <= bound * threshold:
+    if bound is None or not ratio.above(used, bound, threshold):
         return Text()
-    if used > bound:
+    if ratio.above(used, bound):
         return Text("exceeded", style="red")
     return Text(f"alert: above {threshold}%", style="yellow")

@@ -21,7 +21,7 @@ from aliquot.cli.show.grid import (
     omitted,
     table,
 )
-from aliquot.engine import Quota, quantity
+from aliquot.engine import Quota, quantity, ratio
 from aliquot.simulation.outcome import Result
 
 _OF_QUEUE: tuple[Segment, ...] = (
@@ -120,7 +120,7 @@ def _namespace_lines(queue: Result, depth: int) -> Iterator[_Line]:
     """A line for each namespace in a queue and resource that its pods use."""
     for namespace, figures in queue["namespaces"].items():
         head = ("  " * depth + namespace, str(figures["weight"]))
-        share = Text(f"share {figures['share']:.1%}")
+        share = Text(f"share {ratio.percent(figures['share'])}%")
         for resource in sorted(figures["used"]) or [""]:
             used = figures["used"].get(resource, "0")
             cells = (*head, resource, used if resource else "", "")

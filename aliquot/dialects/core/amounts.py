@@ -1,4 +1,4 @@
-"""Quantities of Kubernetes objects as the engine's integer amounts, and back.
+"""Quantities of Kubernetes objects as the engine's integer amounts, and back; numbers of pods.
 
 A value that is no quantity is refused with the field that holds it.
 """
@@ -44,3 +44,11 @@ def read_one(value: object, resource: str, manifest: Manifest, where: str) -> in
 def write(amounts: Mapping[str, int]) -> dict[str, str]:
     """Amounts as canonical quantities, by resource name."""
     return {name: quantity.text(name, amounts[name]) for name in sorted(amounts)}
+
+
+def share_of(value: int | str, number: int, up: bool = True) -> int:
+    """A number of pods, or a percentage (`25%`) of a number of them, rounded up or down."""
+    if isinstance(value, int):
+        return value
+    hundredths = int(value.removesuffix("%")) * number
+    return -(-hundredths // 100) if up else hundredths // 100

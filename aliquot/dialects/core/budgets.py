@@ -1,17 +1,58 @@
 """PodDisruptionBudgets: how many of the selected pods may be evicted at a time.
 
 The number is the disruption controller's, from the budget's status. Where there is no status, as in
-a simulation, it is computed here from the pods.
+a simulation, it is computed here from the pods. The embedded API server, whose disruption
+controller writes the status, asks `budget_state` as well.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from aliquot.dialects.core.amounts import share_of
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
 from aliquot.engine import Budget, Pod, Requirement, requirement_matches
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
+IntOrPercent = int | str
+"""A number of pods, or a percentage of them, such as `25%`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """The figures of a budget's status."""
+
+    expected: int
+    desired: int
+    healthy: int
+
+    @property
+    def allowed(self) -> int:
+        """How many pods may be disrupted."""
+        return max(self.healthy - self.desired, 0) if self.expected else 0
+
+
+def budget_state(
+    min_available: IntOrPercent | None,
+    max_unavailable: IntOrPercent | None,
+    healthy: int,
+    pods: int,
+    replicas: int,
+) -> BudgetState:
+    """The state of a budget, by the rules of the disruption controller.
+
+    `pods` are those that the budget selects and that have not ended, `replicas` how many their
+    owners want. A budget with neither bound allows no disruption.
+    """
+    if max_unavailable is not None:
+        desired = max(replicas - share_of(max_unavailable, replicas), 0)
+        return BudgetState(replicas, desired, healthy)
+    if min_available is None:
+        return BudgetState(0, 0, healthy)
+    if isinstance(min_available, int):
+        return BudgetState(pods, min_available, healthy)
+    return BudgetState(replicas, share_of(min_available, replicas), healthy)
 
 
 def budget(manifest: Manifest, running: Sequence[Pod] = (), waiting: Sequence[Pod] = ()) -> Budget:
@@ -24,7 +65,10 @@ def budget(manifest: Manifest, running: Sequence[Pod] = (), waiting: Sequence[Po
     if allowed is None:
         healthy = sum(_matches(selector, pod, manifest.namespace) for pod in running)
         missing = sum(_matches(selector, pod, manifest.namespace) for pod in waiting)
-        allowed = _allowed(spec, healthy, healthy + missing, manifest)
+        low, high, pods = spec.min_available, spec.max_unavailable, healthy + missing
+        _check_bound(low, manifest, "spec.minAvailable")
+        _check_bound(high, manifest, "spec.maxUnavailable")
+        allowed = budget_state(low, high, healthy, pods, pods).allowed
     return Budget(
         manifest.namespace,
         manifest.name,
@@ -59,22 +103,11 @@ def _matches(selector: tuple[Requirement, ...], pod: Pod, namespace: str) -> boo
     return comparable and all(requirement_matches(each, labels) for each in selector)
 
 
-def _allowed(spec: BudgetSpec, healthy: int, expected: int, manifest: Manifest) -> int:
-    """What the disruption controller would allow, with `expected` pods that should run."""
-    needed = 0
-    if spec.max_unavailable is not None:
-        needed = expected - _count(spec.max_unavailable, expected, manifest, "spec.maxUnavailable")
-    elif spec.min_available is not None:
-        needed = _count(spec.min_available, expected, manifest, "spec.minAvailable")
-    return min(max(healthy - needed, 0), healthy)
-
-
-def _count(value: int | str, of: int, manifest: Manifest, field: str) -> int:
-    """A number, or a percentage of a number rounded up, as in Kubernetes."""
-    if isinstance(value, int) and value >= 0:
-        return value
-    value = str(value)
-    digits = value.removesuffix("%")
-    if not value.endswith("%") or not digits.isdecimal() or len(digits) > 3:
-        raise manifest.error(field, f"{value!r} is neither a number nor a percentage")
-    return -(-int(digits) * of // 100)
+def _check_bound(value: IntOrPercent | None, manifest: Manifest, field: str) -> None:
+    """Refuse what is neither a number nor a percentage."""
+    if value is None or (isinstance(value, int) and value >= 0):
+        return
+    text = str(value)
+    digits = text.removesuffix("%")
+    if not text.endswith("%") or not digits.isdecimal() or len(digits) > 3:
+        raise manifest.error(field, f"{text!r} is neither a number nor a percentage")

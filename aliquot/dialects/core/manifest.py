@@ -167,14 +167,18 @@ def key(kind: str, namespace: str | None, name: str) -> Key:
     return (kind, "" if kind in _CLUSTER_WIDE else namespace or "default", name)
 
 
-def owner_reference(manifest: Manifest) -> Body:
-    """The owner reference that names this object, for its pods and its PodGroup."""
-    return {
-        "apiVersion": manifest.body["apiVersion"],
-        "kind": manifest.kind,
-        "name": manifest.name,
+def owner_reference(owner: Body) -> Body:
+    """The owner reference that names an object as controller; an object of a file has no uid."""
+    metadata = owner["metadata"]
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata.get("uid"),
         "controller": True,
+        "blockOwnerDeletion": True,
     }
+    return {key: value for key, value in reference.items() if value}
 
 
 def owner_of(manifest: Manifest) -> Key | None:

@@ -9,6 +9,12 @@ from typing import Any
 
 import msgspec
 
+INT32_MAX = 2**31 - 1
+"""The largest number in most of the API's fields, which are an int32."""
+MOST_PODS = 100_000
+"""The most pods of one workload: twice the pods that the engine is measured with, so that a wrong
+number does not fill the memory."""
+
 Quantities = dict[str, Any]
 """Quantities by resource, each checked where it is read, so that a message names the resource."""
 

@@ -4,8 +4,7 @@ What a pod requests is computed as kube-scheduler computes it, with init contain
 overhead, resizes and pod-level resources.
 """
 
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Iterator, Mapping
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import text_map
@@ -21,6 +20,7 @@ from aliquot.dialects.core.objects import (
     SelectorRequirement,
     SelectorTerm,
 )
+from aliquot.dialects.core.pod_phases import Sums, add, larger, most, phases
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.gpu_memory import as_written
@@ -41,9 +41,9 @@ from aliquot.engine import (
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
 _EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}
-_FINISHED = {"Succeeded", "Failed"}
+FINISHED = {"Succeeded", "Failed"}
+"""The phases of pods that have ended."""
 
-Sums = dict[str, int]
 PriorityInfo = tuple[int, bool]
 """A priority, and whether pods of it may preempt others."""
 
@@ -124,44 +124,41 @@ def shape(
     """
     if spec is None or not spec.containers:
         raise manifest.error(f"{field}.containers", "a pod needs at least one container")
-    phases = _phases(spec, status, manifest, field)
-    most = reduce(_larger, phases)
-    asked = {name: amount for name, amount in most.items() if amount}
+    held = _phases(spec, status, manifest, field)
+    asked = {name: amount for name, amount in most(held).items() if amount}
     asked["pods"] = 1
     requests = tuple(sorted(asked.items()))
     gpu = None
     if cards.shared and metadata is not None:
         annotated = gpu_annotations.read_request(metadata, manifest)
-        gpu = gpu_requests.gpu_ask(annotated, phases, cards.default, defaults)
+        gpu = gpu_requests.gpu_ask(annotated, held, cards.default, defaults)
     constraints = _node_constraints(spec, manifest, field)
-    return Shape(requests, constraints, cards.charges(requests, phases), gpu)
+    return Shape(requests, constraints, cards.charges(requests, held), gpu)
 
 
 def finished(status: PodStatus | None) -> bool:
     """Has the pod ended, so that it holds no resources any more?"""
-    return status is not None and status.phase in _FINISHED
+    return status is not None and status.phase in FINISHED
 
 
 def _phases(spec: PodSpec, status: PodStatus | None, manifest: Manifest, field: str) -> list[Sums]:
     """What a pod holds while each init container runs, and then; with overhead.
 
-    A pod requests the most that it holds in any of these phases. Sidecars run beside everything
-    that starts after them. A container that is being resized counts with the larger of what is
-    allocated and what it requests. Pod-level resources override the sum of the containers.
+    A container that is being resized counts with the larger of what is allocated and what it
+    requests. Pod-level resources override the sum of the containers.
     """
     allocated = _allocated(status or PodStatus(), manifest)
     running: Sums = {}
     for index, container in enumerate(spec.containers or []):
         asked = _requests(container.resources, manifest, f"{field}.containers[{index}].resources")
-        _add(running, _larger(asked, allocated.get(container.name, {})))
-    phases = _with_init_containers(spec, running, allocated, manifest, field)
-    summed = reduce(_larger, phases)
-    whole = _whole_pod(spec.resources, summed, manifest, f"{field}.resources")
+        add(running, larger(asked, allocated.get(container.name, {})))
+    found = phases(running, _init_containers(spec, allocated, manifest, field))
+    whole = _whole_pod(spec.resources, most(found), manifest, f"{field}.resources")
     overhead = _read(spec.overhead, manifest, f"{field}.overhead")
-    for phase in phases:
+    for phase in found:
         phase.update(whole)
-        _add(phase, overhead)
-    return phases
+        add(phase, overhead)
+    return found
 
 
 def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
@@ -173,28 +170,23 @@ def _allocated(status: PodStatus, manifest: Manifest) -> dict[str, Sums]:
     ):
         for each in statuses or []:
             resources = each.resources or ResourceRequirements()
-            found[each.name] = _larger(
+            found[each.name] = larger(
                 _read(each.allocated_resources, manifest, f"{field}.allocatedResources"),
                 _read(resources.requests, manifest, f"{field}.resources.requests"),
             )
     return found
 
 
-def _with_init_containers(
-    spec: PodSpec, running: Sums, allocated: Mapping[str, Sums], manifest: Manifest, field: str
-) -> list[Sums]:
-    """Each init container with the sidecars before it, then the main ones with all sidecars."""
-    sidecars: Sums = {}
-    phases: list[Sums] = []
+def _init_containers(
+    spec: PodSpec, allocated: Mapping[str, Sums], manifest: Manifest, field: str
+) -> Iterator[tuple[Sums, bool]]:
+    """What each init container holds, and whether it is a sidecar."""
     for index, container in enumerate(spec.init_containers or []):
         place = f"{field}.initContainers[{index}].resources"
         asked = _requests(container.resources, manifest, place)
         if _is_sidecar(container):
-            _add(sidecars, _larger(asked, allocated.get(container.name, {})))
-            phases.append(dict(sidecars))
-        else:
-            phases.append(_sum(sidecars, asked))
-    return [*phases, _sum(sidecars, running)]
+            asked = larger(asked, allocated.get(container.name, {}))
+        yield asked, _is_sidecar(container)
 
 
 def _is_sidecar(container: Container) -> bool:
@@ -290,18 +282,3 @@ def _tolerations(spec: PodSpec, manifest: Manifest, field: str) -> tuple[Tolerat
             raise manifest.error(f"{field}.tolerations", problem)
         found.append(toleration)
     return tuple(found)
-
-
-def _add(total: Sums, more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
-
-
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:
-    total = dict(one)
-    _add(total, other)
-    return total
-
-
-def _larger(one: Mapping[str, int], other: Mapping[str, int]) -> Sums:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}

@@ -16,7 +16,7 @@ from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX as PREFIX
 from aliquot.dialects.core.manifest import Manifest, check_namespace, once
 from aliquot.dialects.core.pod_templates import template_views
-from aliquot.engine import Amounts
+from aliquot.engine import CRITICAL_PRIORITY, Amounts
 from aliquot.errors import InputError
 
 NAMESPACE = "koordinator-system"
@@ -38,9 +38,6 @@ NAMESPACES = f"{PREFIX}namespaces"
 STRICT = f"{PREFIX}max-strict-check-resource-keys"
 ADMISSION = f"{PREFIX}admission"
 FLAGS = (IS_PARENT, IS_ROOT, LEND, FORCE)
-
-_CRITICAL = 2_000_000_000
-"""The value of the PriorityClass `system-cluster-critical`."""
 
 Labels = Mapping[str, Any]
 
@@ -123,7 +120,7 @@ def is_preemptible(labels: Labels) -> bool:
 
 def is_of_the_system(namespace: str, priority: int) -> bool:
     """Does a pod that names no quota belong to Koordinator's system quota?"""
-    return namespace == "kube-system" or priority >= _CRITICAL
+    return namespace == "kube-system" or priority >= CRITICAL_PRIORITY
 
 
 def weight_problem(manifest: Manifest) -> str | None:

@@ -7,6 +7,7 @@ there is no bound.
 from typing import NamedTuple
 
 from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import INT32_MAX
 from aliquot.dialects.tensor_fusion.amounts import bound
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaSpec, GpuQuotaWire, GpuSingle, GpuTotal
 from aliquot.engine import GpuBound, GpuQuota
@@ -15,8 +16,6 @@ KIND = "GPUResourceQuota"
 
 _THRESHOLD = 95
 """The default of TensorFusion's CRD, in percent."""
-_MOST = 2**31 - 1
-"""The largest int32, which is what the API's fields hold."""
 
 
 class Defaults(NamedTuple):
@@ -35,14 +34,14 @@ def quota(manifest: Manifest) -> GpuQuota:
     threshold = _number(
         all_of_them.alert_threshold_percent, 100, manifest, "spec.total.alertThresholdPercent"
     )
-    count = _number(each.max_gpu_count, _MOST, manifest, "spec.single.maxGPUCount")
+    count = _number(each.max_gpu_count, INT32_MAX, manifest, "spec.single.maxGPUCount")
     defaults(manifest)
     return GpuQuota(
         namespace=manifest.namespace,
         name=manifest.name,
         requests=bound(all_of_them.requests, manifest, "spec.total.requests"),
         limits=bound(all_of_them.limits, manifest, "spec.total.limits"),
-        workers=_number(all_of_them.max_workers, _MOST, manifest, "spec.total.maxWorkers"),
+        workers=_number(all_of_them.max_workers, INT32_MAX, manifest, "spec.total.maxWorkers"),
         threshold=_THRESHOLD if threshold is None else threshold,
         single_requests=_zero_is_unbounded(
             bound(each.max_requests, manifest, "spec.single.maxRequests")

@@ -13,7 +13,7 @@ from aliquot.dialects.tensor_fusion import gpus
 from aliquot.dialects.tensor_fusion.amounts import write
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.quotas import KIND
-from aliquot.engine import Condition, Device, GpuAmount, GpuAsk, GpuQuotaSummary
+from aliquot.engine import Condition, Device, GpuAmount, GpuAsk, GpuQuotaSummary, ratio
 from aliquot.json import Body
 
 _NOT_KNOWN = ("runningApps",)
@@ -93,5 +93,4 @@ def condition(each: Condition) -> Body:
 def _percent(left: Fraction | None) -> str:
     if left is None:
         return "100"
-    whole, part = divmod(round(max(left, Fraction(0)) * 100), 100)
-    return f"{whole}.{part:02}"
+    return ratio.percent(left / 100, digits=2)

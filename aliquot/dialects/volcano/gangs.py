@@ -2,14 +2,12 @@
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import INT32_MAX
 from aliquot.dialects.volcano.keys import queue_named
 from aliquot.dialects.volcano.objects import PodGroupSpec, PodGroupWire
 from aliquot.engine import Gang
 
 KIND = "PodGroup"
-
-_MOST = 2**31 - 1
-"""The largest int32, which is what the API's field holds."""
 
 
 def gang(
@@ -62,6 +60,6 @@ def _min_tasks(manifest: Manifest) -> dict[str, int]:
 
 
 def _at_least(value: int | None, low: int, manifest: Manifest, field: str) -> int:
-    if value is not None and not low <= value <= _MOST:
-        raise manifest.error(field, f"{value} is not between {low} and {_MOST}")
+    if value is not None and not low <= value <= INT32_MAX:
+        raise manifest.error(field, f"{value} is not between {low} and {INT32_MAX}")
     return low if value is None else value

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.objects import MOST_PODS
 from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire, TaskWire
 from aliquot.dialects.volcano.queues import DEFAULT
-
-_MOST_PODS = 100_000
-"""As for other workloads (`mirror.store`): twice the pods that the engine is measured with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,8 @@ def tasks(manifest: Manifest) -> list[Task]:
         if name in names[:number]:
             raise manifest.error(f"spec.tasks[{number}].name", f"{name!r} stands here already")
     total = sum(task.replicas for task in found)
-    if total > _MOST_PODS:
-        raise manifest.error("spec.tasks", f"{total} pods are more than {_MOST_PODS}")
+    if total > MOST_PODS:
+        raise manifest.error("spec.tasks", f"{total} pods are more than {MOST_PODS}")
     return found
 
 
@@ -62,8 +60,8 @@ def _task(number: int, written: TaskWire, manifest: Manifest) -> Task:
     if written.template is None:
         raise manifest.error(f"{at}.template", "is missing")
     replicas = 1 if written.replicas is None else written.replicas
-    if not 0 <= replicas <= _MOST_PODS:
-        raise manifest.error(f"{at}.replicas", f"{replicas} is not between 0 and {_MOST_PODS}")
+    if not 0 <= replicas <= MOST_PODS:
+        raise manifest.error(f"{at}.replicas", f"{replicas} is not between 0 and {MOST_PODS}")
     min_available = replicas if written.min_available is None else written.min_available
     if not 0 <= min_available <= replicas:
         problem = f"{min_available} is not between 0 and its {replicas} replicas"

@@ -66,7 +66,7 @@ def pod_group(manifest: Manifest, priorities: Mapping[str, int] | None = None) -
     metadata: Body = {
         "name": group_name(manifest),
         "namespace": manifest.namespace,
-        "ownerReferences": [owner_reference(manifest)],
+        "ownerReferences": [owner_reference(manifest.body)],
     }
     if manifest.metadata.creation_timestamp is not None:
         metadata["creationTimestamp"] = manifest.metadata.creation_timestamp

@@ -6,7 +6,7 @@ a slash.
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest, once
-from aliquot.dialects.core.objects import Quantities
+from aliquot.dialects.core.objects import INT32_MAX, Quantities
 from aliquot.dialects.nos.gpu_memory import as_written
 from aliquot.dialects.volcano.objects import Guarantee, QueueSpec, QueueStatus, QueueWire
 from aliquot.engine import Amounts, Quota
@@ -20,8 +20,6 @@ _WEIGHTS = (1, 65535)
 """The lowest and highest weight that Volcano's CRD allows."""
 _STATES = {"", "Open", "Unknown", "Closed", "Closing"}
 _CLOSED = {"Closed", "Closing"}
-_HIGHEST_PRIORITY = 2**31 - 1
-"""The largest int32, which is what the API's field holds."""
 
 
 @once
@@ -43,7 +41,7 @@ def queue(manifest: Manifest) -> Quota:
         deserved=_amounts(written.deserved, manifest, "deserved"),
         reclaimable=written.reclaimable is not False,
         closed=_state(manifest) in _CLOSED,
-        priority=_number(written.priority, (0, _HIGHEST_PRIORITY), manifest, "priority"),
+        priority=_number(written.priority, (0, INT32_MAX), manifest, "priority"),
     )
 
 

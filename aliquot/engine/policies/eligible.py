@@ -12,13 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.pod import CRITICAL_PRIORITY, Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.state import State
-
-CRITICAL = 2_000_000_000
-"""Pods of this priority and above may always preempt and are never victims: Kubernetes' own
-`system-cluster-critical`."""
 
 Mask = NDArray[np.bool_]
 """Over the bound pods (see `books.bound_pods`), or over the nodes."""
@@ -79,7 +75,8 @@ class Eligible:
 def evictable_pods(state: State, now: int) -> Mask:
     """Bound, preemptible pods, neither critical nor protected, that have run for `minRuntime`."""
     running = state.bound_pods
-    mask: Mask = (running.node >= 0) & (running.priority < CRITICAL) & running.preemptible
+    mask: Mask = (running.node >= 0) & running.preemptible
+    mask &= running.priority < CRITICAL_PRIORITY
     for namespace in state.protected_namespaces:
         uids = state.in_namespace(namespace)
         mask[[running.slots[uid] for uid in uids if uid in running.slots]] = False

@@ -13,6 +13,7 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.gpus.quotas import Usage
 from aliquot.engine.model.gpu import GpuQuota
 from aliquot.engine.model.quantity import text
+from aliquot.engine.model.ratio import above
 from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
 from aliquot.engine.state import State
 
@@ -74,7 +75,7 @@ def _ready(quota: GpuQuota) -> Condition:
 
 
 def _exceeded(figures: list[Figure]) -> Condition:
-    over = [each for each in figures if each[3] is not None and each[2] > each[3]]
+    over = [each for each in figures if each[3] is not None and above(each[2], each[3])]
     if over:
         return Condition("Exceeded", True, "AboveTotal", _words(over))
     return Condition("Exceeded", False, "WithinTotal", "nothing is used beyond its bound")
@@ -82,10 +83,7 @@ def _exceeded(figures: list[Figure]) -> Condition:
 
 def _alert(quota: GpuQuota, figures: list[Figure]) -> Condition:
     high = [
-        each
-        for each in figures
-        if each[3] is not None
-        and (each[2] * _PERCENT > quota.threshold * each[3] if each[3] else each[2] > 0)
+        each for each in figures if each[3] is not None and above(each[2], each[3], quota.threshold)
     ]
     kind = "AlertThresholdReached"
     if high:

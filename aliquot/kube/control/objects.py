@@ -1,46 +1,32 @@
 """Objects other than pods, from the watch into the mirror: which are in force, what changed.
 
 Most changes are Aliquot's own writes coming back: a status, figures in annotations. They are kept,
-to be compared with what is to be written, but the mirror is told of no change. An invalid object
-leaves its last valid version in force. Two API groups can have objects of one kind and name: the
-group of the higher rank is in force, the other one once that object is deleted.
+to be compared with what is to be written, but the mirror is told of no change.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from aliquot.dialects.core import budgets
 from aliquot.dialects.core.documents import Document
-from aliquot.dialects.core.manifest import (
-    KEP9_GROUPS,
-    NOS_GROUPS,
-    VOLCANO_GROUP,
-    Key,
-    Manifest,
-    read,
-)
-from aliquot.dialects.core.objects import Metadata, NodeWire
+from aliquot.dialects.core.manifest import Key, Manifest, read
+from aliquot.dialects.core.objects import NodeWire
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.kep9.quotas import KINDS as QUOTA_KINDS
 from aliquot.dialects.koordinator.status import FIGURES
-from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
 from aliquot.dialects.volcano.gangs import KIND as POD_GROUP
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.kube.api.resource import NODES, Resource
+from aliquot.kube.watch.valid_objects import PLACE, ValidObjects
 from aliquot.mirror.mirror import Mirror
 
-_PLACE = "cluster"
-"""What errors name in place of a file."""
 _OWN_STATUS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
 """The kinds whose status only Aliquot writes, so that a change of it is no news."""
 SHARING_MODE_KINDS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
 """The kinds that the sharing mode depends on."""
-_RANKS = {group: rank for rank, group in enumerate((VOLCANO_GROUP, *KEP9_GROUPS, *NOS_GROUPS))}
-"""Which API group is in force where several have an object of one kind and name."""
 _log = structlog.get_logger()
 
 
@@ -53,7 +39,7 @@ class Objects:
         self.problems: dict[tuple[str, Key], str] = {}
         """What is wrong with invalid objects, by group and key."""
         self._mirror = mirror
-        self._by_group: dict[Key, dict[str, Manifest]] = {}
+        self._valid = ValidObjects()
         self._changed: list[Key] = []
         self._budgets: dict[Key, None] = {}
         self._invalid: dict[tuple[str, Key], tuple[Resource, Any]] = {}
@@ -63,19 +49,15 @@ class Objects:
         manifest = self._read(resource, found)
         if manifest is None:
             return
-        self._by_group.setdefault(manifest.key, {})[manifest.group] = manifest
+        self._valid.put(manifest)
         self._put_in_force(manifest.key)
 
     def gone(self, resource: Resource, namespace: str, name: str) -> None:
         """An object was deleted."""
         key = (resource.kind, namespace, name)
         self._forget(resource.group, key)
-        by_group = self._by_group.get(key, {})
-        if by_group.pop(resource.group, None) is None:
-            return
-        if not by_group:
-            del self._by_group[key]
-        self._put_in_force(key)
+        if self._valid.drop(resource.group, key):
+            self._put_in_force(key)
 
     def settle(self) -> None:
         """Tell the mirror of all changes since the last time.
@@ -108,17 +90,16 @@ class Objects:
                 self._mirror.send_budget(store.objects[key])
 
     def _put_in_force(self, key: Key) -> None:
-        """Put the object in force whose group has the highest rank of those with this key."""
+        """Put the object in force of those with this key."""
         store = self._mirror.store
-        old, by_group = store.objects.get(key), self._by_group.get(key, {})
-        new = min(by_group.values(), key=lambda each: _RANKS.get(each.group, 0), default=None)
+        old, new = store.objects.get(key), self._valid.in_force(key)
         if new is None:
             if old is not None:
                 store.remove(key)
                 self._mirror.send_removal(old)
                 self._change(key)
             return
-        if len(by_group) > 1 and new is not old:
+        if len(self._valid.groups(key)) > 1 and new is not old:
             _log.warning("several of one name", object=new.title, standing=new.group)
         store.put(new)
         if old is None or _relevant(old) != _relevant(new):
@@ -146,20 +127,13 @@ class Objects:
         return manifest
 
     def _keep_last_valid(self, resource: Resource, found: Any, error: InputError) -> None:
-        """Keep the last valid content of an object, with the body that the cluster shows now.
-
-        A GPUResourceQuota that was never valid allows no GPUs at all: an invalid field must not be
-        a way around the quota.
-        """
-        key = (resource.kind, *name_of(found))
-        valid = self._by_group.get(key, {}).get(resource.group)
-        if valid is None and resource.kind == GPU_QUOTA:
-            content = GpuQuotaWire(metadata=Metadata(name=key[2], namespace=key[1]))
-            valid = Manifest(resource.kind, resource.group, key[1], key[2], _PLACE, content, {})
-        if valid is None or isinstance(found, NodeWire):
+        """Keep the last valid version of an object in force; a node is left as it was."""
+        if isinstance(found, NodeWire):
             return
-        kept = replace(valid, body=_body(resource, found))
-        self._by_group.setdefault(key, {})[resource.group] = kept
+        key = (resource.kind, *name_of(found))
+        kept = self._valid.keep(resource.group, key, body_of(resource, found))
+        if kept is None:
+            return
         if resource.kind == GPU_QUOTA:
             self._mirror.gpu_quotas.problems[key[1:]] = f"{error.field}: {error.problem}"
             self._change(key)
@@ -190,11 +164,11 @@ def shape_of(resource: Resource) -> type[Any]:
 def manifest_of(resource: Resource, found: Any) -> Manifest | None:
     """An object as a manifest; None if its kind does not matter here."""
     if isinstance(found, NodeWire):
-        return Manifest("Node", "", "", found.metadata.name, _PLACE, found, {})
-    return read(Document(_PLACE, _body(resource, found)))
+        return Manifest("Node", "", "", found.metadata.name, PLACE, found, {})
+    return read(Document(PLACE, body_of(resource, found)))
 
 
-def _body(resource: Resource, found: Body) -> Body:
+def body_of(resource: Resource, found: Body) -> Body:
     """An object with kind and apiVersion, which the items of a list do not have."""
     return {**found, "kind": resource.kind, "apiVersion": resource.api_version}
 
@@ -223,4 +197,4 @@ def _relevant(manifest: Manifest) -> object:
 
 def _created(manifest: Manifest) -> int:
     written = manifest.metadata.creation_timestamp
-    return timestamp(written, _PLACE, "metadata.creationTimestamp") or 0
+    return timestamp(written, PLACE, "metadata.creationTimestamp") or 0

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
+from aliquot.dialects.priorities import CLUSTER_CRITICAL
 from aliquot.json import Body
 from aliquot.kube.install.installation import (
     CERTIFICATE,
@@ -115,7 +116,7 @@ def _pod(account: str, component: str) -> Body:
     return {
         "serviceAccountName": account,
         "automountServiceAccountToken": True,
-        "priorityClassName": "system-cluster-critical",
+        "priorityClassName": CLUSTER_CRITICAL,
         "terminationGracePeriodSeconds": 30,
         "securityContext": {
             "runAsNonRoot": True,

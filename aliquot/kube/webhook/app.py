@@ -155,7 +155,7 @@ async def _fill_cache(client: Client, app: WebhookApp) -> None:
             for complete in synced.values():
                 await complete.wait()
         app.service.ready = True
-        _log.info("everything has been read", quotas=len(app.cache.quotas))
+        _log.info("everything has been read", quotas=len(list(app.cache.quotas)))
 
 
 async def _serve(

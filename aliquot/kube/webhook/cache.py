@@ -1,44 +1,28 @@
 """The webhook's cache of the cluster: what writes are validated against.
 
 It holds valid objects, and of those only what a rule may need: pods with the few labels and
-annotations that rules read, nodes as a sum. An invalid object is left out, as in the scheduler.
-Nothing here may await: each verdict sees one consistent state.
+annotations that rules read, nodes as a sum. Which version of an object counts, and that of which
+API group, is decided as in the scheduler, by `watch.valid_objects`. Nothing here may await: each
+verdict sees one consistent state.
 """
-
-from collections.abc import Callable, Mapping
 
 from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
-from aliquot.dialects.core.manifest import VOLCANO_GROUP, Key, Manifest, key
+from aliquot.dialects.core.manifest import Key, Manifest, key
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.policy import Choice
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
-from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
-from aliquot.dialects.volcano import gangs, queues
+from aliquot.dialects.volcano import queues
 from aliquot.errors import InputError
+from aliquot.json import Body
+from aliquot.kube.watch.valid_objects import ValidObjects
 from aliquot.kube.webhook.capacity import Capacity
 from aliquot.kube.webhook.index import Index, object_keys, pod_keys, slim
+from aliquot.mirror.validity import check_by_itself
 
 QUOTA_KINDS = {*quotas.KINDS, queues.KIND}
 """The kinds of quotas and queues."""
-
-_READERS: Mapping[str, Callable[[Manifest], object]] = {
-    **dict.fromkeys(quotas.KINDS, quotas.quota),
-    queues.KIND: queues.queue,
-    gangs.KIND: gangs.gang,
-    gpu_quotas.KIND: gpu_quotas.quota,
-    "ResourceQuota": quotas.hard,
-    "Namespace": lambda manifest: list(object_keys(manifest)),
-}
-"""By kind, a function that raises `InputError` for an invalid object."""
-
-
-def check(manifest: Manifest) -> None:
-    """Raise `InputError` for an object that is invalid by itself: rules could not read it."""
-    reader = _READERS.get(manifest.kind)
-    if reader is not None:
-        reader(manifest)
 
 
 class Cache:
@@ -50,10 +34,11 @@ class Cache:
         self.cards = Cards(gpu.memory_gb, gpu.memory_gb_by_model, counted=True, shared=True)
         self.capacity = Capacity(self.cards)
         self.index = Index()
+        self.quotas = ValidObjects()
+        """Quotas and queues, those of every API group."""
         self.objects: dict[Key, Manifest] = {}
-        """All but pods, nodes and what is in `quotas`."""
-        self.quotas: dict[tuple[str, Key], Manifest] = {}
-        """Quotas and queues, by group and key."""
+        """The objects in force, but pods, nodes, quotas and queues."""
+        self._others = ValidObjects()
         self.version = 0
         """Increases with every change."""
         self._policy = named_policy or policy.configured(settings)
@@ -63,7 +48,7 @@ class Cache:
     def quota_index(self) -> QuotaIndex:
         """The quotas and queues, with parents, children and namespaces."""
         if self._quota_index is None:
-            self._quota_index = build(self.quotas.values(), self.special())
+            self._quota_index = build(self.quotas, self.special())
         return self._quota_index
 
     def special(self, *coming: Manifest) -> Special:
@@ -75,11 +60,11 @@ class Cache:
         """The policy that the objects imply once the coming ones exist; None if configured."""
         if self._policy != "auto":
             return None
-        return policy.choose((*self.quotas.values(), *coming))
+        return policy.choose((*self.quotas.all_in_force(), *coming))
 
     def __contains__(self, wanted: object) -> bool:
         """Is there an object of this key? Not for pods and nodes."""
-        return wanted in self.objects or (VOLCANO_GROUP, wanted) in self.quotas
+        return wanted in self.objects or wanted in self.quotas
 
     def namespace(self, name: str) -> Manifest | None:
         """The namespace of this name, if there is one."""
@@ -88,34 +73,53 @@ class Cache:
     def put(self, manifest: Manifest) -> None:
         """An object was created or changed."""
         self.version += 1
-        try:
-            check(manifest)
-        except InputError:
-            self.drop(manifest.group, manifest.key)
-            return
         match manifest.kind:
             case "Pod":
                 self._put_pod(manifest)
             case "Node":
                 self.capacity.put(manifest)
-            case kind if kind in QUOTA_KINDS:
-                self.quotas.pop((manifest.group, manifest.key), None)
-                self.quotas[manifest.group, manifest.key] = manifest
-                self._quota_index = None
-            case _:
-                self.objects[manifest.key] = manifest
-                self.index.put(manifest, object_keys(manifest))
+            case kind:
+                try:
+                    check_by_itself(manifest)
+                except InputError:
+                    self.keep_last_valid(manifest.group, manifest.key, manifest.body)
+                    return
+                self._of_kind(kind).put(manifest)
+                self._put_in_force(manifest.key)
+
+    def keep_last_valid(self, group: str, invalid: Key, body: Body) -> None:
+        """An object was created or changed, and is invalid."""
+        self.version += 1
+        self._of_kind(invalid[0]).keep(group, invalid, body)
+        self._put_in_force(invalid)
 
     def drop(self, group: str, gone: Key) -> None:
         """An object was deleted."""
         self.version += 1
-        if self.quotas.pop((group, gone), None) is not None:
+        match gone[0]:
+            case "Pod":
+                self.index.drop(gone)
+            case "Node":
+                self.capacity.drop(gone[2])
+            case kind:
+                self._of_kind(kind).drop(group, gone)
+                self._put_in_force(gone)
+
+    def _of_kind(self, kind: str) -> ValidObjects:
+        return self.quotas if kind in QUOTA_KINDS else self._others
+
+    def _put_in_force(self, changed: Key) -> None:
+        """Bring what is derived from the object of a key up to date."""
+        if changed[0] in QUOTA_KINDS:
             self._quota_index = None
-        if gone[0] == "Node":
-            self.capacity.drop(gone[2])
-        if gone[0] == "Pod" or (gone in self.objects and self.objects[gone].group == group):
-            self.objects.pop(gone, None)
-            self.index.drop(gone)
+            return
+        found = self._others.in_force(changed)
+        if found is None:
+            self.objects.pop(changed, None)
+            self.index.drop(changed)
+        else:
+            self.objects[changed] = found
+            self.index.put(found, object_keys(found))
 
     def _put_pod(self, manifest: Manifest) -> None:
         kept = slim(manifest)

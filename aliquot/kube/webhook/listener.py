@@ -19,9 +19,10 @@ from aliquot.kube.api.resource import (
     RESOURCE_QUOTAS,
     Resource,
 )
-from aliquot.kube.control.objects import manifest_of, name_of, shape_of
+from aliquot.kube.control.objects import body_of, manifest_of, name_of, shape_of
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Reflector
+from aliquot.kube.watch.valid_objects import PLACE
 from aliquot.kube.webhook.cache import Cache
 
 WATCHED: tuple[Resource, ...] = (
@@ -30,8 +31,6 @@ WATCHED: tuple[Resource, ...] = (
 )
 """The kinds that writes are validated against."""
 
-_PLACE = "cluster"
-"""What errors name in place of a file."""
 _log = structlog.get_logger()
 
 
@@ -44,17 +43,18 @@ class CacheListener:
         self._on_synced = on_synced
 
     def put(self, found: Any) -> None:
-        """An object was created or changed; an invalid one is dropped from the cache."""
+        """An object was created or changed; of an invalid one, the last valid version counts."""
         if isinstance(found, PodWire):
             metadata = found.metadata
-            names = ("Pod", "", metadata.namespace or "default", metadata.name, _PLACE)
+            names = ("Pod", "", metadata.namespace or "default", metadata.name, PLACE)
             self._cache.put(Manifest(*names, found, {}))
             return
         try:
             manifest = manifest_of(self._resource, found)
         except InputError as error:
             _log.warning("not judged by, because it makes no sense", problem=str(error))
-            self._drop(*name_of(found))
+            named = key(self._resource.kind, *name_of(found))
+            self._cache.keep_last_valid(self._resource.group, named, body_of(self._resource, found))
             return
         if manifest is not None:
             self._cache.put(manifest)

@@ -39,7 +39,7 @@ def _related(cache: Cache, old: Manifest | None, new: Manifest | None) -> Iterat
     assert subject is not None
     yield from cache.index.find(("PriorityClass", ""))
     if subject.kind in QUOTA_KINDS:
-        yield from cache.quotas.values()
+        yield from cache.quotas
     if subject.kind == queues.KIND:
         yield from _with_groups(cache, _pods_of_queues(cache, old, new))
     elif subject.kind in quotas.KINDS:

@@ -11,7 +11,7 @@ from aliquot.dialects.core.findings import Finding, refused
 from aliquot.dialects.core.manifest import Manifest, read
 from aliquot.errors import InputError
 from aliquot.json import Body
-from aliquot.kube.webhook.cache import check
+from aliquot.mirror.validity import check_by_itself
 
 PLACE = "in this request"
 """What findings name in place of a file."""
@@ -44,7 +44,7 @@ def checked(found: RequestObject) -> RequestObject:
     if found.manifest is None:
         return found
     try:
-        check(found.manifest)
+        check_by_itself(found.manifest)
     except InputError as error:
         return RequestObject(problems=[refused(error, PLACE)])
     return found

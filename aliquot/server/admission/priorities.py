@@ -1,29 +1,29 @@
 """Priorities: a new pod gets the value and preemption policy of its PriorityClass."""
 
+import msgspec
+
+from aliquot.dialects.core.objects import PriorityClassWire
+from aliquot.dialects.priorities import PriorityClasses
 from aliquot.json import Body
 from aliquot.server.http.refusals import forbidden
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.storage.store import Store
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
-SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The PriorityClasses that every cluster has, and their values."""
 
 
 def resolve(store: Store, kind: Kind, pod: Body) -> None:
     """Write priority and preemption policy into a new pod."""
     spec = pod["spec"]
-    name = spec.get("priorityClassName")
+    name = spec.get("priorityClassName") or classes(store).default_name()
+    chosen: Body | None = None
     if name:
         found = store.get(CLASSES, "", name)
         if found is None:
             why = f"no PriorityClass with name {name} was found"
             raise forbidden(kind, pod["metadata"].get("name", ""), why)
-        chosen: Body | None = found.read()
-    else:
-        chosen = _default(store)
-        if chosen is not None:
-            spec["priorityClassName"] = chosen["metadata"]["name"]
+        spec["priorityClassName"] = name
+        chosen = found.read()
     value = 0 if chosen is None else chosen.get("value", 0)
     policy = "PreemptLowerPriority" if chosen is None else chosen.get("preemptionPolicy")
     if spec.get("priority") not in (None, value):
@@ -40,13 +40,15 @@ def only_default(store: Store, kind: Kind, body: Body) -> None:
     """Refuse a second PriorityClass with globalDefault."""
     if not body.get("globalDefault"):
         return
-    for each in store.all(CLASSES):
-        if each.read().get("globalDefault"):
-            why = f"PriorityClass {each.name} is already marked as default. Only one can exist"
-            raise forbidden(kind, body["metadata"].get("name", ""), why)
+    known = classes(store).default_name()
+    if known is not None:
+        why = f"PriorityClass {known} is already marked as default. Only one can exist"
+        raise forbidden(kind, body["metadata"].get("name", ""), why)
 
 
-def _default(store: Store) -> Body | None:
-    """The PriorityClass of pods that name none; of several, the lowest, as in Kubernetes."""
-    marked = [body for each in store.all(CLASSES) if (body := each.read()).get("globalDefault")]
-    return min(marked, key=lambda body: body.get("value", 0), default=None)
+def classes(store: Store) -> PriorityClasses:
+    """All PriorityClasses."""
+    found = PriorityClasses()
+    for entry in store.all(CLASSES):
+        found.put(entry.name, msgspec.convert(entry.read(), PriorityClassWire))
+    return found

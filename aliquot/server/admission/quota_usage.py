@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from aliquot.dialects.core.pod_phases import most, phases
 from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 from aliquot.json import Body
@@ -35,11 +36,6 @@ def of_pod(pod: Body) -> Usage:
     return found
 
 
-def ended(pod: Body) -> bool:
-    """Has a pod ended, and so uses nothing?"""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-
-
 def unspecified(pod: Body, hard: Iterable[str]) -> dict[str, list[str]]:
     """By key of a quota, the containers without the request or limit that it demands."""
     spec, found = pod.get("spec") or {}, {}
@@ -64,15 +60,12 @@ def _peak(spec: Body, side: str) -> Usage:
     running: Usage = Counter()
     for each in spec.get("containers") or ():
         running += _container_amounts(each, side)
-    peak, beside = running, Counter[str]()
-    for each in spec.get("initContainers") or ():
-        if each.get("restartPolicy") == "Always":
-            beside += _container_amounts(each, side)
-            peak = peak + _container_amounts(each, side)
-        else:
-            peak |= beside + _container_amounts(each, side)
+    init = (
+        (_container_amounts(each, side), each.get("restartPolicy") == "Always")
+        for each in spec.get("initContainers") or ()
+    )
     whole = _amounts((spec.get("resources") or {}).get(side))
-    peak = Counter({**peak, **whole})
+    peak = Counter({**most(phases(running, init)), **whole})
     return peak + _amounts(spec.get("overhead"))
 
 

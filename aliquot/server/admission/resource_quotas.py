@@ -9,7 +9,6 @@ from collections import Counter
 from aliquot.json import Body
 from aliquot.server.admission.quota_usage import (
     Usage,
-    ended,
     nanos,
     of_pod,
     text,
@@ -20,6 +19,7 @@ from aliquot.server.kinds.kind import Kind
 from aliquot.server.storage.entry import Entry
 from aliquot.server.storage.store import Store
 from aliquot.server.storage.window import Change
+from aliquot.server.subresources.budgets import finished
 
 QUOTAS = "resourcequotas"
 _ONE = 10**9
@@ -97,7 +97,7 @@ class UsageIndex:
 
     def _add(self, entry: Entry) -> None:
         pod = entry.read()
-        if not ended(pod):
+        if not finished(pod):
             self._by_pod[entry.namespace][entry.uid] = usage = of_pod(pod)
             self._totals[entry.namespace].update(usage)
 

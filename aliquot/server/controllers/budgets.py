@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from aliquot.json import Body
 from aliquot.server.api import Api
+from aliquot.server.controllers.conditions import with_transition
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.selectors.selectors import Labels
@@ -99,7 +100,4 @@ def _condition(allowed: int, before: Body, status: Body) -> Body:
         "observedGeneration": status["observedGeneration"],
         "message": "",
     }
-    for each in before.get("conditions") or ():
-        if each.get("type") == "DisruptionAllowed" and each.get("status") == str(enough):
-            return {**condition, "lastTransitionTime": each["lastTransitionTime"]}
-    return {**condition, "lastTransitionTime": timestamp()}
+    return with_transition(condition, before)

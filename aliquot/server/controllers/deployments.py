@@ -6,10 +6,13 @@ from http import HTTPStatus
 
 import msgspec
 
+from aliquot.dialects.core.amounts import share_of
+from aliquot.dialects.core.manifest import owner_reference
+from aliquot.dialects.workloads import replicas
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.controllers.pods import reference
+from aliquot.server.controllers.conditions import find, with_transition
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions
 from aliquot.server.rules.metadata import timestamp
@@ -41,10 +44,8 @@ class Deployments:
         if change.storage == _DEPLOYMENTS:
             self.worker.enqueue(change.entry.key)
         elif change.storage == _SETS:
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] == _DEPLOYMENTS:
-                    self.worker.enqueue(location[1])
+            for owner in self._owners.owners_in(_DEPLOYMENTS, change):
+                self.worker.enqueue(owner)
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_DEPLOYMENTS, *key)
@@ -82,7 +83,7 @@ class Deployments:
                 "name": f"{metadata['name']}-{template_hash}",
                 "labels": dict(template_metadata["labels"]),
                 "annotations": {_REVISION: str(1 + max(map(_revision, others), default=0))},
-                "ownerReferences": [reference(body)],
+                "ownerReferences": [owner_reference(body)],
             },
             "spec": {"replicas": 0, "selector": selector, "template": template},
         }
@@ -107,7 +108,7 @@ class Deployments:
 
     async def _balance(self, body: Body, newest: Body, others: list[Body]) -> None:
         """Scale the newest up within maxSurge, and the others down within maxUnavailable."""
-        wanted = body["spec"].get("replicas", 1)
+        wanted = replicas(body)
         surge, missing = _limits(body["spec"].get("strategy") or {}, wanted)
         old = sum(_desired(each) for each in others)
         if surge is None:
@@ -131,17 +132,17 @@ class Deployments:
             count -= less
             await self._scale(each, _desired(each) - less)
 
-    async def _scale(self, replica_set: Body, replicas: int) -> None:
-        if _desired(replica_set) == replicas:
+    async def _scale(self, replica_set: Body, count: int) -> None:
+        if _desired(replica_set) == count:
             return
         metadata = replica_set["metadata"]
 
         def edit(present: Body) -> Body:
-            present["spec"]["replicas"] = replicas
+            present["spec"]["replicas"] = count
             return present
 
         await self._api.change(self._set, metadata["namespace"], metadata["name"], edit)
-        replica_set["spec"]["replicas"] = replicas
+        replica_set["spec"]["replicas"] = count
 
     async def _delete_old(self, body: Body, others: list[Body]) -> None:
         """Delete old ReplicaSets without pods beyond revisionHistoryLimit."""
@@ -166,7 +167,7 @@ class Deployments:
     ) -> None:
         sets = [each for each in (newest, *others) if each is not None]
         statuses = [each.get("status") or {} for each in sets]
-        wanted = body["spec"].get("replicas", 1)
+        wanted = replicas(body)
         total = sum(each.get("replicas", 0) for each in statuses)
         ready = sum(each.get("readyReplicas", 0) for each in statuses)
         new = 0 if newest is None else (newest.get("status") or {}).get("replicas", 0)
@@ -214,14 +215,10 @@ def _progressing(done: bool, newest: Body | None) -> Body:
 
 def _with_times(condition: Body, before: Body) -> Body:
     """The condition with its transition and update times."""
-    now = timestamp()
-    for each in before.get("conditions") or ():
-        if each.get("type") == condition["type"]:
-            changed = now if each["status"] != condition["status"] else each["lastTransitionTime"]
-            same = all(each.get(key) == value for key, value in condition.items())
-            updated = each["lastUpdateTime"] if same else now
-            return {**condition, "lastTransitionTime": changed, "lastUpdateTime": updated}
-    return {**condition, "lastTransitionTime": now, "lastUpdateTime": now}
+    old = find(before, condition["type"]) or {}
+    same = all(old.get(key) == value for key, value in condition.items())
+    updated = old["lastUpdateTime"] if same else timestamp()
+    return {**with_transition(condition, before), "lastUpdateTime": updated}
 
 
 def _limits(strategy: Body, wanted: int) -> tuple[int | None, int]:
@@ -229,16 +226,9 @@ def _limits(strategy: Body, wanted: int) -> tuple[int | None, int]:
     if strategy.get("type") == "Recreate":
         return None, wanted
     rolling = strategy.get("rollingUpdate") or {}
-    surge = _count(rolling.get("maxSurge", "25%"), wanted, up=True)
-    missing = _count(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    surge = share_of(rolling.get("maxSurge", "25%"), wanted)
+    missing = share_of(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     return surge, missing if surge or missing else 1
-
-
-def _count(value: int | str, of: int, up: bool) -> int:
-    if isinstance(value, int):
-        return value
-    percent = int(value.rstrip("%")) * of
-    return -(-percent // 100) if up else percent // 100
 
 
 def _template_hash(template: Body) -> str:

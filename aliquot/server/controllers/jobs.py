@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 
+from aliquot.dialects.workloads import (
+    completion_index,
+    indexes,
+    job_is_complete,
+    job_pod,
+    job_wants,
+)
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
-from aliquot.server.controllers.pods import active, from_template
+from aliquot.server.controllers.pods import active
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions, Preconditions
 from aliquot.server.kinds.kind import Kind
@@ -17,7 +25,6 @@ from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import phase, ready
 
 _JOBS = "jobs.batch"
-_INDEX = "batch.kubernetes.io/job-completion-index"
 _BACKOFF = 6
 """The default of backoffLimit in Kubernetes."""
 
@@ -41,10 +48,8 @@ class Jobs:
             if change.type == "DELETED":
                 self._ended.pop(change.entry.uid, None)
         elif change.storage == "pods":
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] == _JOBS:
-                    self.worker.enqueue(location[1])
+            for owner in self._owners.owners_in(_JOBS, change):
+                self.worker.enqueue(owner)
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_JOBS, *key)
@@ -59,8 +64,9 @@ class Jobs:
         active_pods = [pod for pod in pods if active(pod)]
         refused = None
         if not found.deleting:
-            verdict = _verdict(body, len(succeeded), len(failed))
-            wanted = 0 if verdict else _wanted(body, len(succeeded))
+            counts = (len(succeeded), len(active_pods))
+            verdict = _verdict(body, counts, len(failed))
+            wanted = 0 if verdict else job_wants(body, *counts)
             await self._pod_maker.delete(active_pods, len(active_pods) - wanted)
             missing = self._pods(body, wanted - len(active_pods), active_pods, succeeded)
             refused = await self._pod_maker.create(body, missing)
@@ -81,8 +87,7 @@ class Jobs:
             known = self._ended[uid] = {"Succeeded": {}, "Failed": {}}
         for pod in pods:
             if phase(pod) in known:
-                index = (pod["metadata"].get("annotations") or {}).get(_INDEX, "")
-                known[phase(pod)][pod["metadata"]["uid"]] = index
+                known[phase(pod)][pod["metadata"]["uid"]] = completion_index(pod)
         if new:
             for word, key in (("Succeeded", "succeeded"), ("Failed", "failed")):
                 for number in range(before.get(key, 0) - len(known[word])):
@@ -93,16 +98,14 @@ class Jobs:
         self, body: Body, count: int, active_pods: list[Body], succeeded: dict[str, str]
     ) -> Iterator[Body]:
         """The missing pods; those of an Indexed Job with their index."""
-        indexes = _free_indexes(body, active_pods, succeeded)
-        for _ in range(min(count, CREATED_AT_ONCE)):
-            pod = from_template(body, body["spec"]["template"])
-            if body["spec"].get("completionMode") == "Indexed":
-                index = str(next(indexes, 0))
-                metadata = pod["metadata"]
-                metadata["annotations"] = {**metadata.get("annotations", {}), _INDEX: index}
-                metadata["labels"] = {**metadata.get("labels", {}), _INDEX: index}
-                metadata["generateName"] = f"{body['metadata']['name']}-{index}-"
-            yield pod
+        count, prefix = min(count, CREATED_AT_ONCE), f"{body['metadata']['name']}-"
+        if not indexes(body):
+            yield from (job_pod(body, generateName=prefix) for _ in range(count))
+            return
+        taken = {*map(completion_index, active_pods), *succeeded.values()}
+        missing = (index for index in range(indexes(body)) if str(index) not in taken)
+        for index in islice(missing, max(count, 0)):
+            yield job_pod(body, index, generateName=f"{prefix}{index}-")
 
     async def _write_status(
         self, key: Key, body: Body, active_pods: list[Body], ended: tuple[int, int], verdict: str
@@ -160,33 +163,11 @@ def _ended_at(status: Body) -> str:
     return max(str(each["lastTransitionTime"]) for each in ends)
 
 
-def _verdict(body: Body, succeeded: int, failed: int) -> str:
-    """`Complete`, `Failed`, or empty while the Job goes on."""
-    spec = body["spec"]
-    completions = spec.get("completions")
-    if completions is not None and succeeded >= completions:
+def _verdict(body: Body, counts: tuple[int, int], failed: int) -> str:
+    """`Complete`, `Failed`, or empty while the Job goes on; `counts`: succeeded, active pods."""
+    if job_is_complete(body, *counts):
         return "Complete"
-    if completions is None and succeeded:
-        return "Complete"
-    return "Failed" if failed > spec.get("backoffLimit", _BACKOFF) else ""
-
-
-def _wanted(body: Body, succeeded: int) -> int:
-    """How many pods should be active now."""
-    spec = body["spec"]
-    if spec.get("suspend"):
-        return 0
-    at_once = spec.get("parallelism", 1)
-    completions = spec.get("completions")
-    return int(at_once if completions is None else max(min(at_once, completions - succeeded), 0))
-
-
-def _free_indexes(body: Body, active_pods: list[Body], succeeded: dict[str, str]) -> Iterator[int]:
-    taken = {(pod["metadata"].get("annotations") or {}).get(_INDEX) for pod in active_pods}
-    taken |= set(succeeded.values())
-    return iter(
-        [each for each in range(body["spec"].get("completions") or 0) if str(each) not in taken]
-    )
+    return "Failed" if failed > body["spec"].get("backoffLimit", _BACKOFF) else ""
 
 
 def _conditions(verdict: str) -> list[Body]:

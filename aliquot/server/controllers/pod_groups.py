@@ -14,10 +14,8 @@ from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.dialects.volcano.queues import DEFAULT
 from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body
-from aliquot.mirror.store import Store as Mirrored
-from aliquot.mirror.store import priority_infos
+from aliquot.server.admission.priorities import classes
 from aliquot.server.api import Api
-from aliquot.server.controllers.pods import reference
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions, Preconditions
 from aliquot.server.kinds.kind import Kind
@@ -28,7 +26,7 @@ from aliquot.server.subresources.budgets import controller
 
 _SOURCE = "cluster"
 """Where errors of manifests say that they are from."""
-_DEPLOYMENTS, _CLASSES = "deployments.apps", "priorityclasses.scheduling.k8s.io"
+_DEPLOYMENTS = "deployments.apps"
 _GROUPS = f"podgroups.{VOLCANO_GROUP}"
 _OWNERS = (_DEPLOYMENTS, "replicasets.apps", "jobs.batch", f"jobs.{VOLCANO_JOBS}")
 
@@ -48,10 +46,9 @@ class PodGroups:
         if change.storage in _OWNERS:
             self.worker.enqueue((change.storage, change.entry.key))
         elif change.storage == _GROUPS:
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] in _OWNERS:
-                    self.worker.enqueue(location)
+            for storage in _OWNERS:
+                for owner in self._owners.owners_in(storage, change):
+                    self.worker.enqueue((storage, owner))
 
     async def ensure(self, owner: Body) -> str:
         """The name of the group of an owner's pods, created if it is missing; empty if none.
@@ -90,7 +87,6 @@ class PodGroups:
         namespace, name = wanted["metadata"]["namespace"], wanted["metadata"]["name"]
         present = self._api.store.get(_GROUPS, namespace, name)
         if present is None:
-            wanted["metadata"]["ownerReferences"] = [reference(owner)]
             try:
                 await self._api.create(kind, namespace, wanted)
             except RefusalError as refusal:
@@ -127,10 +123,7 @@ class PodGroups:
         """The group of an owner, as a simulation makes it."""
         if not isinstance(manifest.content, GangJobWire):
             return pod_group(manifest).body
-        classes = Mirrored()
-        for entry in self._api.store.all(_CLASSES):
-            classes.put(manifest_of(entry.read()))
-        priorities = {task: each[0] for task, each in priority_infos(manifest, classes).items()}
+        priorities = classes(self._api.store).task_priorities(manifest)
         return pod_group(manifest, priorities).body
 
     def _kind(self) -> Kind | None:

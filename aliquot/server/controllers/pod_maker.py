@@ -1,10 +1,11 @@
 """The pods of workloads, created and deleted through the API with its admission and quotas."""
 
 import asyncio
+import copy
 from collections.abc import Iterable
 from http import HTTPStatus
 
-from aliquot.dialects.volcano.job_pods import in_group
+from aliquot.dialects.workloads import in_group
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
@@ -40,7 +41,7 @@ class PodMaker:
         if group:
             pods = [in_group(pod, group) for pod in pods]
         namespace = owner["metadata"]["namespace"]
-        creations = [self._api.create(self._pod, namespace, pod) for pod in pods]
+        creations = [self._api.create(self._pod, namespace, copy.deepcopy(pod)) for pod in pods]
         for each in await asyncio.gather(*creations, return_exceptions=True):
             if isinstance(each, RefusalError):
                 return each

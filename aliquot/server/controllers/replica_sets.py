@@ -1,12 +1,13 @@
 """ReplicaSets: missing pods are created, surplus pods deleted."""
 
+from aliquot.dialects.workloads import new_pod, replicas
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
+from aliquot.server.controllers.conditions import with_transition
 from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
-from aliquot.server.controllers.pods import active, from_template
+from aliquot.server.controllers.pods import active
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.entry import Key
 from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
@@ -30,10 +31,8 @@ class ReplicaSets:
         if change.storage == _SETS:
             self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] == _SETS:
-                    self.worker.enqueue(location[1])
+            for owner in self._owners.owners_in(_SETS, change):
+                self.worker.enqueue(owner)
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_SETS, *key)
@@ -42,12 +41,11 @@ class ReplicaSets:
         body = found.read()
         pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
         active_pods = [pod for pod in pods if active(pod)]
-        wanted = body["spec"].get("replicas", 1)
         refused: RefusalError | None = None
         if not found.deleting:
-            template, missing = body["spec"]["template"], wanted - len(active_pods)
-            pods = [from_template(body, template) for _ in range(min(missing, CREATED_AT_ONCE))]
-            refused = await self._pod_maker.create(body, pods)
+            missing, prefix = replicas(body) - len(active_pods), f"{found.name}-"
+            pod = new_pod(body, body["spec"]["template"], generateName=prefix)
+            refused = await self._pod_maker.create(body, [pod] * min(missing, CREATED_AT_ONCE))
             await self._pod_maker.delete(active_pods, -missing)
         pods = [entry.read() for _, entry in self._owners.dependents(found.uid, "pods")]
         await self._write_status(key, body, [pod for pod in pods if active(pod)], refused)
@@ -82,7 +80,4 @@ def _failure(refused: RefusalError, before: Body) -> Body:
         "reason": "FailedCreate",
         "message": refused.message,
     }
-    for each in before.get("conditions") or ():
-        if each.get("type") == "ReplicaFailure":
-            return {**condition, "lastTransitionTime": each["lastTransitionTime"]}
-    return {**condition, "lastTransitionTime": timestamp()}
+    return with_transition(condition, before)

@@ -12,15 +12,14 @@ from http import HTTPStatus
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano import status as volcano_status
-from aliquot.dialects.volcano.job_pods import in_job, templates
 from aliquot.dialects.volcano.made_groups import group_name
+from aliquot.dialects.workloads import task_pod, task_pods
 from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.jobs import delete_after_ttl
 from aliquot.server.controllers.pod_groups import manifest_of
 from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
-from aliquot.server.controllers.pods import from_template
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.metadata import timestamp
@@ -30,8 +29,6 @@ from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import phase
 
 _JOBS = f"jobs.{VOLCANO_JOBS}"
-_SCHEDULER = "volcano"
-"""The default of spec.schedulerName in Volcano."""
 _FINISHED = ("Completed", "Failed")
 
 
@@ -49,10 +46,8 @@ class VolcanoJobs:
         if change.storage == _JOBS:
             self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
-            for uid in change.entry.owners:
-                location = self._owners.locate(uid)
-                if location is not None and location[0] == _JOBS:
-                    self.worker.enqueue(location[1])
+            for owner in self._owners.owners_in(_JOBS, change):
+                self.worker.enqueue(owner)
 
     async def _reconcile(self, key: Key) -> float | None:
         found = self._api.store.get(_JOBS, *key)
@@ -67,7 +62,7 @@ class VolcanoJobs:
         try:
             manifest = manifest_of(body)
             jobs.min_available(manifest)
-            wanted = _wanted(manifest)
+            wanted = task_pods(manifest)
         except InputError as error:
             problem = RefusalError(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", f"{error.field}: {error.problem}"
@@ -92,8 +87,8 @@ class VolcanoJobs:
         ]
         await self._pod_maker.delete(surplus, len(surplus))
         missing = [name for name in wanted if name not in present][:CREATED_AT_ONCE]
-        of_task = templates(manifest)
-        pods = [_pod(manifest, of_task[wanted[name]], wanted[name], name) for name in missing]
+        group = group_name(manifest) or ""
+        pods = [task_pod(manifest, wanted[name], group, name=name) for name in missing]
         return await self._pod_maker.create(body, pods)
 
     def _pods(self, body: Body) -> list[Body]:
@@ -120,21 +115,3 @@ class VolcanoJobs:
 
         if status != before:
             await self._api.change(kind, metadata["namespace"], metadata["name"], edit, "status")
-
-
-def _wanted(manifest: Manifest) -> dict[str, str]:
-    """The names of its pods, as Volcano names them, and the task of each."""
-    return {
-        f"{manifest.name}-{task.name}-{index}": task.name
-        for task in jobs.tasks(manifest)
-        for index in range(task.replicas)
-    }
-
-
-def _pod(manifest: Manifest, template: Body, task: str, name: str) -> Body:
-    pod = from_template(manifest.body, template)
-    del pod["metadata"]["generateName"]
-    pod["metadata"]["name"] = name
-    scheduler = manifest.body["spec"].get("schedulerName") or _SCHEDULER
-    pod["spec"]["schedulerName"] = pod["spec"].get("schedulerName") or scheduler
-    return in_job(pod, manifest, task, group_name(manifest) or "")

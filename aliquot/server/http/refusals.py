@@ -14,17 +14,22 @@ from aliquot.server.rules.causes import Cause, join_causes
 _MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
+_SUCCESS: dict[str, Any] = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Success",
+}
 
 
 def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
     """The Status of a deletion that left no object to show."""
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "details": {**_details(kind, name), "uid": uid},
-    }
+    return {**_SUCCESS, "details": {**_details(kind, name), "uid": uid}}
+
+
+def created() -> dict[str, Any]:
+    """The Status of a Binding or an Eviction that was carried out."""
+    return {**_SUCCESS, "code": HTTPStatus.CREATED}
 
 
 def not_found(kind: Kind, name: str) -> RefusalError:

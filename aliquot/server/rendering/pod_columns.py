@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from aliquot.dialects.core.pods import FINISHED
 from aliquot.json import Body, seek
 from aliquot.server.rendering.durations import read, since
 
 _NONE = "<none>"
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ def pod_cells(pod: Body, now: datetime) -> list[Any]:
 def pod_conditions(pod: Body) -> list[Body]:
     """The row condition Completed of a pod that has ended; clients may hide such rows."""
     phase = seek(pod, "status", "phase")
-    if phase not in _ENDED:
+    if phase not in FINISHED:
         return []
     how = "completed successfully" if phase == "Succeeded" else "failed"
     message = f"The pod has {how}."
@@ -70,7 +70,7 @@ def _summary(pod: Body) -> _Summary:
     if seek(pod, "metadata", "deletionTimestamp"):
         if seek(pod, "status", "reason") == "NodeLost":
             summary.status = "Unknown"
-        elif seek(pod, "status", "phase") not in _ENDED:
+        elif seek(pod, "status", "phase") not in FINISHED:
             summary.status = "Terminating"
     return summary
 

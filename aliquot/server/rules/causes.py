@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_MOST_CHARACTERS = 400
-"""Of a value quoted in a message: enough to recognise it; values may have megabytes."""
+from aliquot.errors import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,7 @@ def too_many(field: str, number: int, most: int) -> Cause:
 
 def quoted(value: Any) -> str:
     """A value as messages quote it, shortened."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+    return shortened(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def _joined(message: str, detail: str) -> str:

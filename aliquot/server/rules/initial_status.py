@@ -1,5 +1,6 @@
 """The initial status of a new object: written here, not taken from the request."""
 
+from aliquot.dialects.workloads import JOB_UID, job_labels
 from aliquot.json import Body
 from aliquot.server.kinds import definitions
 from aliquot.server.kinds.kind import Kind
@@ -55,15 +56,10 @@ def _set_selector(job: Body) -> None:
     """A Job selects pods by its uid; the label is written into its template."""
     job["status"] = {}
     metadata, spec = job["metadata"], job.setdefault("spec", {})
-    if spec.get("manualSelector"):
+    own_labels = job_labels(job)
+    if not own_labels:
         return
     template = spec.setdefault("template", {}).setdefault("metadata", {})
-    own_labels = {
-        "batch.kubernetes.io/controller-uid": metadata["uid"],
-        "batch.kubernetes.io/job-name": metadata.get("name", ""),
-        "controller-uid": metadata["uid"],
-        "job-name": metadata.get("name", ""),
-    }
     for labelled in (template, metadata):
         labelled["labels"] = {**(labelled.get("labels") or {}), **own_labels}
-    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": metadata["uid"]}}
+    spec["selector"] = {"matchLabels": {JOB_UID: metadata["uid"]}}

@@ -8,6 +8,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from aliquot.dialects.priorities import HIGHEST_OF_USERS, SYSTEM
 from aliquot.errors import SelectorError
 from aliquot.json import Body, same
 from aliquot.server.rules import names as naming
@@ -16,9 +17,6 @@ from aliquot.server.rules.metadata_rules import changed
 from aliquot.server.rules.pod_rules import check_amount, check_taints
 from aliquot.server.selectors.selectors import Labels
 
-_HIGHEST_OF_USERS = 1_000_000_000
-"""The highest value of a user's PriorityClass in Kubernetes; those above are the system's."""
-_SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 _FROZEN = "field is immutable when `immutable` is set"
 _NOT_CHANGED = "may not be changed in an update."
 _AT_LEAST_ZERO = "must be greater than or equal to 0"
@@ -103,11 +101,11 @@ def check_priority_class(body: Body) -> Iterator[Cause]:
     """A PriorityClass: values and names of the system are not for users."""
     name, value = (body.get("metadata") or {}).get("name") or "", body.get("value") or 0
     if name.startswith("system-"):
-        if name not in _SYSTEM_CLASSES:
+        if name not in SYSTEM:
             reserved = "priority class names with 'system-' prefix are reserved for system use only"
             yield forbidden("metadata.name", f"{reserved}. error: {name} is not known")
-    elif value > _HIGHEST_OF_USERS:
-        detail = f"maximum allowed value of a user defined priority is {_HIGHEST_OF_USERS}"
+    elif value > HIGHEST_OF_USERS:
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_OF_USERS}"
         yield forbidden("value", detail)
     policy = body.get("preemptionPolicy")
     if policy and policy not in ("Never", "PreemptLowerPriority"):

@@ -6,6 +6,7 @@ schemas, which have only part of a pod, instead of from its own.
 """
 
 from collections.abc import Iterable, Iterator
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from aliquot.dialects.core.schema import Schema
@@ -14,6 +15,7 @@ from aliquot.server.schema.core_schemas import schema as core_schema
 from aliquot.server.schema.shared_shapes import METADATA
 
 _JSON = "application/json"
+_OK = str(HTTPStatus.OK.value)
 _PATCHES = ("application/json-patch+json", "application/merge-patch+json")
 _APPLY = "application/apply-patch+yaml"
 _LIST_METADATA = {
@@ -148,7 +150,7 @@ def _operation(kind: Kind, verb: str, body: tuple[str, ...] = (), listed: bool =
     operation: Body = {
         "operationId": f"{verb.lower()}{kind.name}",
         "description": f"{verb} objects of the kind {kind.name}.",
-        "responses": {"200": {"description": "OK", "content": {_JSON: {"schema": answer}}}},
+        "responses": {_OK: {"description": "OK", "content": {_JSON: {"schema": answer}}}},
         "x-kubernetes-group-version-kind": _identity(kind),
     }
     if not body:

@@ -31,6 +31,13 @@ class OwnerIndex:
         found = self._locations.get(uid)
         return None if found is None else self._store.bucket(found[0]).entries.get(found[1])
 
+    def owners_in(self, storage: str, change: Change) -> Iterator[Key]:
+        """The keys of those owners of a changed object that are in this storage."""
+        for uid in change.entry.owners:
+            location = self._locations.get(uid)
+            if location is not None and location[0] == storage:
+                yield location[1]
+
     def dependents(self, uid: str, storage: str | None = None) -> Iterator[tuple[str, Entry]]:
         """The objects that an object owns: all, or those of one storage."""
         for where, key in list(self._dependents.get(uid, ())):

@@ -9,7 +9,7 @@ import msgspec
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.http.refusals import bad_request, conflict
+from aliquot.server.http.refusals import bad_request, conflict, created
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.metadata import timestamp
 
@@ -59,13 +59,7 @@ async def bind(api: Api, kind: Kind, namespace: str, name: str, body: Any) -> Bo
     _set_scheduled(pod)
     api.store.put(kind.storage, pod)
     await api.store.wait_durable()
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "code": HTTPStatus.CREATED,
-    }
+    return created()
 
 
 def pod_name(body: Any) -> str:

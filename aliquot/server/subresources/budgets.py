@@ -1,23 +1,11 @@
 """PodDisruptionBudgets: how many of their pods may be disrupted now. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
+from aliquot.dialects.core import budgets
+from aliquot.dialects.core.budgets import BudgetState
+from aliquot.dialects.core.pods import FINISHED
 from aliquot.json import Body
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetState:
-    """The figures of a budget's status."""
-
-    expected: int
-    desired: int
-    healthy: int
-
-    @property
-    def allowed(self) -> int:
-        """How many pods may be disrupted."""
-        return max(self.healthy - self.desired, 0) if self.expected else 0
 
 
 def budget_state(
@@ -28,7 +16,7 @@ def budget_state(
     `replicas`: by uid, how many pods their owners want; `disrupted`: names of pods whose eviction
     was granted, which no longer count as healthy.
     """
-    running = [pod for pod in pods if phase(pod) not in ("Succeeded", "Failed")]
+    running = [pod for pod in pods if not finished(pod)]
     healthy = sum(
         ready(pod)
         and "deletionTimestamp" not in pod["metadata"]
@@ -37,15 +25,8 @@ def budget_state(
     )
     by_owner = sum(replicas[uid] for uid in {controller(pod) for pod in running} if uid in replicas)
     without_owner = sum(controller(pod) not in replicas for pod in running)
-    wanted = by_owner + without_owner
-    if (max_unavailable := spec.get("maxUnavailable")) is not None:
-        return BudgetState(wanted, max(wanted - _count(max_unavailable, wanted), 0), healthy)
-    min_available = spec.get("minAvailable")
-    if isinstance(min_available, str) and min_available.endswith("%"):
-        return BudgetState(wanted, _count(min_available, wanted), healthy)
-    return BudgetState(
-        len(running), _count(1 if min_available is None else min_available, len(running)), healthy
-    )
+    bounds = (spec.get("minAvailable"), spec.get("maxUnavailable"))
+    return budgets.budget_state(*bounds, healthy, len(running), by_owner + without_owner)
 
 
 def ready(pod: Body) -> bool:
@@ -59,16 +40,14 @@ def phase(pod: Body) -> str:
     return str((pod.get("status") or {}).get("phase", ""))
 
 
+def finished(pod: Body) -> bool:
+    """Has a pod ended, so that it holds no resources any more?"""
+    return phase(pod) in FINISHED
+
+
 def controller(body: Body) -> str:
     """The uid of the owner that controls an object; empty if none does."""
     for each in body["metadata"].get("ownerReferences") or ():
         if each.get("controller"):
             return str(each["uid"])
     return ""
-
-
-def _count(value: int | str, of: int) -> int:
-    """A number, or a percentage of another one, rounded up."""
-    if isinstance(value, int):
-        return value
-    return -(-int(value.rstrip("%")) * of // 100)

@@ -9,11 +9,11 @@ from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http.options import DeleteOptions, delete_options
-from aliquot.server.http.refusals import bad_request, internal
+from aliquot.server.http.refusals import bad_request, created, internal
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.selectors.selectors import Labels
-from aliquot.server.subresources.budgets import phase, ready
+from aliquot.server.subresources.budgets import finished, phase, ready
 
 _BUDGETS = "poddisruptionbudgets.policy"
 _MANY = (
@@ -29,17 +29,11 @@ async def evict(
     options = _options(name, body, dry_run)
     found = api.find(kind, namespace, name)
     pod = found.read()
-    unprotected = found.deleting or phase(pod) in ("Pending", "Succeeded", "Failed")
+    unprotected = found.deleting or phase(pod) == "Pending" or finished(pod)
     if not unprotected:
         _charge(api, pod, bool(options.dry_run))
     await api.delete(kind, namespace, name, options)
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "code": HTTPStatus.CREATED,
-    }
+    return created()
 
 
 def _options(name: str, body: Any, dry_run: bool) -> DeleteOptions:

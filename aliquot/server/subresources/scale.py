@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from aliquot.dialects.core.objects import INT32_MAX
 from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, invalid
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.causes import invalid as invalid_value
 from aliquot.server.storage.entry import Entry
-
-_MOST = 2**31 - 1
-"""Replicas: an int32 in Kubernetes."""
 
 
 def scale(kind: Kind, entry: Entry) -> Body:
@@ -33,7 +31,7 @@ def scale(kind: Kind, entry: Entry) -> Body:
 def apply_scale(kind: Kind, name: str, wanted: Any) -> Callable[[Body], Body]:
     """The update that a Scale makes."""
     replicas = (wanted.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas > _MOST:
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas > INT32_MAX:
         raise bad_request("spec.replicas of a Scale must be a whole number")
     if replicas < 0:
         detail = "must be greater than or equal to 0"

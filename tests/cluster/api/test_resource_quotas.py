@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.build.manifests import container
 from tests.cluster.api.objects import config_map, deployment, path, path_of, pod, resource_quota
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Body, Wire
@@ -46,6 +47,16 @@ def test_beyond(api: Wire, ns: str) -> None:
     assert status["details"] == {"name": "b", "kind": "pods"}
     api.get(path("Pod", ns, "b")).refused(404, "NotFound")
     api.made(_asking(ns, "c", "500m"))
+
+
+def test_an_init_container_does_not_run_beside_a_later_sidecar(api: Wire, ns: str) -> None:
+    made = _given(api, ns, requests_cpu="9")
+    body = _asking(ns, "a", "1")
+    early = {**container("early"), "resources": {"requests": {"cpu": "5"}}}
+    beside = {**container("beside"), "resources": {"requests": {"cpu": "2"}}}
+    body["spec"]["initContainers"] = [early, {**beside, "restartPolicy": "Always"}]
+    api.made(body)
+    eventually(lambda: api.again(made)["status"]["used"] == {"requests.cpu": "5"})
 
 
 def test_too_many(api: Wire, ns: str) -> None:

@@ -150,7 +150,7 @@ def test_news_may_come_a_moment_late() -> None:
         child = asyncio.create_task(post("/validate", review(member("m", "top"))))
         await asyncio.sleep(0.05)
         known = cluster(member("top", is_parent=True))
-        for each in known.quotas.values():
+        for each in known.quotas:
             cache.put(each)
         _, said = await child
         assert said["response"]["allowed"]

@@ -1,0 +1,160 @@
+"""Workloads: how many pods an object wants now, and what each of its pods is.
+
+The rules are those of kube-controller-manager and of Volcano's job controller. The simulation and
+the controllers of the embedded API server both ask here, so that their pods are the same but for
+their names: the servers' are generated, those of a simulation are `<owner>-<index>`. When pods are
+made and deleted is up to each of them.
+
+A pod that is made here shares labels, annotations and spec with its template: they must be copied
+before they are changed.
+"""
+
+from typing import Any
+
+from aliquot.dialects.core.manifest import Manifest, owner_reference
+from aliquot.dialects.volcano import jobs
+from aliquot.dialects.volcano.keys import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
+from aliquot.dialects.volcano.objects import GangJobWire
+from aliquot.json import Body
+
+_FROM_TEMPLATE = ("annotations", "finalizers", "labels")
+"""The metadata that a pod has from its template; all else there is ignored."""
+_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+_JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
+JOB_UID = "batch.kubernetes.io/controller-uid"
+"""The label by which a Job selects its pods."""
+_VOLCANO_SCHEDULER = "volcano"
+"""The default of spec.schedulerName of a Volcano Job."""
+
+
+def templates(owner: Manifest) -> dict[str, Body]:
+    """The pod templates of a workload as they are written, by task; without tasks, under ""."""
+    spec = owner.body["spec"]
+    if not isinstance(owner.content, GangJobWire):
+        return {"": spec["template"]}
+    named = zip(jobs.tasks(owner), spec["tasks"], strict=True)
+    return {task.name: written["template"] for task, written in named}
+
+
+def new_pod(owner: Body, template: Body, **names: str) -> Body:
+    """A pod of a Deployment, ReplicaSet or StatefulSet; `names` go into its metadata."""
+    written = template.get("metadata") or {}
+    metadata = {
+        **{key: value for key, value in written.items() if key in _FROM_TEMPLATE and value},
+        **names,
+        "ownerReferences": [owner_reference(owner)],
+    }
+    spec = template.get("spec") or {}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def in_group(pod: Body, group: str) -> Body:
+    """A pod with the annotation that names its workload's group, unless it names one itself."""
+    written = pod["metadata"].get("annotations") or {}
+    annotations = {GROUP_ANNOTATIONS[0]: group, **written}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
+
+
+def replicas(owner: Body) -> int:
+    """How many pods a Deployment, ReplicaSet or StatefulSet wants."""
+    return _number(owner, "replicas", 1)
+
+
+# Jobs of Kubernetes.
+
+
+def job_wants(job: Body, succeeded: int, active: int) -> int:
+    """How many pods of a Job should be active now.
+
+    A Job without `completions` is a work queue: once a pod has succeeded, those that are active go
+    on, and lost ones are not replaced.
+    """
+    if job["spec"].get("suspend"):
+        return 0
+    at_once, completions = _number(job, "parallelism", 1), _completions(job)
+    if completions is not None:
+        return max(min(at_once, completions - succeeded), 0)
+    return active if succeeded else at_once
+
+
+def job_is_complete(job: Body, succeeded: int, active: int) -> bool:
+    """Have enough pods succeeded? A work queue is complete once its other pods have ended, too."""
+    completions = _completions(job)
+    if completions is not None:
+        return succeeded >= completions
+    return succeeded > 0 and not active
+
+
+def job_labels(job: Body) -> dict[str, str]:
+    """The labels by which a Job finds its pods, unless it says that its selector is manual."""
+    metadata = job["metadata"]
+    if job["spec"].get("manualSelector"):
+        return {}
+    labels = dict.fromkeys(_JOB_NAMES, metadata.get("name") or "")
+    uid = metadata.get("uid")
+    return {**dict.fromkeys((JOB_UID, "controller-uid"), uid), **labels} if uid else labels
+
+
+def job_pod(job: Body, index: int | None = None, **names: str) -> Body:
+    """A pod of a Job; that of an Indexed Job with its completion index."""
+    labels, annotations = job_labels(job), {}
+    if index is not None:
+        labels[_COMPLETION_INDEX] = annotations[_COMPLETION_INDEX] = str(index)
+    pod = new_pod(job, job["spec"]["template"], **names)
+    return _with_keys(pod, annotations, labels)
+
+
+def completion_index(pod: Body) -> str:
+    """The completion index of a pod; empty if it has none."""
+    return str((pod["metadata"].get("annotations") or {}).get(_COMPLETION_INDEX, ""))
+
+
+def indexes(job: Body) -> int:
+    """How many completion indexes an Indexed Job has, each for one pod at a time; else 0."""
+    return (_completions(job) or 0) if job["spec"].get("completionMode") == "Indexed" else 0
+
+
+# Jobs of Volcano.
+
+
+def task_pods(job: Manifest) -> dict[str, str]:
+    """The names of a Volcano Job's pods, as Volcano names them, and the task of each."""
+    return {
+        f"{job.name}-{task.name}-{index}": task.name
+        for task in jobs.tasks(job)
+        for index in range(task.replicas)
+    }
+
+
+def task_pod(job: Manifest, task: str, group: str, **names: str) -> Body:
+    """A pod of a task: with the keys of its Job, and its class and scheduler if it names none."""
+    queue, pod = jobs.queue(job), new_pod(job.body, templates(job)[task], **names)
+    annotations = {GROUP_ANNOTATIONS[0]: group, QUEUE: queue, TASK: task, JOB: job.name}
+    labels = {JOB: job.name, JOB_QUEUE: queue, TASK: task}
+    named, spec = jobs.spec(job).priority_class_name, dict(pod["spec"])
+    if named and not spec.get("priorityClassName") and spec.get("priority") is None:
+        spec["priorityClassName"] = named
+    scheduler = job.body["spec"].get("schedulerName") or _VOLCANO_SCHEDULER
+    spec["schedulerName"] = spec.get("schedulerName") or scheduler
+    return {**_with_keys(pod, annotations, labels), "spec": spec}
+
+
+def _with_keys(pod: Body, annotations: dict[str, str], labels: dict[str, str]) -> Body:
+    """A pod with more annotations and labels; they win over those that it has."""
+    metadata: Body = dict(pod["metadata"])
+    for word, ours in (("annotations", annotations), ("labels", labels)):
+        if ours:
+            metadata[word] = {**(metadata.get(word) or {}), **ours}
+    return {**pod, "metadata": metadata}
+
+
+def _completions(job: Body) -> int | None:
+    """The completions of a Job: 1 if neither they nor its parallelism are given."""
+    spec: Body = job["spec"]
+    written: int | None = spec.get("completions")
+    return 1 if written is None and spec.get("parallelism") is None else written
+
+
+def _number(owner: Body, field: str, default: int) -> int:
+    written: Any = owner["spec"].get(field)
+    return default if written is None else int(written)
