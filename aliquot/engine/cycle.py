@@ -45,6 +45,7 @@ from aliquot.engine.model.summaries import (
     QuotaSummary,
 )
 from aliquot.engine.policies import POLICIES
+from aliquot.engine.policies.over_quota import over_quota_pods
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
@@ -52,7 +53,7 @@ from aliquot.engine.reclaim.search import Plan
 from aliquot.engine.report import audit, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gangs import summarise_gang
-from aliquot.engine.report.quotas import over_quota_pods, summarise
+from aliquot.engine.report.quotas import summarise
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, Trial
 from aliquot.engine.wakeups import Wakeups

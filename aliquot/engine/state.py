@@ -381,6 +381,7 @@ class State:
         if quota is not None:
             self.changes.outside.append(name)
             self.tree.remove(name)
+            self.bound_pods.reorder(self.tree.slots[name], self.ledger.entries)
             self.changes.freed.append(Freed(quotas=(self.tree.slots[ROOT],)))
             self._reassign_pods(name, quota.namespaces)
             self.tree.slots.drop(name)

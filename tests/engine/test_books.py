@@ -9,8 +9,8 @@ from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.model.events import PodGone, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
 from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.policies.over_quota import over_quota_pods
 from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
-from aliquot.engine.report.quotas import over_quota_pods
 from aliquot.errors import TreeError
 from tests.build.values import amounts
 from tests.engine.world import World

@@ -36,7 +36,7 @@ from aliquot.engine.model.events import (
 )
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
-from aliquot.engine.report.quotas import over_quota_pods
+from aliquot.engine.policies.over_quota import over_quota_pods
 from tests.build.engines import books
 from tests.build.values import GPU, node_set, pod_set, quota_set
 from tests.campaign import examples

@@ -47,6 +47,8 @@ class BoundPods:
         self._gangs = gangs
         self._pods: dict[str, Pod] = {}
         self._keys: dict[str, OrderKey] = {}
+        self._guaranteed: tuple[int, ...] = ()
+        """The resources that some quota's min names, as the keys were computed."""
         self._in_quota: dict[int, dict[str, None]] = {}
         self._ranked: dict[int, list[str]] = {}
         self._starts: dict[int, Column] = {}
@@ -165,11 +167,17 @@ class BoundPods:
         return self._order.key(pod, request)
 
     def reorder(self, quota: int, entries: Mapping[str, Entry]) -> None:
-        """A quota's min has changed: if its order depends on it, compute the keys anew."""
-        if self._order.by_request:
-            for uid in self._in_quota.get(quota, ()):
+        """A quota has changed: where the order depends on min, compute the keys anew.
+
+        Those of all quotas, if the resources that any quota's min names are others than before.
+        """
+        if not self._order.by_request:
+            return
+        before, self._guaranteed = self._guaranteed, self._tree.guaranteed_rows()
+        for each in [quota] if before == self._guaranteed else list(self._in_quota):
+            for uid in self._in_quota.get(each, ()):
                 self._keys[uid] = self.key_for(self._pods[uid], entries[uid])
-            self._drop_ranking(quota)
+            self._drop_ranking(each)
 
     def quotas(self) -> list[int]:
         """The quotas (by slot) that have pods, in order."""

@@ -4,6 +4,8 @@ A waiting claim may count on what they hold. A pod that has not ended in time is
 holds no longer counts as about to be free.
 """
 
+from collections.abc import Iterator
+
 from aliquot.engine.books.ledger import Entry, Tally
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
 from aliquot.engine.model.quantity import LIMIT
@@ -22,6 +24,9 @@ class Leaving:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._entries

@@ -178,6 +178,11 @@ class QuotaTree:
         total = self._sum_of_min[row]
         return None if total < 0 else total
 
+    def guaranteed_rows(self) -> tuple[int, ...]:
+        """The resources that some quota's min names."""
+        rows = range(len(self._resources))
+        return tuple(row for row in rows if self.guaranteed(row) is not None)
+
     def _add_up(self) -> list[int]:
         sums: dict[str, int] = {}
         for quota in self.leaves():

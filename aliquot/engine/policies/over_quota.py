@@ -1,18 +1,17 @@
 """Which pods of a quota are over its min, and what its in-quota pods hold (its floor).
 
+Victims and labels both come from here, so that what users see is what is evicted.
+
 The quota's pods are added up in order of importance. Those before the sum first passes min are
 in-quota; that pod and all after it are over-quota. The core of a gang is one or the other as a
 whole. A split is kept until a pod of the quota comes or goes, or its min changes.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.model.pod import Pod
-from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.state import State
 
 Rows = tuple[int, ...]
@@ -36,8 +35,7 @@ class MinSplit:
 
 def managed_rows(state: State) -> Rows:
     """The resources that some quota's min names."""
-    rows = range(len(state.resources))
-    return tuple(row for row in rows if state.tree.guaranteed(row) is not None)
+    return state.tree.guaranteed_rows()
 
 
 def split_at_min(state: State, slot: int, rows: Rows) -> MinSplit:
@@ -93,19 +91,16 @@ def _split(
     return MinSplit(ranked, low, overdue, floor, slots[first:], total)
 
 
-def over_quota(units: Iterable[Sequence[tuple[Pod, Amounts]]], floor: dict[str, int]) -> set[str]:
-    """The uids that are over-quota: from the unit with which the sum first passes the floor, on.
+def over_quota_pods(state: State) -> set[str]:
+    """The bound pods that are over their quota's min, in any resource that a quota's min names.
 
-    Units (single pods, and the cores of gangs) come in importance order, each pod with what it is
-    charged; `floor` holds min for every resource that counts.
+    A leaving pod counts as gone for victims, and so is over-quota as long as it is there.
     """
-    total = dict.fromkeys(floor, 0)
-    over: set[str] = set()
-    for unit in units:
-        for _, charge in unit:
-            for resource, amount in charge:
-                if resource in total:
-                    total[resource] += amount
-        if over or any(total[resource] > floor[resource] for resource in floor):
-            over.update(pod.uid for pod, _ in unit)
-    return over
+    rows, names = managed_rows(state), state.bound_pods.slots.names
+    over = {
+        str(names[bound])
+        for quota in state.tree.quotas
+        for bound in split_at_min(state, state.tree.slots[quota], rows).over
+    }
+    leaving = (uid for uid in state.leaving if state.ledger.entries[uid].booking.quota is not None)
+    return over.union(leaving)

@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 
-from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.gang import units
 from aliquot.engine.model.pod import GPU_MEMORY
-from aliquot.engine.model.quantity import Amounts, per_one
+from aliquot.engine.model.quantity import per_one
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.summaries import Figures, QuotaSummary
-from aliquot.engine.policies.over_quota import over_quota
 from aliquot.engine.state import State
 
 _ONLY_WHERE_NAMED = ("pods", GPU_MEMORY)
@@ -23,32 +20,6 @@ def summarise(state: State) -> Iterator[QuotaSummary]:
     """
     quotas = sorted(state.tree.quotas.values(), key=lambda quota: quota.name)
     return (_figures(state, quota) for quota in quotas)
-
-
-def over_quota_pods(state: State) -> set[str]:
-    """The uids of all bound pods that are over-quota."""
-    ledger, names = state.ledger, state.resources.names
-    over: set[str] = set()
-    for quota in state.tree.quotas.values():
-        charges: dict[str, Amounts] = {}
-        for uid in ledger.by_quota.get(quota.name, ()):
-            entry = ledger.entries[uid]
-            if entry.stage >= Stage.ASSUMED:
-                charge = tuple((names[row], amount) for row, amount in entry.booking.charge)
-                charges[uid] = charge
-        pods = [state.pods[uid] for uid in charges]
-        pods.sort(key=lambda pod: state.bound_pods.key_for(pod, ledger.entries[pod.uid]))
-        ranked = units(pods, state.gangs.of)
-        counted = [[(pod, charges[pod.uid]) for pod in unit.pods] for unit in ranked]
-        over |= over_quota(counted, _floor(state, quota))
-    return over
-
-
-def _floor(state: State, quota: Quota) -> Figures:
-    """The quota's min in every resource that any quota's min names, 0 where its own does not."""
-    own = dict(quota.min)
-    managed = (name for name in state.resources.names if _is_managed(state, name))
-    return {name: own.get(name, 0) for name in managed}
 
 
 def _is_managed(state: State, resource: str) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.ratio import percent
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies.eligible import Eligible, Limits, Mask, gang_account, namespace_account
 from aliquot.engine.policies.queues.claimant import QueueClaimant
@@ -137,10 +138,6 @@ class QueuePreemption:
         larger = drf.share(sums) / drf.weight(victim.namespace)
         return (
             f"queue {queue}: namespace {first.namespace} starts {first.path} with "
-            f"{_percent(self._share_after)} of the cluster by its weight, "
-            f"namespace {victim.namespace} has {_percent(larger)}"
+            f"{percent(self._share_after)}% of the cluster by its weight, "
+            f"namespace {victim.namespace} has {percent(larger)}%"
         )
-
-
-def _percent(share: Fraction) -> str:
-    return f"{float(share):.1%}"
