@@ -120,6 +120,9 @@ class Ledger:
         self.releases = 0
         """How many bookings on nodes were released so far: refusals hold until this grows."""
         self._changes = changes
+        self._note_request = changes.requests.append
+        self._note_usage = changes.usage.append
+        self._note_node = changes.nodes.append
         self._speculations: list[Speculation] = []
 
     @property
@@ -213,7 +216,7 @@ class Ledger:
             if _request(new) != _request(old):
                 for each in (old, new):
                     if each is not None:
-                        self._changes.requests.append(each.path[0])
+                        self._note_request(each.path[0])
             if old is not None and old.node != NOWHERE:
                 self.releases += 1
                 self._report_freed(old)
@@ -247,11 +250,11 @@ class Ledger:
             del self.entries[uid]  # the common case: a waiting pod finds its node
             self._post(old, -1)
             if old.booking.charge != booking.charge or old.path != path:
-                self._changes.requests.append(path[0])
+                self._note_request(path[0])
         else:
             self._remove(uid)
             self.by_quota.setdefault(booking.quota, {})[uid] = None
-            self._changes.requests.append(path[0])
+            self._note_request(path[0])
         self._enter(uid, Entry(booking, stage, node, path))
 
     def _remove(self, uid: str) -> None:
@@ -259,7 +262,7 @@ class Ledger:
         if entry is None:
             return
         del self.by_quota[entry.booking.quota][uid]
-        self._changes.requests.append(entry.path[0])
+        self._note_request(entry.path[0])
         if entry.node != NOWHERE:
             del self.by_node[entry.node][uid]
             if self.holding.pop(uid, uid) is None:
@@ -281,7 +284,7 @@ class Ledger:
         if entry.stage >= Stage.HELD:
             for tally in self.tallies:
                 tally.post(booking, sign)
-        self._changes.usage.append(entry.path[0])
+        self._note_usage(entry.path[0])
         for slot in entry.path:
             if not charged.add(slot, booking.charge, sign):
                 self._refold(charged, slot, booking.charge)
@@ -289,7 +292,7 @@ class Ledger:
             return
         if not self.taken.add(entry.node, booking.room, sign):
             self._refold(self.taken, entry.node, booking.room)
-        self._changes.nodes.append(entry.node)
+        self._note_node(entry.node)
         if sign < 0:
             self.releases += 1
             self._report_freed(entry)

@@ -109,13 +109,12 @@ class Nominations:
         held = state.ledger.holding_in.get(claim.quota, ())
         if not held or not (claim.quota is None or self._policy.gates.is_owed(claim)):
             return []
-        return [uid for uid in held if self._key(uid) > claim.key]
+        keys, key = self._keys, claim.key
+        return [uid for uid in held if (keys.get(uid) or self._claim_key(uid)) > key]
 
-    def _key(self, uid: str) -> ImportanceKey:
+    def _claim_key(self, uid: str) -> ImportanceKey:
         """The importance of a nominated pod's claim; of the pod, if its claim is yet to be made."""
-        known, waiting = self._keys.get(uid), self._state.waiting
-        if known is not None:
-            return known
+        waiting = self._state.waiting
         return waiting.claim(uid).key if uid in waiting else importance(self._state.pods[uid])
 
     def nodes_of(self, claim: Claim) -> list[str]:

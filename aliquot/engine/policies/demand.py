@@ -4,7 +4,7 @@ For the policies that share by request (`hierarchy`, `queues`). They check befor
 and mostly nothing has changed, so the check must be cheap.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Set
 
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -20,7 +20,7 @@ class Demand:
         self._versions: tuple[int, ...] = ()
         self._tree = -1
 
-    def changed_quotas(self, unshared: Container[int]) -> dict[int, None] | None:
+    def changed_quotas(self, unshared: Set[int]) -> dict[int, None] | None:
         """The quotas (by slot) whose request has changed; None if nothing has changed at all.
 
         A change of use in the `unshared` slots counts as well. While bookings are tried, nothing
@@ -30,7 +30,7 @@ class Demand:
         if state.ledger.speculative:
             return None
         versions = (state.tree.version, state.placement.version(), state.waiting.changes)
-        moved = any(slot in unshared for slot in self._usage.read())
+        moved = bool(self._usage) and not unshared.isdisjoint(self._usage.read())
         if not (self._requests or moved or versions != self._versions):
             return None
         self._versions = versions

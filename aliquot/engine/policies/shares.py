@@ -88,12 +88,16 @@ class CurrentShares(Generic[B]):
         if self._before_questions is not None and not self._state.ledger.speculative:
             changed = _differences(self._before_questions, self.book.amounts.data)
             self._before_questions = None
+        if changed:
+            self._note_changed(changed)
+        return self.book
+
+    def _note_changed(self, accounts: list[int]) -> None:
         names = self._state.tree.slots.names
-        for account in changed:
+        for account in accounts:
             name = names[self.book.quota_of(account)]
             if name:
                 self._changed[name] = None
-        return self.book
 
     def refresh_for_question(self) -> None:
         """Bring the shares up to date for a question."""
