@@ -12,9 +12,10 @@ from dataclasses import replace
 from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
 from aliquot.engine.books.changes import Changes, Freed, NewlyBound
-from aliquot.engine.books.gangs import Gangs, booking_name
+from aliquot.engine.books.gang_requests import GangRequests
+from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.leaving import Leaving
-from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
+from aliquot.engine.books.ledger import Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
@@ -81,7 +82,9 @@ class State:
         self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
         self.gangs = Gangs(self.changes)
-        self._changed_gangs = self.changes.gangs.cursor()
+        self._gang_requests = GangRequests(
+            self.resources, self.tree, self.ledger, self.gangs, self.changes
+        )
         self.protected_namespaces = protected_namespaces
         """Namespaces whose pods are never evicted."""
         self.weights: dict[str, int] = {}
@@ -137,8 +140,7 @@ class State:
                 self.budgets.set(budget)
             case BudgetGone(path):
                 self.budgets.remove(path)
-        if self._changed_gangs:
-            self._book_gang_requests()
+        self._gang_requests.refresh()
 
     @contextmanager
     def speculating(self, *claims: Claim, asking: bool = False) -> Iterator[Speculation]:
@@ -411,11 +413,11 @@ class State:
     def _quota_of(self, uid: str) -> str | None:
         """The quota of a pod, or of a gang that is booked before its pods exist."""
         gang = self.gangs.requesting.get(uid)
-        return self.tree.quota_of(self.pods[uid]) if gang is None else self.gang_quota(gang)
-
-    def gang_quota(self, gang: Gang) -> str | None:
-        """The quota of a gang."""
-        return self.tree.membership.of(gang.quota, gang.name.partition("/")[0])
+        return (
+            self.tree.quota_of(self.pods[uid])
+            if gang is None
+            else self._gang_requests.quota_of(gang)
+        )
 
     def _set_gang(self, gang: Gang) -> None:
         if self.gangs.known.get(gang.name) != gang:
@@ -436,31 +438,6 @@ class State:
         for uid in list(self.gangs.members.get(name, ())):
             if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
                 self._enqueue(self.pods[uid])
-
-    def _book_gang_requests(self) -> None:
-        """Book what the gangs that have changed request beyond their existing pods."""
-        for name in dict.fromkeys(self._changed_gangs.read()):
-            gang = self.gangs.known.get(name)
-            if gang is not None and (gang.min_resources or self.gangs.requests(gang)):
-                self._book_min_resources(gang)
-
-    def _book_min_resources(self, gang: Gang) -> None:
-        """Book `minResources`, less the pods' requests, while pods of the gang are missing."""
-        members = self.gangs.members.get(gang.name, {})
-        booked, home = booking_name(gang), self.gang_quota(gang)
-        lacks: dict[int, int] = {}
-        closed = home is not None and self.tree.closed(home)
-        if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
-            lacks = dict(self.resources.vector(gang.min_resources))
-            for uid in members:
-                for row, amount in self.ledger.entries[uid].booking.charge:
-                    lacks[row] = lacks.get(row, 0) - amount
-        charge = tuple((row, amount) for row, amount in sorted(lacks.items()) if amount > 0)
-        if charge:
-            self.gangs.requesting[booked] = gang
-            self.ledger.wait(booked, Booking(home, charge))
-        elif self.gangs.requesting.pop(booked, None) is not None:
-            self.ledger.release(booked)
 
     def _set_weight(self, namespace: str, weight: int) -> None:
         if self.weights.get(namespace, 1) != weight:

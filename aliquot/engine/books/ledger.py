@@ -91,7 +91,7 @@ class Speculation:
             self._ledger.release(uid)
 
     def keep(self) -> None:
-        """Keep what was booked in it; of what was set aside, only what is not booked anew ends."""
+        """Keep what was booked in it; what was set aside and not booked anew is put back."""
         self.kept = True
 
 
@@ -188,7 +188,8 @@ class Ledger:
 
         What is as before is not reported: no claim is woken, no quota's request has changed.
         """
-        assert self._speculations.pop() is speculation, "the last begun is settled first"
+        last = self._speculations.pop()
+        assert last is speculation, "the last begun is settled first"
         before = speculation.before
         if speculation.kept:
             aside = speculation.aside.items()

@@ -16,7 +16,7 @@ in them."""
 def summarise(state: State) -> Iterator[QuotaSummary]:
     """All quotas, by name, without the figures of the policy (see `Engine.summarise`).
 
-    Computed one by one as they are read: a policy without queues reads none for `Policy.queues`.
+    Computed one by one as they are read: a policy without queues reads none for `Report.queues`.
     """
     quotas = sorted(state.tree.quotas.values(), key=lambda quota: quota.name)
     return (_figures(state, quota) for quota in quotas)

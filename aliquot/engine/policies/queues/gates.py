@@ -66,8 +66,14 @@ class QueueGates(ShareGates[Deserved]):
 
     def could_keep_idle(self, claim: Claim) -> bool:
         """Not if its queue deserves nothing at all of something that it asks for."""
-        deserved, slot = self._shares.read(), self._state.tree.slots[str(claim.quota)]
-        return all(deserved.get(row, slot) for row, _ in claim.charge(None) if row in deserved.rows)
+        deserved, slots = self._shares.read(), self._state.tree.slots
+        return all(
+            deserved.get(row, slots[part.quota])
+            for part in claim.parts or (claim,)
+            if part.quota is not None
+            for row, _ in part.charge(None)
+            if row in deserved.rows
+        )
 
     def nominated(self, claim: Claim) -> None:
         """Note what its queues use now: its gate grants as much once the victims are gone."""
