@@ -90,7 +90,7 @@ class Engine:
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""
         self._now = self._trial.now = now
-        self._state.changes.trim()
+        self._state.trim_changes()
         self._assumptions.expire(now)
         self._gang_claims.refresh()
         decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())

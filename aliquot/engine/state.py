@@ -17,7 +17,7 @@ from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound
+from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound, own_pods
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
@@ -147,8 +147,8 @@ class State:
         """Try bookings: at the end of the block all are taken back, unless `keep` was called.
 
         So is the choice of pods of these claims, where the pods of a gang may replace each other.
-        `asking`: to answer a question. Nothing of the engine's state changes by a block that is not
-        kept, except what is derived from it. Shares do not move in it.
+        `asking`: to answer a question. No book is changed by a block that is not kept, but for the
+        order of entries, which is no part of the state. Shares do not move in it.
         """
         chosen = [(claim, claim.pods, claim.others, claim.asks, claim.parts) for claim in claims]
         speculation = self.ledger.speculate(asking)
@@ -159,6 +159,12 @@ class State:
             if not speculation.kept:
                 for claim, pods, others, asks, parts in chosen:
                     claim.pods, claim.others, claim.asks, claim.parts = pods, others, asks, parts
+
+    def trim_changes(self) -> None:
+        """Drop changes that all readers have read; the books that follow lazily read them now."""
+        self.repeat_guard.refresh()
+        self.placement.refresh()
+        self.changes.trim()
 
     def in_namespace(self, namespace: str) -> Iterable[str]:
         """The uids of the pods of a namespace."""
@@ -317,7 +323,7 @@ class State:
                 self.changes.nodes.append(slot)
                 self.changes.freed.append(Freed(nodes=(slot,)))
                 self.ledger.releases += 1
-                for uid in list(self.ledger.by_node.get(slot, ())):
+                for uid in sorted(self.ledger.by_node.get(slot, ())):
                     gpu = self.ledger.entries[uid].booking.gpu
                     if gpu is not None and (device in gpu.devices or not gpu.devices):
                         self._book(self.pods[uid])
@@ -338,7 +344,7 @@ class State:
         slot = self.nodes.set(node)
         self.changes.nodes.append(slot)
         self.changes.freed.append(Freed((slot,), (self.tree.slots[ROOT],)))
-        for uid in list(self.ledger.by_node.get(slot, ())):
+        for uid in sorted(self.ledger.by_node.get(slot, ())):
             self._book(self.pods[uid])
 
     def _drop_node(self, name: str) -> None:
@@ -347,7 +353,7 @@ class State:
         self.changes.outside.append(name)
         self.nodes.remove(name)
         self.changes.nodes.append(self.nodes.slots[name])
-        for uid in list(self.ledger.by_node.get(self.nodes.slots[name], ())):
+        for uid in sorted(self.ledger.by_node.get(self.nodes.slots[name], ())):
             if self.ledger.entries[uid].stage is Stage.HELD:
                 self.drop_nomination(uid)
             else:
@@ -386,7 +392,9 @@ class State:
             self.bound_pods.reorder(self.tree.slots[name], self.ledger.entries)
             self.changes.freed.append(Freed(quotas=(self.tree.slots[ROOT],)))
             self._reassign_pods(name, quota.namespaces)
-            self.tree.slots.drop(name)
+            for account in (name, own_pods(name)):
+                if account in self.tree.slots:
+                    self.tree.slots.drop(account)
 
     def _reassign_pods(self, quota: str, namespaces: Iterable[str]) -> None:
         """Charge the pods that this quota may have gained or lost to the quota of each now.

@@ -59,10 +59,10 @@ class Trial:
 
     def why(self, claim: Claim) -> Refusal | None:
         """Why a waiting claim cannot start now, with the numbers of now; None if it can."""
-        held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
-        only_class = self._nominations.node_class(claim)
-        less_important = self._nominations.less_important(claim)
         with self.state.speculating(claim, asking=True) as speculation:
+            held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
+            only_class = self._nominations.node_class(claim)
+            less_important = self._nominations.less_important(claim)
             speculation.set_aside(dict.fromkeys([*held, *less_important]))
             refusal = self.assume(claim, only_class=only_class)
             verdict = refusal and self._reclaim(claim, refusal)

@@ -1,6 +1,8 @@
 """The change log and its cursors; bookings that are tried, and questions that change nothing."""
 
-from aliquot.engine import QuotaGone
+import pytest
+
+from aliquot.engine import PodGone, QuotaGone
 from aliquot.engine.books.changes import Changes, Log
 from tests.build.engines import books
 from tests.build.values import amounts
@@ -103,3 +105,36 @@ def test_a_gang_with_a_pod_outside_all_queues_waits_for_the_others() -> None:
     world.pod("q", "p", amounts(gpu=3), gang="q/g", quota="q")
     world.pod("elsewhere", "p", amounts(gpu=1), gang="q/g")
     assert world.run() == {}
+
+
+@pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
+def test_the_log_stays_short_however_long_the_engine_runs(policy: str) -> None:
+    world = World(policy)
+    world.node("n", amounts(gpu=4))
+    world.quota("a", amounts(gpu=2), amounts(gpu=4))
+    for number in range(60):
+        world.pod("a", f"p-{number}", amounts(gpu=1), node="n")
+        world.cycle(number)
+        world.apply(PodGone(f"a/p-{number}"))
+        world.cycle(number)
+    lengths = {name: len(log) for name, log in vars(world.state.changes).items() if name[0] != "_"}
+    assert max(lengths.values()) <= 10, lengths
+
+
+@pytest.mark.parametrize("policy", ["hierarchy", "queues"])
+def test_a_question_beside_a_nomination_wakes_nothing(policy: str) -> None:
+    world = World(policy)
+    world.node("n", amounts(gpu=4))
+    for name in "abc":
+        world.quota(name, amounts(gpu=1), amounts(gpu=4), default_weight=1)
+    world.pod("a", "low", amounts(gpu=2), node="n")
+    world.pod("b", "x", amounts(gpu=2), node="n")
+    world.pod("a", "high", amounts(gpu=2), priority=1)
+    world.pod("a", "more", amounts(gpu=1), priority=2)
+    world.cycle()
+    assert world.state.ledger.holding
+    world.engine._policy.gates.begin()
+    world.pod("c", "p", amounts(gpu=4))
+    world.engine.why("a/more")
+    world.apply(PodGone("c/p"))
+    assert list(world.engine._policy.gates.begin()) == []

@@ -98,7 +98,8 @@ class Changes:
         self.bound = Log[NewlyBound]()
         """Pods that were bound."""
         self.victims = Log[str]()
-        """Changes by which a claim may find its first victims; an entry names what has changed."""
+        """Changes by which a claim may find its first victims: a pod has ended, or was bound above
+        its quota's min; a node, quota, gang or share has changed. An entry names it."""
         self.outside = Log[str]()
         """Changes of the cluster from outside, after which an eviction may be made once more (see
         `repeat_guard`); an entry names what has changed."""

@@ -4,7 +4,8 @@ An entry says what a pod takes on a node and what its quota is charged. Its stag
 only requests), *held* (capacity and quota are held for it), *assumed* (the engine has decided to
 bind it) or *committed* (the cluster says it is bound). The usage of every quota and node is the
 fold of the entries; the columns are that fold, kept up to date entry by entry. The booking itself
-is kept, so that exactly it is taken back, however the pod has changed since.
+is kept, so that exactly it is taken back, however the pod has changed since. The order of entries
+is no part of the state: code that acts on them in order sorts them.
 
 Each operation is atomic and may be repeated without harm. Bookings can be tried: what is booked
 from `speculate` to `settle` is taken back, unless it is kept (see `State.speculating`).
@@ -76,9 +77,8 @@ class Speculation:
         """Is it to answer a question?"""
         self.kept = False
         self.releases = releases
-        self.requests = len(changes.requests)
-        self.freed = len(changes.freed)
-        """How far the change log went when it began."""
+        self.requests, self.freed = len(changes.requests), len(changes.freed)
+        """How far these topics of the change log went when it began."""
         self.before: dict[str, Entry | None] = {}
         """The entries as they were, of all pods that were booked in it."""
         self.aside: dict[str, Entry] = {}
@@ -137,7 +137,10 @@ class Ledger:
 
     @property
     def tentative(self) -> bool:
-        """Do the sums contain, or lack, bookings that may be taken back?"""
+        """Are there bookings that may be taken back, or is a question asked?
+
+        Then no refusal and no capacity that was found may be remembered.
+        """
         return any(each.before or each.asking for each in self._speculations)
 
     def wait(self, uid: str, booking: Booking) -> None:

@@ -59,15 +59,15 @@ class RepeatGuard:
 
     def record(self, move: Move) -> None:
         """Count a move that is made."""
-        made = self._made_since_a_change()
-        made[move] = made.get(move, 0) + 1
+        self.refresh()
+        self._made[move] = self._made.get(move, 0) + 1
 
     def repeats(self, move: Move, owed: bool) -> bool:
         """Has the move been made as often as it may be?"""
-        return self._made_since_a_change().get(move, 0) >= (_MOST_WHEN_OWED if owed else 1)
+        self.refresh()
+        return self._made.get(move, 0) >= (_MOST_WHEN_OWED if owed else 1)
 
-    def _made_since_a_change(self) -> dict[Move, int]:
-        """The moves made; none if the cluster has changed: then every move may be made again."""
+    def refresh(self) -> None:
+        """Forget all moves if the cluster has changed: then every move may be made again."""
         if self._outside.read():
             self._made.clear()
-        return self._made

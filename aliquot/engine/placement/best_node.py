@@ -128,6 +128,10 @@ class Placement:
         self._preferences = NodePreferences(nodes)
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
 
+    def refresh(self) -> None:
+        """Bring the free capacity of changed nodes up to date."""
+        self._capacity.refresh()
+
     def ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape."""
         found = self._asks.get(shape)

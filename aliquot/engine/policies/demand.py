@@ -24,7 +24,7 @@ class Demand:
         """The quotas (by slot) whose request has changed; None if nothing has changed at all.
 
         A change of use in the `unshared` slots counts as well. While bookings are tried, nothing
-        counts as changed: they request as much as before.
+        counts as changed: what is set aside or tried will be put back.
         """
         state = self._state
         if state.ledger.speculative:

@@ -155,7 +155,7 @@ class ShareGates(Gates, Generic[B]):
         self._shares.read()
 
     def begin(self) -> dict[str, None]:
-        """Refresh the shares; the quotas whose share has changed, and claims may find victims."""
+        """Refresh the shares; the quotas whose share has changed: claims may find victims there."""
         changed = self._shares.changed()
         for name in changed:
             self._state.changes.victims.append(name)

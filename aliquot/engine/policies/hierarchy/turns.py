@@ -1,7 +1,7 @@
 """Turns of quotas: the one that uses the smaller part of its runtime comes first.
 
-By its dominant resource, and by the runtime as it was when the cycle began. Inside a quota, claims
-come by priority, then age.
+By its dominant resource. A quota is ranked when the cycle begins, and again when its own usage has
+changed, each time by the runtime of that moment. Inside a quota, claims come by priority, then age.
 """
 
 from aliquot.engine.policies.hierarchy.shares import Shares
@@ -25,6 +25,7 @@ class HierarchyTurns(Turns):
     def begin(self) -> None:
         """Runtimes may have changed: work all ratios out anew."""
         self._ratios.clear()
+        self._usage.read()
 
     def path(self, claim: Claim) -> tuple[Group, ...]:
         """The claim's quota."""

@@ -14,7 +14,7 @@ from aliquot.engine.state import State
 
 
 class QueueTurns(Turns):
-    """Queues, namespaces and jobs take turns, by what was deserved when the cycle began."""
+    """Queues, namespaces and jobs take turns; each is ranked when it had the last turn."""
 
     def __init__(
         self,
