@@ -136,3 +136,13 @@ def test_two_pods_of_a_gang_may_be_short_of_different_things_on_their_nodes() ->
         world.pod("a", f"g-{number}", amounts(gpu=1, cpu=1000), gang="a/g")
     assert set(world.run()) == {"a/g-0", "a/g-1"}
     assert world.evicted() == ["b/x", "c/x"]
+
+
+def test_the_runtime_of_a_quota_is_its_share_of_the_sum_of_min() -> None:
+    world = World()
+    world.node("n", amounts(gpu=8))
+    world.quota("a", amounts(gpu=2))
+    world.quota("b", amounts(gpu=4))
+    world.pod("a", "x", amounts(gpu=5), node="n")
+    runtimes = {each.name: each.runtime for each in world.engine.summarise()}
+    assert runtimes == {"a": {"nvidia.com/gpu": 5}, "b": {"nvidia.com/gpu": 0}}

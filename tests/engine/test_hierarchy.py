@@ -184,3 +184,17 @@ def test_within_its_runtime_a_quota_makes_place_for_its_more_important_pods() ->
     world.pod("a", "high", amounts(gpu=1), priority=1)
     assert world.run() == {"a/high": "n"}
     assert world.evicted() == ["a/low-1"]
+
+
+def test_a_scaled_min_is_shown_only_where_it_is_less_than_min() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=4))
+    world.quota("a", amounts(gpu=2), amounts(gpu=4))
+    world.quota("b", amounts(gpu=2), amounts(gpu=4))
+    assert [each.scaled_min for each in world.engine.summarise()] == [None, None]
+    world.quota("c", amounts(gpu=4), amounts(gpu=4))
+    assert [each.scaled_min for each in world.engine.summarise()] == [
+        {"nvidia.com/gpu": 1},
+        {"nvidia.com/gpu": 1},
+        {"nvidia.com/gpu": 2},
+    ]

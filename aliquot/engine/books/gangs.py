@@ -31,8 +31,6 @@ class Gangs:
         """Add a gang, or replace it."""
         self.known[gang.name] = gang
         self._changes.gangs.append(gang.name)
-        if booking_name(gang) in self.requesting:
-            self.requesting[booking_name(gang)] = gang
 
     def remove(self, name: str) -> str:
         """Remove a gang; returns its `booking_name`."""

@@ -31,11 +31,6 @@ class DominantShares:
         self._held, self._leaving = Tally(), Tally()
         state.ledger.tallies.append(self._held)
         state.leaving.tallies.append(self._leaving)
-        for uid, entry in state.ledger.entries.items():
-            if entry.booking.node is not None:
-                self._held.post(entry.booking, +1)
-            if uid in state.leaving:
-                self._leaving.post(entry.booking, +1)
         self._totals: dict[int, int] = {}
         self.refresh()
 
