@@ -8,7 +8,7 @@
 One cycle, in this order:
 
 1. expire: binds that were never confirmed, nominations that have lasted too long; pods of lost
-   nodes are evicted;
+   nodes are evicted; the waiting pods of gangs that have changed are put together into claims;
 2. wake: the parked claims whose reason to wait may be gone are due again;
 3. evict without a claimant: quotas above lowered bounds, recycling (as the policy has it);
 4. process: the due claims one by one, in the policy's order. A claim passes the gates (its quotas

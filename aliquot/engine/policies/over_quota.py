@@ -33,11 +33,6 @@ class MinSplit:
     """What all of them hold; assumed pods cannot be evicted yet, and do not count."""
 
 
-def managed_rows(state: State) -> Rows:
-    """The resources that some quota's min names."""
-    return state.tree.guaranteed_rows()
-
-
 def split_at_min(state: State, slot: int, rows: Rows) -> MinSplit:
     """The split of a quota's pods, counted in these resources."""
     low = tuple(state.tree.min.get(row, slot) for row in rows)
@@ -96,7 +91,7 @@ def over_quota_pods(state: State) -> set[str]:
 
     A leaving pod counts as gone for victims, and so is over-quota as long as it is there.
     """
-    rows, names = managed_rows(state), state.bound_pods.slots.names
+    rows, names = state.tree.guaranteed_rows(), state.bound_pods.slots.names
     over = {
         str(names[bound])
         for quota in state.tree.quotas

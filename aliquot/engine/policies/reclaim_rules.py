@@ -25,7 +25,7 @@ from aliquot.engine.policies.eligible import (
     Rights,
     evictable_pods,
 )
-from aliquot.engine.policies.over_quota import MinSplit, Rows, managed_rows, split_at_min
+from aliquot.engine.policies.over_quota import MinSplit, Rows, split_at_min
 from aliquot.engine.policies.usage import after_leaving, within_min
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -273,7 +273,7 @@ class _Borrowers:
         self.state = claimant.state
         self.rows = rows
         tree = self.state.tree
-        self._counted = managed_rows(self.state) if by_label else rows
+        self._counted = self.state.tree.guaranteed_rows() if by_label else rows
         self._splits: dict[int, MinSplit] = {}
         self.slots = [
             slot

@@ -22,14 +22,11 @@ def summarise(state: State) -> Iterator[QuotaSummary]:
     return (_figures(state, quota) for quota in quotas)
 
 
-def _is_managed(state: State, resource: str) -> bool:
-    return state.tree.guaranteed(state.resources.row(resource)) is not None
-
-
 def _figures(state: State, quota: Quota) -> QuotaSummary:
     low, high, weight = dict(quota.min), dict(quota.max), dict(quota.weight)
     used, request = _in_use(state, quota)
-    floor = {name: low.get(name, 0) for name in used if _is_managed(state, name)}
+    managed = {state.resources.names[row] for row in state.tree.guaranteed_rows()}
+    floor = {name: low.get(name, 0) for name in used if name in managed}
     return QuotaSummary(
         name=quota.name,
         parent=quota.parent,

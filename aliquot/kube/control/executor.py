@@ -2,8 +2,9 @@
 
 Bindings and evictions are written at once. A nomination is written only after all evictions for it:
 if the replica ends in between, the next leader finds either a pending pod without a nomination, or
-one whose victims are on their way out, never a nomination to a node that is still full. The
-executor asks the engine, and never changes it: what came of a write goes to `report`.
+one whose own victims are on their way out. A nomination that waits for victims of an earlier claim
+is written at once. The executor asks the engine, and never changes it: what came of a write goes to
+`report`.
 """
 
 import time

@@ -17,7 +17,7 @@ from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.reclaim import MinReclaim
 from aliquot.engine.policies.eligible import Eligible, Mask
 from aliquot.engine.policies.fair.guaranteed import GuaranteedShares
-from aliquot.engine.policies.over_quota import Rows, managed_rows, split_at_min
+from aliquot.engine.policies.over_quota import Rows, split_at_min
 from aliquot.engine.policies.usage import after_leaving
 from aliquot.engine.queue.claim import Claim
 
@@ -85,7 +85,7 @@ class _OverGuaranteed:
         self.state = claimant.state
         self.rows = rows
         tree = self.state.tree
-        self._counted = managed_rows(self.state)
+        self._counted = self.state.tree.guaranteed_rows()
         others = set(self.state.bound_pods.quotas()) - {claimant.slot, tree.slots[OUTSIDE]}
         self._shares = {row: GuaranteedShares(self.state, row) for row in rows}
         self._entitled = {

@@ -5,7 +5,6 @@ from dataclasses import replace
 from aliquot.engine.model.summaries import QuotaSummary
 from aliquot.engine.policies.capacity.report import SharedMinReport
 from aliquot.engine.policies.fair.guaranteed import GuaranteedShares
-from aliquot.engine.policies.over_quota import managed_rows
 
 
 class FairReport(SharedMinReport):
@@ -15,7 +14,8 @@ class FairReport(SharedMinReport):
         """Fill in the figures of each quota."""
         state = self._state
         parts = {
-            state.resources.names[row]: GuaranteedShares(state, row) for row in managed_rows(state)
+            state.resources.names[row]: GuaranteedShares(state, row)
+            for row in state.tree.guaranteed_rows()
         }
         return [
             replace(

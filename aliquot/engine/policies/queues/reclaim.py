@@ -12,7 +12,7 @@ import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.pod import Pod
-from aliquot.engine.model.quantity import text
+from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import (
@@ -21,12 +21,21 @@ from aliquot.engine.policies.eligible import (
     Limits,
     Mask,
     Right,
+    Rights,
     kept_account,
     namespace_account,
 )
+from aliquot.engine.policies.interface import Reclaim
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.queues.claimant import QueueClaimant
+from aliquot.engine.policies.queues.deserved import Deserved
+from aliquot.engine.policies.queues.drf import DominantShares
+from aliquot.engine.policies.queues.gates import QueueGates
+from aliquot.engine.policies.queues.preemption import QueuePreemption
+from aliquot.engine.policies.shares import CurrentShares
+from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import fill
+from aliquot.engine.state import State
 
 
 class _LimitRules(NamedTuple):
@@ -44,7 +53,49 @@ _BY_QUEUE = (_LimitRules(), _LimitRules(soft_queues=True))
 _BY_TURN = (_LimitRules(True), _LimitRules(True, True), _LimitRules(True, True, True), *_BY_QUEUE)
 
 
-def eligible_victims(claimant: QueueClaimant) -> Iterator[list[Eligible]]:
+class QueueReclaim(Reclaim):
+    """Which pods of queues may be evicted.
+
+    First pods of other queues, then, by the order of turns read backwards, pods of the claim's own
+    queue (see `preemption`).
+    """
+
+    preempts_equals = True
+
+    def __init__(
+        self,
+        state: State,
+        shares: CurrentShares[Deserved],
+        drf: DominantShares,
+        gates: QueueGates,
+        priority_bands: bool,
+    ) -> None:
+        self._state = state
+        self._shares = shares
+        self._drf = drf
+        self._gates = gates
+        self._priority_bands = priority_bands
+
+    def eligible_victims(
+        self, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Eligible]]:
+        """Within deserved, pods of queues above theirs; then pods of its own queue."""
+        claimant = reclaim_rules.Claimant(
+            self._state, claim, node_class, rights, now, lambda *_: LIMIT
+        )
+        return reclaim_rules.ranks(claimant, self._eligible_victims(claimant, node_class))
+
+    def _eligible_victims(
+        self, claimant: reclaim_rules.Claimant, node_class: str | None
+    ) -> Iterator[list[Eligible]]:
+        if self._gates.admission_gate(claimant.claim, node_class) is not None:
+            return
+        queue_claimant = QueueClaimant(claimant, node_class, self._shares.read(), self._drf)
+        yield from _between_queues(queue_claimant)
+        yield from QueuePreemption(queue_claimant, self._priority_bands).eligible_victims()
+
+
+def _between_queues(claimant: QueueClaimant) -> Iterator[list[Eligible]]:
     """Pods of queues above what they deserve, if the claim's own queue stays within that."""
     if _is_above_max(claimant):
         return  # above its own capability: evicting pods of other queues does not help
