@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aliquot.engine.model.knobs import EvictionKnobs, FairKnobs
+from aliquot.engine.model.knobs import CapacityKnobs, EvictionKnobs, FairKnobs
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies.capacity.borrowing import exact_sum
@@ -146,3 +146,25 @@ def test_the_runtime_of_a_quota_is_its_share_of_the_sum_of_min() -> None:
     world.pod("a", "x", amounts(gpu=5), node="n")
     runtimes = {each.name: each.runtime for each in world.engine.summarise()}
     assert runtimes == {"a": {"nvidia.com/gpu": 5}, "b": {"nvidia.com/gpu": 0}}
+
+
+def test_only_guaranteed_resources_keep_a_claim_from_a_reservation() -> None:
+    world = World()
+    world.node("n", amounts(gpu=4, cpu=8))
+    world.quota("a", amounts(gpu=2))
+    world.pod("a", "fits", amounts(gpu=2, cpu=9))
+    world.pod("a", "borrows", amounts(gpu=3, cpu=1))
+    gates, claim = world.engine._policy.gates, world.state.waiting.claim
+    assert gates.could_start(claim("a/fits"))
+    assert not gates.could_start(claim("a/borrows"))
+
+
+def test_nothing_is_free_of_a_resource_that_no_node_has() -> None:
+    world = World(capacity=CapacityKnobs(borrow="freeCapacity"))
+    world.node("n", amounts(cpu=4))
+    world.quota("a", amounts(gpu=0))
+    world.pod("a", "p", amounts(gpu=1))
+    world.cycle()
+    refusal = world.engine.why("a/p")
+    assert refusal is not None
+    assert refusal.reason is Reason.BORROWING_EXHAUSTED

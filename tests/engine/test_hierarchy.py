@@ -198,3 +198,28 @@ def test_a_scaled_min_is_shown_only_where_it_is_less_than_min() -> None:
         {"nvidia.com/gpu": 1},
         {"nvidia.com/gpu": 2},
     ]
+
+
+def test_a_quota_outside_the_tree_takes_turns_with_one_that_uses_nothing() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=1))
+    world.quota("system", unshared=True)
+    world.quota("b", amounts(gpu=1), amounts(gpu=1))
+    world.pod("b", "p", amounts(gpu=1))
+    world.pod("system", "p", amounts(gpu=1), priority=1)
+    assert list(world.run()) == ["system/p"]
+
+
+def test_what_is_held_for_a_non_preemptible_pod_counts_against_the_next() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=4))
+    world.quota("a", amounts(gpu=2), amounts(gpu=8))
+    world.quota("b", amounts(gpu=2), amounts(gpu=4))
+    world.pod("b", "x", amounts(gpu=2), node="n")
+    world.pod("a", "low", amounts(gpu=2), node="n")
+    world.pod("a", "high", amounts(gpu=2), priority=1, preemptible=False)
+    world.cycle()
+    assert world.state.waiting.claim("a/high").held
+    world.pod("a", "more", amounts(gpu=1), preemptible=False)
+    told = "quota a: min 2 nvidia.com/gpu, used by pods that are not preemptible 2, pod asks 1"
+    assert world.told("a/more") == told
