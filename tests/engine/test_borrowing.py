@@ -168,3 +168,16 @@ def test_nothing_is_free_of_a_resource_that_no_node_has() -> None:
     refusal = world.engine.why("a/p")
     assert refusal is not None
     assert refusal.reason is Reason.BORROWING_EXHAUSTED
+
+
+def test_under_fair_a_pod_is_over_quota_in_any_guaranteed_resource() -> None:
+    """Also in one that the claim is not short of: as its label says."""
+    world = World("fair")
+    world.node("n", amounts(gpu=3, cpu=16))
+    world.quota("a", amounts(gpu=1))
+    world.quota("c", amounts(gpu=2, cpu=1))
+    world.pod("c", "x", amounts(gpu=1, cpu=8), node="n", created=1)
+    world.pod("c", "y", amounts(gpu=2), node="n", created=2)
+    world.pod("a", "p", amounts(gpu=1), created=3)
+    world.run()
+    assert world.evicted() == ["c/x"]
