@@ -7,6 +7,7 @@ quota are neither victims of pods with one nor the other way round, unless the k
 lowest` makes them the first victims.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.pod import CRITICAL_PRIORITY, Pod
-from aliquot.engine.model.quantity import text
+from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies.eligible import (
     Eligible,
@@ -25,6 +26,7 @@ from aliquot.engine.policies.eligible import (
     Rights,
     evictable_pods,
 )
+from aliquot.engine.policies.interface import Reclaim
 from aliquot.engine.policies.over_quota import MinSplit, Rows, split_at_min
 from aliquot.engine.policies.usage import after_leaving, within_min
 from aliquot.engine.queue.claim import Claim
@@ -144,7 +146,28 @@ class Claimant:
         return rights
 
 
-def ranks(claimant: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
+class RankedReclaim(Reclaim):
+    """The reclaim of every policy: the ranks that hold under each, then the policy's own."""
+
+    _state: State
+
+    def eligible_victims(
+        self, claim: Claim, node_class: str | None, rights: Rights, now: int
+    ) -> Iterator[list[Eligible]]:
+        """The ranks of every policy, then those of `by_rank`."""
+        claimant = Claimant(self._state, claim, node_class, rights, now, self.spare)
+        return _ranks(claimant, self.by_rank(claimant, node_class))
+
+    @abstractmethod
+    def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
+        """The policy's own ranks, for a claim with a quota."""
+
+    def spare(self, quota: str, row: int) -> int:
+        """What a quota can use of a resource without being reclaimed from at once."""
+        return LIMIT
+
+
+def _ranks(claimant: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
     """The ranks that hold under every policy, then the policy's for a claim with a quota."""
     settled = _critical_or_quotaless(claimant)
     if settled is not None:

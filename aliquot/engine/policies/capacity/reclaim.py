@@ -9,29 +9,22 @@ from collections.abc import Iterator
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.borrowing import Borrowing
 from aliquot.engine.policies.eligible import Eligible, Rights
-from aliquot.engine.policies.interface import Reclaim
-from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 _RANKS = ((True, False), (False, False), (False, True))
 """Over-quota pods first, then any pods, both down to min; at last any pods down to the floor."""
 
 
-class MinReclaim(Reclaim):
+class MinReclaim(reclaim_rules.RankedReclaim):
     """Which pods may be evicted where quotas lend their idle min."""
 
     def __init__(self, state: State, borrowing: Borrowing) -> None:
         self._state = state
         self._borrowing = borrowing
 
-    def eligible_victims(
-        self, claim: Claim, node_class: str | None, rights: Rights, now: int
+    def by_rank(
+        self, claimant: reclaim_rules.Claimant, node_class: str | None
     ) -> Iterator[list[Eligible]]:
-        """The ranks of every policy, then those of `by_rank`."""
-        claimant = reclaim_rules.Claimant(self._state, claim, node_class, rights, now, self.spare)
-        return reclaim_rules.ranks(claimant, self.by_rank(claimant))
-
-    def by_rank(self, claimant: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
         """Within min, pods of quotas above theirs; then lower-priority pods of its own quota."""
         yield from reclaim_rules.reclaim_for_min(claimant, _RANKS)
         yield from reclaim_rules.preempt_in_quota(claimant)

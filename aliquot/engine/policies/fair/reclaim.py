@@ -28,7 +28,9 @@ _RANKS = ((True, False), (True, True))
 class FairReclaim(MinReclaim):
     """Which pods may be evicted where quotas share what is borrowed."""
 
-    def by_rank(self, claimant: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
+    def by_rank(
+        self, claimant: reclaim_rules.Claimant, node_class: str | None
+    ) -> Iterator[list[Eligible]]:
         """Within min, over-quota pods of quotas above theirs.
 
         Above min, first lower-priority pods of its own quota, then over-quota pods of quotas above

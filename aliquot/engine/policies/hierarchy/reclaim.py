@@ -9,20 +9,18 @@ from collections.abc import Iterator
 
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.policies import reclaim_rules
-from aliquot.engine.policies.eligible import Eligible, Rights
+from aliquot.engine.policies.eligible import Eligible
 from aliquot.engine.policies.hierarchy.gates import HierarchyGates
 from aliquot.engine.policies.hierarchy.recycling import Recycling
 from aliquot.engine.policies.hierarchy.shares import Shares
-from aliquot.engine.policies.interface import Reclaim
 from aliquot.engine.policies.shares import CurrentShares
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 
-class HierarchyReclaim(Reclaim):
+class HierarchyReclaim(reclaim_rules.RankedReclaim):
     """Which pods of a quota tree may be evicted."""
 
     def __init__(
@@ -53,18 +51,10 @@ class HierarchyReclaim(Reclaim):
         """Its pods are surplus: the first victims of a claim within its quota's runtime."""
         self._recycling.note_surplus(claim.uids())
 
-    def eligible_victims(
-        self, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Eligible]]:
-        """Within runtime, pods of quotas above theirs; then lower-priority pods of its own."""
-        claimant = reclaim_rules.Claimant(
-            self._state, claim, node_class, rights, now, lambda *_: LIMIT
-        )
-        return reclaim_rules.ranks(claimant, self._eligible_victims(claimant, node_class))
-
-    def _eligible_victims(
+    def by_rank(
         self, claimant: reclaim_rules.Claimant, node_class: str | None
     ) -> Iterator[list[Eligible]]:
+        """Within runtime, pods of quotas above theirs; then lower-priority pods of its own."""
         claim = claimant.claim
         if self._gates.admission_gate(claim, node_class) is not None:
             return

@@ -12,7 +12,7 @@ import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.pod import Pod
-from aliquot.engine.model.quantity import LIMIT, text
+from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import (
@@ -21,11 +21,9 @@ from aliquot.engine.policies.eligible import (
     Limits,
     Mask,
     Right,
-    Rights,
     kept_account,
     namespace_account,
 )
-from aliquot.engine.policies.interface import Reclaim
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.queues.claimant import QueueClaimant
 from aliquot.engine.policies.queues.deserved import Deserved
@@ -33,7 +31,6 @@ from aliquot.engine.policies.queues.drf import DominantShares
 from aliquot.engine.policies.queues.gates import QueueGates
 from aliquot.engine.policies.queues.preemption import QueuePreemption
 from aliquot.engine.policies.shares import CurrentShares
-from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import fill
 from aliquot.engine.state import State
 
@@ -53,7 +50,7 @@ _BY_QUEUE = (_LimitRules(), _LimitRules(soft_queues=True))
 _BY_TURN = (_LimitRules(True), _LimitRules(True, True), _LimitRules(True, True, True), *_BY_QUEUE)
 
 
-class QueueReclaim(Reclaim):
+class QueueReclaim(reclaim_rules.RankedReclaim):
     """Which pods of queues may be evicted.
 
     First pods of other queues, then, by the order of turns read backwards, pods of the claim's own
@@ -76,18 +73,10 @@ class QueueReclaim(Reclaim):
         self._gates = gates
         self._priority_bands = priority_bands
 
-    def eligible_victims(
-        self, claim: Claim, node_class: str | None, rights: Rights, now: int
-    ) -> Iterator[list[Eligible]]:
-        """Within deserved, pods of queues above theirs; then pods of its own queue."""
-        claimant = reclaim_rules.Claimant(
-            self._state, claim, node_class, rights, now, lambda *_: LIMIT
-        )
-        return reclaim_rules.ranks(claimant, self._eligible_victims(claimant, node_class))
-
-    def _eligible_victims(
+    def by_rank(
         self, claimant: reclaim_rules.Claimant, node_class: str | None
     ) -> Iterator[list[Eligible]]:
+        """Within deserved, pods of queues above theirs; then pods of its own queue."""
         if self._gates.admission_gate(claimant.claim, node_class) is not None:
             return
         queue_claimant = QueueClaimant(claimant, node_class, self._shares.read(), self._drf)
