@@ -97,12 +97,15 @@ class Eviction(Section):
     quotaless: Literal["protected", "lowest"] = "protected"
     on_quota_lowered: Literal["keep", "evict"] = "keep"
     hold_for: str | int | float = "5m"
+    node_lost_after: str | int | float = "5m"
 
 
 class Placement(Section):
-    """How nodes are scored."""
+    """How nodes are scored, and when room is reserved for a claim that others keep passing."""
 
     score: Literal["pack", "spread"] = "pack"
+    reserve_after: str | int | float = "60s"
+    reserve_share: int = 10
 
 
 def _default_profiles() -> list[Profile]:
@@ -145,6 +148,10 @@ def read(document: Document) -> Configuration:
     ):
         if gigabytes < 1:
             raise InputError(place, field, f"is {gigabytes}, must be at least 1")
+    share = configuration.placement.reserve_share
+    if not 0 <= share <= 100:
+        field = "placement.reserveShare"
+        raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
     knobs(configuration, place)
     return configuration
 
@@ -187,7 +194,16 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             quotaless=configuration.eviction.quotaless,
             on_quota_lowered=configuration.eviction.on_quota_lowered,
             hold_for=duration(configuration.eviction.hold_for, place, "eviction.holdFor"),
+            node_lost_after=duration(
+                configuration.eviction.node_lost_after, place, "eviction.nodeLostAfter"
+            ),
         ),
         gpu=GpuKnobs(placement=configuration.gpu.placement),
-        placement=PlacementKnobs(score=configuration.placement.score),
+        placement=PlacementKnobs(
+            score=configuration.placement.score,
+            reserve_after=duration(
+                configuration.placement.reserve_after, place, "placement.reserveAfter"
+            ),
+            reserve_share=configuration.placement.reserve_share,
+        ),
     )

@@ -92,6 +92,8 @@ class Engine:
         self._now = self._trial.now = now
         self._state.trim_changes()
         self._assumptions.expire(now)
+        self._state.nodes.lose(now, self._state.knobs.eviction.node_lost_after)
+        self._state.strand(now)
         self._gang_claims.refresh()
         decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())
         self._policy.gates.refresh()
@@ -182,6 +184,8 @@ class Engine:
             self._policy.reclaim.deadline(),
             self._reservations.deadline(),
             self._assumptions.deadline(),
+            self._state.nodes.next_loss(self._state.knobs.eviction.node_lost_after),
+            self._state.next_stranding(),
         )
         return min((moment for moment in moments if moment is not None), default=None)
 

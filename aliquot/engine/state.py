@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
+from aliquot.engine.books.capacity import Capacity
 from aliquot.engine.books.changes import Changes, Freed, NewlyBound
 from aliquot.engine.books.gang_requests import GangRequests
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.leaving import Leaving
-from aliquot.engine.books.ledger import Entry, Ledger, Speculation, Stage
+from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound, own_pods
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
@@ -71,6 +72,7 @@ class State:
         self.tree = QuotaTree(self.resources)
         self.nodes = Nodes(self.resources)
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots, self.changes)
+        self.capacity = Capacity(self.resources, self.nodes, self.ledger)
         self.devices = Devices(self.nodes, knobs.gpu.placement)
         self.gpu_quotas = GpuQuotas()
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
@@ -98,6 +100,12 @@ class State:
         self.leaving.tallies.append(self.gpus_leaving)
         self.min_splits: dict[object, object] = {}
         """Which pods of a quota are above its min, as `policies.over_quota` last worked it out."""
+        self._gone_by: dict[str, int] = {}
+        """The end of the grace period of pods that terminate on a node that is not ready."""
+        self.stranded: set[str] = set()
+        """Those of them that are past it: they hold room, but are not charged to their quota."""
+        self.departures = 0
+        """How many bound pods have left so far."""
         self.pods: dict[str, Pod] = {}
         self._by_namespace: dict[str, dict[str, None]] = {}
         self._by_quota_label: dict[str, dict[str, None]] = {}
@@ -213,12 +221,47 @@ class State:
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
-            self.ledger.commit(
-                pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), pod.node)
-            )
+            self._note_stranding(pod, pod.node)
+            self.ledger.commit(pod.uid, self.booking_of_bound(pod, pod.node))
             self._track_bound(pod)
         elif entry is None or entry.stage is not Stage.ASSUMED:
             self._enqueue(pod)
+
+    def booking_of_bound(self, pod: Pod, node: str) -> Booking:
+        """What a bound pod is booked with; a stranded one is not charged."""
+        booking = self.bookings.booking(pod, self.tree.quota_of(pod), node)
+        return booking._replace(charge=()) if pod.uid in self.stranded else booking
+
+    def _note_stranding(self, pod: Pod, node: str) -> None:
+        """Note whether a pod terminates on a node that is not ready, where it may never end."""
+        known = self.nodes.known.get(node)
+        if pod.gone_by is not None and pod.terminating and known is not None and not known.ready:
+            self._gone_by[pod.uid] = pod.gone_by
+            return
+        self._gone_by.pop(pod.uid, None)
+        if pod.uid in self.stranded:
+            self.stranded.remove(pod.uid)
+            self.leaving.overdue.discard(pod.uid)
+
+    def strand(self, now: int) -> None:
+        """Stop charging pods that are past their grace period on a node that is not ready.
+
+        Their kubelet cannot say that they have ended. Their replacements must not count as
+        borrowing because of them; the room they hold may still be in use.
+        """
+        for uid in sorted(uid for uid, end in self._gone_by.items() if end <= now):
+            if uid not in self.stranded:
+                pod = self.pods[uid]
+                assert pod.node is not None
+                self.stranded.add(uid)
+                self.leaving.mark_overdue(uid)
+                self.ledger.commit(uid, self.booking_of_bound(pod, pod.node))
+                self.changes.victims.append(uid)
+
+    def next_stranding(self) -> int | None:
+        """When the next pod will be past its grace period on a node that is not ready."""
+        ends = (end for uid, end in self._gone_by.items() if uid not in self.stranded)
+        return min(ends, default=None)
 
     def _track_bound(self, pod: Pod) -> None:
         """Put a bound pod among the running ones or the leaving ones."""
@@ -295,6 +338,9 @@ class State:
             self.repeat_guard.present -= fingerprint(pod)
             self.changes.outside.append(uid)
         self.leaving.overdue.discard(uid)
+        self.stranded.discard(uid)
+        self._gone_by.pop(uid, None)
+        self.departures += pod.node is not None
         self._untrack_bound(uid)
         self.waiting.remove(uid)
         self.changes.victims.append(uid)  # less is used or requested: shares and room have changed

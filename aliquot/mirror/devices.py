@@ -29,11 +29,11 @@ class Devices:
     """The devices that were last sent to the engine, by name."""
 
     def __init__(
-        self, store: Store, send: Callable[[Event], None], cards: Cards, written_here: bool
+        self, store: Store, send: Callable[[Event], None], cards: Cards, live: bool
     ) -> None:
-        """`written_here`: we write `available` into GPUs, so it says nothing of other pods."""
+        """`live`: we write `available` into GPUs, so it says nothing of other pods."""
         self.sent: dict[str, Device] = {}
-        self._written_here = written_here
+        self._live = live
         self._store = store
         self._send = send
         self._cards = cards
@@ -55,7 +55,7 @@ class Devices:
             return
         came = [self._store.objects[each] for each in sorted(touched & self._store.objects.keys())]
         given = [each for each in came if each.kind == gpus.KIND]
-        if given and not self._written_here:
+        if given and not self._live:
             asks = asks_by_device(records)
             for manifest in came:
                 if isinstance(manifest.content, PodWire):

@@ -72,9 +72,13 @@ class Mirror:
         send: Callable[[Event], None],
         cards: Cards,
         special: Special = "",
-        written_here: bool = False,
+        live: bool = False,
     ) -> None:
-        """`written_here`: statuses of GPUs are written by us, and say nothing of other pods."""
+        """`live`: the objects are those of a running cluster.
+
+        Then their timestamps are on the clock that cycles are told, and statuses of GPUs are
+        written by us, and say nothing of other pods.
+        """
         self.store = Store()
         self.quota_index = QuotaIndex()
         """The quotas that were last sent to the engine."""
@@ -82,11 +86,12 @@ class Mirror:
         """Every known pod by uid, also those that have ended."""
         self.cards = cards
         self.gangs = Gangs(self.store, send)
-        self.devices = Devices(self.store, send, cards, written_here)
+        self.devices = Devices(self.store, send, cards, live)
         self.gpu_quotas = GpuQuotas(send)
         self._weights = Weights(send)
         self._dependents = Dependents()
         self._special = special
+        self._live = live
         self._send = send
         self._refresh_quotas()
 
@@ -130,7 +135,7 @@ class Mirror:
     def _refresh_nodes(self, changed: Iterable[Key]) -> None:
         for key in changed:
             if key[0] == "Node" and key in self.store.objects:
-                self._send(NodeSet(nodes.node(self.store.objects[key], self.cards)))
+                self._send(NodeSet(nodes.node(self.store.objects[key], self.cards, self._live)))
 
     def refresh_pods(self, uids: Iterable[str]) -> None:
         """Send those of these pods whose quota, gang or priority differs now."""
@@ -196,7 +201,7 @@ class Mirror:
             send(GangSet(gang))
         for manifest in self.store.objects.values():
             if manifest.kind == "Node":
-                send(NodeSet(nodes.node(manifest, self.cards)))
+                send(NodeSet(nodes.node(manifest, self.cards, self._live)))
         for device in self.devices.sent.values():
             send(DeviceSet(device))
         for record in self.records.values():

@@ -43,7 +43,7 @@ class Watched:
 
     def __init__(self, cards: Cards | None = None) -> None:
         self.heard: list[Event] = []
-        self.mirror = Mirror(self.heard.append, cards or Cards(), written_here=True)
+        self.mirror = Mirror(self.heard.append, cards or Cards(), live=True)
         self.objects = Objects(self.mirror)
         self.pods = Pods(self.mirror, {"aliquot"})
 

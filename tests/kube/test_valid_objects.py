@@ -38,7 +38,7 @@ class Both:
     """The objects of a scheduler and the cache of a webhook, fed by the same watch."""
 
     def __init__(self) -> None:
-        self._mirror = Mirror(lambda _: None, Cards(), written_here=True)
+        self._mirror = Mirror(lambda _: None, Cards(), live=True)
         self._objects = Objects(self._mirror)
         self._cache = Cache(Configuration())
 

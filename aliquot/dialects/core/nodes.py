@@ -3,7 +3,8 @@
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import NodeSpec, NodeStatus, NodeWire
+from aliquot.dialects.core.objects import Condition, NodeSpec, NodeStatus, NodeWire
+from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.nos.cards import Cards
 from aliquot.engine import GPU_MEMORY, Effect, Node, Taint, quantity
 
@@ -15,10 +16,12 @@ _EFFECTS: dict[str, Effect] = {
 }
 
 
-def node(manifest: Manifest, cards: Cards) -> Node:
+def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
     """A node as the engine's. A node that does not state `pods` takes any number of them.
 
-    Its GPU memory is computed from its cards and slices; a value in its status is ignored.
+    Its GPU memory is computed from its cards and slices; a value in its status is ignored. `live`:
+    timestamps of the cluster are on the engine's clock; else the engine notes itself since when a
+    node is not ready.
     """
     read = manifest.content
     assert isinstance(read, NodeWire)
@@ -30,12 +33,16 @@ def node(manifest: Manifest, cards: Cards) -> Node:
     written = text_map(manifest.metadata.labels, manifest, "metadata.labels")
     labels = {HOSTNAME: manifest.name, **written}
     has.update(cards.of_node(has, labels))
+    unready = _unready(status)
     return Node(
         name=manifest.name,
         allocatable=tuple(sorted(has.items())),
         labels=tuple(sorted(labels.items())),
         taints=_taints(read, manifest),
         node_class=cards.node_class(labels),
+        ready=unready is None,
+        not_ready_since=_since(unready, manifest) if live and unready else None,
+        deleted=manifest.metadata.deletion_timestamp is not None,
     )
 
 
@@ -51,7 +58,17 @@ def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
         taints.append(Taint(each.key, each.value or "", effect))
     if spec.unschedulable:
         taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
-    conditions = read.status.conditions if read.status is not None else None
-    if any(each.type == "Ready" and each.status != "True" for each in conditions or []):
+    if _unready(read.status or NodeStatus()) is not None:
         taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
     return tuple(taints)
+
+
+def _unready(status: NodeStatus) -> Condition | None:
+    """Its Ready condition, where that is not True."""
+    unready = (c for c in status.conditions or () if c.type == "Ready" and c.status != "True")
+    return next(unready, None)
+
+
+def _since(unready: Condition, manifest: Manifest) -> int | None:
+    field = "status.conditions[Ready].lastTransitionTime"
+    return timestamp(unready.last_transition_time, manifest.place, field)

@@ -88,6 +88,7 @@ def pod(
         task=volcano.group_ref(metadata, manifest).task,
         devices=devices(manifest, cards),
         expected_duration=lifetimes.expected_duration(manifest, pod_spec),
+        grace_period=lifetimes.grace_period(manifest, pod_spec),
         gone_by=gone_by,
         endless=lifetimes.is_endless(manifest),
     )

@@ -23,6 +23,12 @@ class Nodes:
         """For each slot, the version at which its node was last added, changed or removed."""
         self.total: dict[str, int] = {}
         """What is allocatable on all nodes together, by resource."""
+        self.closed: dict[int, None] = {}
+        """The slots of nodes that take no new pods."""
+        self.lost: dict[int, None] = {}
+        """The slots of nodes that have not been ready for too long."""
+        self._not_ready: dict[str, int | None] = {}
+        """The nodes that are not ready, and since when, once that is noted."""
         self._rank: NDArray[np.int64] | None = None
 
     def set(self, node: Node) -> int:
@@ -34,8 +40,41 @@ class Nodes:
         self.known[node.name] = node
         slot = self.slots.take(node.name)
         self.allocatable.fill(slot, self._resources.vector(node.allocatable, most=LIMIT - 1))
+        if not node.takes_pods:
+            self.closed[slot] = None
+        else:
+            self.closed.pop(slot, None)
+        if not node.ready:
+            since = self._not_ready.get(node.name)
+            self._not_ready[node.name] = node.not_ready_since if since is None else since
+        else:
+            self._found(node.name, slot)
         self._note(slot)
         return slot
+
+    def _found(self, name: str, slot: int) -> None:
+        """The node is ready, or gone."""
+        self._not_ready.pop(name, None)
+        self.lost.pop(slot, None)
+
+    def lose(self, now: int, lost_after: int) -> None:
+        """Count nodes as lost that have not been ready for so long."""
+        for name, since in self._not_ready.items():
+            if since is None:
+                since = self._not_ready[name] = now
+            slot = self.slots[name]
+            if since + lost_after <= now and slot not in self.lost:
+                self.lost[slot] = None
+                self._note(slot)
+
+    def next_loss(self, lost_after: int) -> int | None:
+        """When the next node counts as lost."""
+        waiting = [
+            since + lost_after
+            for name, since in self._not_ready.items()
+            if since is not None and self.slots[name] not in self.lost
+        ]
+        return min(waiting, default=None)
 
     def remove(self, name: str) -> None:
         """Remove a node; its slot stays, with nothing allocatable, while pods are booked on it."""
@@ -45,6 +84,8 @@ class Nodes:
             self._rank = None
             slot = self.slots[name]
             self.allocatable.fill(slot, ())
+            self.closed.pop(slot, None)
+            self._found(name, slot)
             self._note(slot)
 
     def changed_since(self, version: int) -> list[int]:

@@ -41,6 +41,8 @@ class QuotaTree:
         self._lineages: dict[str, tuple[int, ...]] = {}
         self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
         self._closed: set[int] = set()
+        self._named: dict[int, frozenset[int]] = {}
+        self._unnamed: dict[int, NDArray[np.int64]] = {}
         self._sum_of_min: list[int] | None = None
         self._leaves: NDArray[np.int64] | None = None
         self.slots.take(ROOT)
@@ -54,7 +56,9 @@ class QuotaTree:
         slot = self.slots.take(quota.name)
         if quota.is_parent:
             self.slots.take(own_pods(quota.name))
-        self.min.fill(slot, self._resources.vector(quota.min))
+        lows = self._resources.vector(quota.min)
+        self._named[slot] = frozenset(row for row, _ in lows)
+        self.min.fill(slot, lows)
         self.max.fill(slot, self._resources.vector(quota.max))
         for name, _ in (*quota.weight, *quota.deserved):
             self._resources.row(name)  # now, not when a policy first reads it
@@ -68,6 +72,7 @@ class QuotaTree:
         quota = self.quotas.pop(name, None)
         self.version += 1
         self._sum_of_min = self._leaves = None
+        self._unnamed.clear()
         self._paths.clear()
         self._lineages.clear()
         self._ceilings.clear()
@@ -170,6 +175,18 @@ class QuotaTree:
             ]
             self._leaves = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return self._leaves
+
+    def names(self, slot: int, row: int) -> bool:
+        """Does the min of the quota in this slot name the resource?"""
+        return row in self._named.get(slot, ())
+
+    def unnamed(self, row: int) -> NDArray[np.int64]:
+        """The slots of the leaves whose min does not name the resource."""
+        found = self._unnamed.get(row)
+        if found is None:
+            slots = [slot for slot in self.leaf_slots.tolist() if not self.names(slot, row)]
+            found = self._unnamed[row] = np.array(slots, dtype=np.int64)
+        return found
 
     def guaranteed(self, row: int) -> int | None:
         """The sum of min over all leaves in this resource; None where no quota's min names it."""

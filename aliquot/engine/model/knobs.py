@@ -62,6 +62,8 @@ class EvictionKnobs:
     quotaless: Literal["protected", "lowest"] = "protected"
     on_quota_lowered: Literal["keep", "evict"] = "keep"
     hold_for: int = 300 * SECOND
+    node_lost_after: int = 300 * SECOND
+    """How long a node may be not ready before guarantees shrink by what it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,10 @@ class PlacementKnobs:
     """Of the choice of nodes."""
 
     score: ScoreMode = "pack"
+    reserve_after: int = 60 * SECOND
+    """How long a claim that others have passed waits before room and right are reserved for it."""
+    reserve_share: int = 10
+    """The percentage of any resource that all reservations but the first may keep, together."""
 
 
 @dataclass(frozen=True, slots=True)

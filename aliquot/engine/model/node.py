@@ -11,6 +11,15 @@ from aliquot.engine.model.selector import Term
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
+CLOSING_TAINTS = frozenset(
+    {
+        *("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"),
+        *("node.kubernetes.io/unschedulable", "node.kubernetes.io/out-of-service"),
+        *("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"),
+    }
+)
+"""The keys of taints on nodes that take no new pods: not ready, cordoned, about to be removed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Taint:
@@ -49,7 +58,7 @@ ANY_NODE = NodeConstraints()
 class Node:
     """A node: its allocatable resources, labels and taints.
 
-    A cordoned or not-ready node carries the taint that Kubernetes gives it. On all nodes of one
+    A cordoned or not-ready node also carries the taint that Kubernetes gives it. On all nodes of one
     `node_class` (the same GPU model) a pod is charged the same to its quota.
     """
 
@@ -58,3 +67,16 @@ class Node:
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     node_class: str = ""
+    ready: bool = True
+    not_ready_since: int | None = None
+    """When it ceased to be ready, if that is known."""
+    deleted: bool = False
+    """Is it being deleted? Then no pod starts on it, whatever it tolerates."""
+
+    @property
+    def takes_pods(self) -> bool:
+        """May new pods start on it? If not, it adds to what is lent only what runs on it."""
+        return not self.deleted and not any(
+            taint.key in CLOSING_TAINTS and taint.effect != "PreferNoSchedule"
+            for taint in self.taints
+        )

@@ -79,6 +79,8 @@ class Pod:
     """The GPU devices chosen for it, once it is bound."""
     expected_duration: int | None = None
     """How long it runs at most, or is expected to; None if nothing says so."""
+    grace_period: int = 30 * 1_000_000_000
+    """How long it may take to terminate once it is evicted."""
     gone_by: int | None = None
     """The end of its grace period, once it is terminating."""
     endless: bool = False

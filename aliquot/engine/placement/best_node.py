@@ -46,6 +46,7 @@ _MOST_WARM = 1024
 _RULED_OUT = {
     NodeRefusal.SELECTOR: "not matched by its node selector or affinity",
     NodeRefusal.TAINT: "with a taint it does not tolerate",
+    NodeRefusal.DELETED: "being deleted",
 }
 
 

@@ -17,10 +17,13 @@ class NodeRefusal(IntEnum):
     GONE = -1
     SELECTOR = -2
     TAINT = -3
+    DELETED = -4
 
 
 def node_refusal(constraints: NodeConstraints, node: Node) -> NodeRefusal | None:
     """Why the pod may not run on this node; None if it may."""
+    if node.deleted:
+        return NodeRefusal.DELETED
     labels = dict(node.labels)
     if any(labels.get(key) != value for key, value in constraints.selector):
         return NodeRefusal.SELECTOR

@@ -62,6 +62,12 @@ class Claimant:
             if state.tree.guaranteed(row) is not None
         )
         """What it is charged, in the resources that some quota's min names."""
+        self.named = frozenset(
+            row
+            for row, _ in self.charge
+            if claim.quota is not None and state.tree.names(state.tree.slots[claim.quota], row)
+        )
+        """Those that its own quota's min names: only in these is it guaranteed anything."""
         self.evictable = evictable_pods(state, now)
         own = state.gangs.members.get(claim.gang or "", ())
         slots = state.bound_pods.slots
@@ -83,6 +89,10 @@ class Claimant:
     def within_min(self) -> set[int]:
         """The resources in which its quota would stay within min."""
         return {row for row, n in self.charge if within_min(self.state, self.quota, row, n)}
+
+    def guaranteed(self, short: Rows) -> Rows:
+        """Of the resources that are short, those that its quota's min names."""
+        return tuple(row for row in short if row in self.named)
 
     @property
     def borrows(self) -> bool:
@@ -212,9 +222,10 @@ def reclaim_for_min(
     """
     if not claimant.could_keep():
         return
-    nodes_by_rows = short_rows(claimant)
     nodes_by_rows = {
-        rows: nodes for rows, nodes in nodes_by_rows.items() if claimant.within_min.issuperset(rows)
+        rows: nodes
+        for rows, nodes in short_rows(claimant).items()
+        if (named := claimant.guaranteed(rows)) and claimant.within_min.issuperset(named)
     }
     borrowers = {rows: _Borrowers(claimant, rows, by_label) for rows in nodes_by_rows}
     if not claimant.quotaless.any() and not any(each.slots for each in borrowers.values()):
@@ -302,7 +313,7 @@ class _Borrowers:
             slot
             for slot in self.state.bound_pods.quotas()
             if slot not in (claimant.slot, tree.slots[OUTSIDE])
-            and any(self._above(slot, row) for row in rows)
+            and any(self._above(slot, row) for row in claimant.guaranteed(rows))
         ]
 
     def eligible(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
+from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.device_fit import DeviceRoom
 from aliquot.engine.state import State
 
@@ -36,13 +38,19 @@ class Candidates:
     """The pods of an eligible group, and the nodes on which the claim could start."""
 
     def __init__(
-        self, state: State, eligible: Eligible, gpus: DeviceRoom, classes: list[str] | None
+        self,
+        state: State,
+        claim: Claim,
+        eligible: Eligible,
+        gpus: DeviceRoom,
+        classes: list[str] | None,
     ) -> None:
         self._state = state
+        self._claim = claim
         self._eligible = eligible
         self._gpus = gpus
         self._classes = classes
-        self._charged_pods: dict[int, Mask] = {}
+        self._charged_pods: dict[Right, Mask] = {}
         self.evictable = eligible.evictable & self._within_limits()
         self.planned: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take, less what victims free."""
@@ -172,11 +180,24 @@ class Candidates:
 
     def charged_pods(self, right: Right) -> Mask:
         """The pods charged in this account: those of its quota and of the quotas below it."""
-        found = self._charged_pods.get(right.slot)
+        found = self._charged_pods.get(right)
         if found is None:
             tree = self._state.tree
             quotas = [tree.slots[name] for name in tree.quotas if right.slot in tree.path(name)]
             below = np.zeros(len(tree.slots) + 1, dtype=bool)
             below[quotas] = True
-            found = self._charged_pods[right.slot] = below[self._state.bound_pods.quota]
+            below[list(self.outside_sum(right))] = False
+            found = self._charged_pods[right] = below[self._state.bound_pods.quota]
         return found
+
+    def outside_sum(self, right: Right) -> set[int]:
+        """The quotas whose use does not count in this account, for this claim.
+
+        They are those whose min does not name the resource, in the sum of min; not for a claim
+        whose own quota is one of them (see `capacity.borrowing`).
+        """
+        tree, quota = self._state.tree, self._claim.quota
+        if right.slot != tree.slots[ROOT] or quota is None:
+            return set()
+        named = tree.names(tree.slots[quota], right.row)
+        return set(tree.unnamed(right.row).tolist()) if named else set()

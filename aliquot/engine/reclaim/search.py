@@ -121,7 +121,8 @@ class _Attempt:
         self.eligible = eligible
         self.eviction_units = EvictionUnits(state)
         self.gpus = DeviceRoom(state, claim)
-        self.candidates = Candidates(state, eligible, self.gpus, classes)
+        self.candidates = Candidates(state, claim, eligible, self.gpus, classes)
+        self._uncounted = {right: self.candidates.outside_sum(right) for right in self.rights}
         self.limits: dict[object, int] = dict(eligible.limits.items())
         self._accounts = {account for account, _ in (*eligible.limits, *self.rights)}
         self._narrow_accounts = any(not isinstance(account, int) for account in self._accounts)
@@ -270,7 +271,8 @@ class _Attempt:
             for row, amount in entry.booking.charge:
                 for account in accounts:
                     if account in self._accounts:
-                        _add(frees, self.rights, (account, row), amount)
+                        if entry.path[0] not in self._uncounted.get((account, row), ()):  # type: ignore[call-overload]
+                            _add(frees, self.rights, (account, row), amount)
                         _add(draws, self.limits, (account, row), amount)
             for row, amount in entry.booking.room if entry.node == node else ():
                 frees["room", row] = frees.get(("room", row), 0) + amount

@@ -47,6 +47,8 @@ def _of_pod(uid: str, state: State, pod: Pod | None) -> str:
     node = state.nodes.known.get(pod.node or "")
     # Once its node is gone, the class by which a pod was charged is not known any more.
     charge = ask.charge(node.node_class) if node is not None else entry.booking.charge
+    if uid in state.stranded:
+        charge = ()
     should = (state.tree.quota_of(pod), charge, pod.node, ask.room)
     if entry.booking[:4] != should:
         return f"pod {pod.path} is booked as {entry.booking[:4]}, and should be as {should}"

@@ -27,6 +27,8 @@ class ShareFigures:
         self.limited = Columns(resources, slots)
         self.scaled_min = Columns(resources, slots)
         self.runtime = Columns(resources, slots)
+        self.guaranteed = Columns(resources, slots)
+        """At the root, what mins are scaled down to, if that is more than there is to share."""
         flags = Resources()
         self.flags = Columns(flags, slots, default=1)
         self.lend, self.scale = flags.row("lend"), flags.row("scale")
@@ -50,7 +52,8 @@ class ShareFigures:
         total = runtime[base + parent]
         lends = _read(self.flags, self.lend, children)
         scales = _read(self.flags, self.scale, children)
-        sure = floors(total, [self.min.cells[cell] for cell in cells], scales)
+        least = max(total, self.guaranteed.cells[base + parent])
+        sure = floors(least, [self.min.cells[cell] for cell in cells], scales)
         for cell, floor in zip(cells, sure, strict=True):
             scaled[cell] = floor
         wants = [self.limited.cells[cell] for cell in cells]
@@ -90,9 +93,11 @@ class ShareFigures:
         counts, slots = self._shape.layout().children(parents)
         cells = self._cells(rows, slots)
         families = waterfill_arrays.Families(np.tile(counts, rows.size))
-        totals = _flat(self.runtime).take(self._cells(rows, parents))
+        above = self._cells(rows, parents)
+        totals = _flat(self.runtime).take(above)
+        least = np.maximum(totals, _flat(self.guaranteed).take(above))
         scales = np.tile(self.flags.data[self.scale].take(slots), rows.size)
-        floor = waterfill_arrays.floors(families, totals, _flat(self.min).take(cells), scales)
+        floor = waterfill_arrays.floors(families, least, _flat(self.min).take(cells), scales)
         _flat(self.scaled_min)[cells] = floor
         wants = _flat(self.limited).take(cells)
         lends = self.flags.data[self.lend].take(slots)

@@ -93,9 +93,14 @@ class RuntimeTree:
         if put(self._figures.own, row, slot, amount):
             self._touch(row, (slot,), ())
 
-    def total(self, row: int, amount: int) -> None:
-        """Set what the quotas below the root share."""
-        if put(self.runtime, row, self._root, max(amount, 0)):
+    def total(self, row: int, amount: int, guaranteed: int = 0) -> None:
+        """Set what the quotas below the root share; their mins are scaled down to `guaranteed`.
+
+        If that is less than the total, the mins are scaled down to the total.
+        """
+        differs = put(self.runtime, row, self._root, max(amount, 0))
+        differs |= put(self._figures.guaranteed, row, self._root, max(guaranteed, 0))
+        if differs:
             self._touch(row, (), (self._root,))
 
     def depth(self, slot: int) -> int:

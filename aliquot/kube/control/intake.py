@@ -112,7 +112,7 @@ class Intake:
     def _build(self) -> None:
         """Make a new mirror for the current sharing mode, with all objects but pods."""
         special = special_quotas(self.sharing_mode.policy)
-        self.mirror = Mirror(self.feed.send, self.sharing_mode.cards, special, written_here=True)
+        self.mirror = Mirror(self.feed.send, self.sharing_mode.cards, special, live=True)
         self.objects = Objects(self.mirror)
         self.pods = Pods(self.mirror, self.scheduler_names)
         for (resource, _, _), found in self._bodies.items():

@@ -2,7 +2,9 @@
 
 A claim may start while all quotas together stay within the sum of their min: what a quota uses
 above its min is idle min of other quotas. With `borrow: freeCapacity`, what the cluster has beyond
-the sum of min is lent as well. Shared by `capacity` and `fair`.
+the sum of min is lent as well. To a quota whose own min does not name a resource, what the nodes
+have is lent in any case, less the unused min of the quotas that name it; and what it uses does not
+count in the sum of those. Shared by `capacity` and `fair`.
 """
 
 from collections.abc import Callable
@@ -35,6 +37,7 @@ class _Sum(NamedTuple):
     most: int
     used: int
     asks: int
+    bound: str
     scope: str = "all quotas together"
 
     @property
@@ -69,12 +72,12 @@ class Borrowing(Gates):
 
         Every trial of a claim asks this.
         """
-        if self._state.tree.groups:
-            return self._against_sum(quota, row, amount, taken).beyond > 0
-        most = self._lendable(row)
-        if most is None or most >= LIMIT:
-            return False
-        return taken(self._state, row, self._state.tree.slots[ROOT]) + amount > most
+        tree = self._state.tree
+        if not tree.groups and tree.names(tree.slots[quota], row):
+            most = self._lendable(row)
+            if most is None or taken(self._state, row, tree.slots[ROOT]) + amount <= most:
+                return False
+        return self._against_sum(quota, row, amount, taken).beyond > 0
 
     def _refusal(self, claim: Claim, row: int, bound: _Sum) -> Refusal:
         resource, held = (
@@ -83,7 +86,7 @@ class Borrowing(Gates):
         )
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
-            f"{bound.scope}: {self._bound_name} {text(resource, bound.most)} {resource}, "
+            f"{bound.scope}: {bound.bound} {text(resource, bound.most)} {resource}, "
             f"used {text(resource, bound.used - held)}{held_text(resource, held)}, "
             f"{ask_text(claim.size, resource, bound.asks)}; it waits until enough is given back",
             quota=claim.quota,
@@ -117,10 +120,16 @@ class Borrowing(Gates):
         root = tree.slots[ROOT]
         most = self._lendable(row)
         if most is None or most >= LIMIT:
-            return _Sum(root, LIMIT, 0, 0)
+            return _Sum(root, LIMIT, 0, 0, self._bound_name)
         in_use = used(self._state, row, root)
+        if not tree.names(tree.slots[quota], row):
+            free = self._capacity(row) - self._unused_min(row, used)
+            if free > most:
+                return _Sum(root, free, in_use, amount, "nodes less unused min")
+            return _Sum(root, most, in_use, amount, self._bound_name)
+        in_use -= _sum_over(self._state, row, tree.unnamed(row), used)
         if not tree.groups:
-            return _Sum(root, most, in_use, amount)
+            return _Sum(root, most, in_use, amount, self._bound_name)
         own = tree.groups.get(tree.quotas[quota].group)
         for slot in tree.groups.values():
             uses, low = used(self._state, row, slot), tree.min.get(row, slot)
@@ -129,7 +138,15 @@ class Borrowing(Gates):
             if slot == own:
                 amount = max(uses + amount - low, 0) - max(uses - low, 0)
         scope = "what is lent to everybody"
-        return _Sum(root, most if amount else max(most, in_use), in_use, amount, scope)
+        bound = self._bound_name
+        return _Sum(root, most if amount else max(most, in_use), in_use, amount, bound, scope)
+
+    def _unused_min(self, row: int, used: Used) -> int:
+        """The min that the quotas which name a resource do not use."""
+        tree = self._state.tree
+        leaves = tree.leaf_slots
+        lows = tree.min.data[row][leaves]
+        return exact_sum(np.maximum(lows - _amounts(self._state, row, leaves, used), 0))
 
     def excess(self, quota: str) -> Rights:
         """What a quota borrows although all quotas together are above the sum of min."""
@@ -184,9 +201,8 @@ class Borrowing(Gates):
         ):
             idle_min = idle_min - np.minimum(part, idle_min)
         owed = exact_sum(tree.min.data[row][others] - idle_min)
-        capacity = self._state.nodes.total.get(self._state.resources.names[row], 0)
-        capacity -= ledger.used.get(row, tree.slots[OUTSIDE])
-        lendable = self._lendable(row)
+        capacity = self._capacity(row)
+        lendable = self._lendable(row) if tree.names(own, row) else None
         most = capacity if lendable is None else min(capacity, lendable)
         return max(tree.min.get(row, own), most - owed)
 
@@ -199,10 +215,27 @@ class Borrowing(Gates):
         guaranteed = self._state.tree.guaranteed(row)
         if guaranteed is None or not self._lend_free:
             return guaranteed
+        return max(guaranteed, self._capacity(row))
+
+    def _capacity(self, row: int) -> int:
+        """What the nodes have for quotas: less what pods without a quota use."""
         outside = self._state.ledger.used.get(row, self._state.tree.slots[OUTSIDE])
-        return max(
-            guaranteed, self._state.nodes.total.get(self._state.resources.names[row], 0) - outside
-        )
+        return self._state.capacity.lent(row) - outside
+
+
+def _sum_over(state: State, row: int, slots: NDArray[np.int64], used: Used) -> int:
+    """What counts as used in these accounts together."""
+    return exact_sum(_amounts(state, row, slots, used)) if len(slots) else 0
+
+
+def _amounts(
+    state: State, row: int, slots: NDArray[np.int64], used: Used
+) -> NDArray[np.int64]:
+    """What counts as used in each of these accounts."""
+    amounts: NDArray[np.int64] = state.ledger.used.data[row][slots]
+    if state.ledger.holding:
+        amounts = amounts + state.ledger.held.data[row][slots]
+    return amounts - state.leaving.charge.data[row][slots] if used is after_leaving else amounts
 
 
 def exact_sum(amounts: NDArray[np.int64]) -> int:

@@ -171,10 +171,10 @@ class Shares(ShareBook):
 
     def _measure(self) -> None:
         """Feed the total to the share tree: what the nodes have, less use outside the tree."""
-        state = self._state
-        for row, name in enumerate(state.resources.names):
+        state, capacity = self._state, self._state.capacity
+        for row in range(len(state.resources)):
             used = sum(state.ledger.used.get(row, slot) for slot in self._uncharged)
-            self._tree.total(row, state.nodes.total.get(name, 0) - used)
+            self._tree.total(row, capacity.lent(row) - used, capacity.guaranteed(row) - used)
 
 
 def _left_over(quota: Quota, quotas: list[Quota]) -> tuple[tuple[str, int], ...]:

@@ -1,0 +1,43 @@
+"""What the cluster has: what is there to lend, and what guarantees are made of.
+
+A node that takes no new pods (cordoned, not ready, about to be removed) adds to what is *lent* only
+what runs on it: nothing else of it can be had. What is *guaranteed* does not shrink for that, or a
+drain would evict pods within their quota's min; it shrinks for nodes that are lost, that is, not
+ready for longer than `eviction.nodeLostAfter`.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.columns import Resources
+
+
+class Capacity:
+    """The amounts of all nodes together, by row."""
+
+    def __init__(self, resources: Resources, nodes: Nodes, ledger: Ledger) -> None:
+        self._resources = resources
+        self._nodes = nodes
+        self._ledger = ledger
+
+    def lent(self, row: int) -> int:
+        """What all nodes have, of those that take no new pods only what runs there."""
+        return self._total(row) - self._idle_on(row, self._nodes.closed)
+
+    def guaranteed(self, row: int) -> int:
+        """What all nodes have, of lost ones only what runs there."""
+        return self._total(row) - self._idle_on(row, self._nodes.lost)
+
+    def _total(self, row: int) -> int:
+        return self._nodes.total.get(self._resources.names[row], 0)
+
+    def _idle_on(self, row: int, nodes: Iterable[int]) -> int:
+        """What is not used on these nodes, in Python's own integers: sums may be above an int64."""
+        slots = list(nodes)
+        if not slots:
+            return 0
+        has = self._nodes.allocatable.data[row][slots]
+        return int(np.maximum(has - self._ledger.taken.data[row][slots], 0).astype(object).sum())
