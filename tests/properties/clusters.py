@@ -133,11 +133,31 @@ class Oracle:
             if resource in asks and most < LIMIT and used + asks[resource] > most:
                 return "QuotaMaxExceeded"
         for resource, amount in asks.items():
-            mins = [dict(q.min)[resource] for q in self.quotas.values() if resource in dict(q.min)]
-            used = self.used(set(self.quotas), resource)
-            if mins and sum(mins) < LIMIT and used + amount > sum(mins):
+            mins = {
+                name: dict(q.min)[resource]
+                for name, q in self.quotas.items()
+                if resource in dict(q.min)
+            }
+            most = sum(mins.values())
+            if not mins or most >= LIMIT:
+                continue
+            if pod.namespace in mins:
+                used = self.used(set(mins), resource)
+            else:
+                used = self.used(set(self.quotas), resource)
+                most = max(most, self.there_is(resource) - self.unused(mins, resource))
+            if used + amount > most:
                 return "BorrowingExhausted"
         return None
+
+    def there_is(self, resource: str) -> int:
+        """What the nodes have of a resource for the quotas."""
+        has = (dict(node.allocatable).get(resource, 0) for node in self.nodes.values())
+        outside = {pod.namespace for pod, _ in self.running.values()} - self.quotas.keys()
+        return sum(min(each, LIMIT) for each in has) - self.used(outside, resource)
+
+    def unused(self, mins: dict[str, int], resource: str) -> int:
+        return sum(max(low - self.used({name}, resource), 0) for name, low in mins.items())
 
     def fits(self, pod: Pod, node: Node) -> bool:
         where, zone = pod.shape.constraints, dict(node.labels)["zone"]

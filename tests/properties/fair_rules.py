@@ -65,7 +65,7 @@ class FairRules(Rules):
         for team in {pod.namespace for pod in gone}:
             floor, _ = self.walk(team, judged)
             low = self.low[team]
-            if team == self.team or not any(self.used(team, r) > low.get(r, 0) for r in judged):
+            if team == self.team or not self.borrows_too(team, judged):
                 return False
             for r in judged:
                 above = self.used(team, r) > low.get(r, 0)

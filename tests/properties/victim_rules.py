@@ -122,12 +122,26 @@ class Rules:
     def short_of_sum(self, gone: Gone) -> set[str]:
         short = set()
         for resource, amount in self.wants.items():
-            total = sum(self.used(team, resource, gone) for team in TEAMS)
+            if resource not in self.managed or self.team is None:
+                continue
+            naming = [team for team in TEAMS if resource in self.low[team]]
+            counted = naming if self.names(resource) else TEAMS
+            total = sum(self.used(team, resource, gone) for team in counted)
             most = sum(low.get(resource, 0) for low in self.low.values())
-            counts = resource in self.managed and self.team is not None
-            if counts and total + amount > most:
+            if not self.names(resource):
+                unused = (self.low[t][resource] - self.used(t, resource, gone) for t in naming)
+                there_is = self.there_is(resource) - self.used("free", resource, gone)
+                most = max(most, there_is - sum(max(each, 0) for each in unused))
+            if total + amount > most:
                 short.add(resource)
         return short
+
+    def names(self, resource: str) -> bool:
+        """Does the claimant's own min name the resource?"""
+        return self.team is not None and resource in self.low[self.team]
+
+    def there_is(self, resource: str) -> int:
+        return sum(dict(node.allocatable).get(resource, 0) for node in self.case.nodes)
 
     def over_max(self, gone: Gone) -> bool:
         if self.team is None:
@@ -163,11 +177,11 @@ class Rules:
             for team in TEAMS
             if team != self.team
         )
-        there_is = sum(dict(node.allocatable).get(resource, 0) for node in self.case.nodes)
-        there_is -= self.used("free", resource)
-        lent = sum(low.get(resource, 0) for low in self.low.values())
+        most = self.there_is(resource) - self.used("free", resource)
+        if self.names(resource):
+            most = min(most, sum(low.get(resource, 0) for low in self.low.values()))
         assert self.team is not None
-        return max(self.low[self.team].get(resource, 0), min(there_is, lent) - owed)
+        return max(self.low[self.team].get(resource, 0), most - owed)
 
     def wanted(self, team: str, resource: str) -> int:
         """What the team asks for, running and waiting."""
@@ -197,7 +211,13 @@ class Rules:
             return None
         short = (self.short_on(node, ()) & self.managed) | self.short_of_sum(())
         judged = short or (set(self.wants) & self.managed)
-        return judged if judged and all(self.entitled(r) for r in judged) else None
+        own = {r for r in judged if self.names(r)}
+        return judged if own and all(self.entitled(r) for r in own) else None
+
+    def borrows_too(self, team: str, judged: set[str]) -> bool:
+        """Does the team use more than its min of what the claimant is guaranteed?"""
+        low = self.low[team]
+        return any(self.used(team, r) > low.get(r, 0) for r in judged if self.names(r))
 
     def order(self, pod: Pod) -> tuple[object, ...]:
         """A smaller key is more important."""
@@ -224,8 +244,7 @@ class Rules:
         for pod in gone:
             if pod.namespace not in TEAMS or pod.namespace == self.team:
                 return False
-            low = self.low[pod.namespace]
-            if not any(self.used(pod.namespace, r) > low.get(r, 0) for r in judged):
+            if not self.borrows_too(pod.namespace, judged):
                 return False
             if tier == 0 and pod.uid not in self.walk(pod.namespace, judged)[1]:
                 return False
