@@ -9,6 +9,7 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.engine import GPU_MEMORY, Effect, Node, Taint, quantity
 
 HOSTNAME = "kubernetes.io/hostname"
+_NOT_READY = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 _EFFECTS: dict[str, Effect] = {
     "NoSchedule": "NoSchedule",
     "PreferNoSchedule": "PreferNoSchedule",
@@ -33,17 +34,25 @@ def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
     written = text_map(manifest.metadata.labels, manifest, "metadata.labels")
     labels = {HOSTNAME: manifest.name, **written}
     has.update(cards.of_node(has, labels))
-    unready = _unready(status)
+    unready = _unready(read)
     return Node(
         name=manifest.name,
         allocatable=tuple(sorted(has.items())),
         labels=tuple(sorted(labels.items())),
         taints=_taints(read, manifest),
         node_class=cards.node_class(labels),
-        ready=unready is None,
+        ready=is_ready(manifest),
         not_ready_since=_since(unready, manifest) if live and unready else None,
         deleted=manifest.metadata.deletion_timestamp is not None,
     )
+
+
+def is_ready(manifest: Manifest) -> bool:
+    """Does a kubelet look after the pods of this node? One without conditions is ready."""
+    read = manifest.content
+    assert isinstance(read, NodeWire)
+    taints = (read.spec or NodeSpec()).taints or []
+    return _unready(read) is None and all(each.key not in _NOT_READY for each in taints)
 
 
 def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
@@ -58,15 +67,15 @@ def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
         taints.append(Taint(each.key, each.value or "", effect))
     if spec.unschedulable:
         taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
-    if _unready(read.status or NodeStatus()) is not None:
+    if _unready(read) is not None:
         taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
     return tuple(taints)
 
 
-def _unready(status: NodeStatus) -> Condition | None:
+def _unready(read: NodeWire) -> Condition | None:
     """Its Ready condition, where that is not True."""
-    unready = (c for c in status.conditions or () if c.type == "Ready" and c.status != "True")
-    return next(unready, None)
+    conditions = (read.status.conditions if read.status is not None else None) or ()
+    return next((c for c in conditions if c.type == "Ready" and c.status != "True"), None)
 
 
 def _since(unready: Condition, manifest: Manifest) -> int | None:
