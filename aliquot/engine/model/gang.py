@@ -32,10 +32,10 @@ class Gang:
     min_resources: Amounts = ()
     quota: str | None = None
     priority: int | None = None
-    preemptible: bool = True
     created: int = 0
     done: tuple[tuple[str, int], ...] = ()
     failed: int = 0
+    preemptible: bool = True
 
 
 class CoreSelection(NamedTuple):

@@ -35,7 +35,8 @@ def summarise_gang(trial: Trial, gang: Gang, claim_of: Callable[[str], Claim]) -
     refusal = trial.why(claim_of(waiting[0].uid)) if waiting else None
     summary = (gang.min_member, len(placed))
     if len(placed) + done >= gang.min_member and members:
-        return GangSummary(gang.name, "Running", *summary)
+        leaving = sum(not state.is_staying(pod) for pod in placed)
+        return GangSummary(gang.name, "Running", *summary, leaving=leaving)
     if placed:
         return GangSummary(gang.name, "Unknown", *summary, refusal)
     if not members and 0 < gang.min_member <= done + gang.failed:
