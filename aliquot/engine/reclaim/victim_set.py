@@ -34,7 +34,8 @@ class PricedUnit:
     """An eviction unit, with its importance, what its eviction frees, and what it draws on.
 
     `priority` and `created` are those of its most important pod; `total` is the sum of the pods'
-    priorities, each offset; `budgets` are the disruption budgets of each pod.
+    priorities, each offset; `budgets` are the disruption budgets of each pod. Where the policy has
+    an order of eviction of its own, the levels of it stand for priorities.
     """
 
     uids: tuple[str, ...]
@@ -53,11 +54,15 @@ def price(
     frees: Amounts,
     draws: Amounts,
     budgets: tuple[tuple[str, ...], ...],
+    importance: Sequence[int] = (),
 ) -> PricedUnit:
-    """These pods as a unit, with its importance."""
-    highest = max(pod.priority for pod in pods)
-    created = min(pod.created for pod in pods if pod.priority == highest)
-    total = sum(pod.priority + _PRIORITY_OFFSET for pod in pods)
+    """These pods as a unit; the `importance` of each is its priority unless it is given."""
+    importance = importance or [pod.priority for pod in pods]
+    highest = max(importance)
+    created = min(
+        pod.created for pod, each in zip(pods, importance, strict=True) if each == highest
+    )
+    total = sum(each + _PRIORITY_OFFSET for each in importance)
     uids = tuple(pod.uid for pod in pods)
     return PricedUnit(uids, highest, created, name, frees, draws, budgets, total)
 
