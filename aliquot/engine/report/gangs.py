@@ -43,7 +43,8 @@ def summarise_gang(trial: Trial, gang: Gang, claim_of: Callable[[str], Claim]) -
         return GangSummary(gang.name, "Completed", *summary)
     refusal = next(_min_resources_refusal(trial, gang), refusal)
     reason = None if refusal is None else refusal.reason
-    if reason in _ROOM_OR_PODS:
+    is_owed = bool(waiting) and trial.check_gates(claim_of(waiting[0].uid)) is None
+    if reason in _ROOM_OR_PODS or (reason is Reason.QUEUE_OVER_DESERVED and is_owed):
         return GangSummary(gang.name, "Inqueue", *summary, refusal)
     return GangSummary(gang.name, "Pending", *summary, refusal)
 

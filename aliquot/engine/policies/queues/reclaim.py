@@ -8,7 +8,6 @@ above deserved, and never below a guarantee.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,12 +29,14 @@ from aliquot.engine.policies.eligible import (
 )
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.queues.claimant import QueueClaimant
+from aliquot.engine.policies.queues.debts import debt_refusal
 from aliquot.engine.policies.queues.deserved import Deserved
 from aliquot.engine.policies.queues.drf import DominantShares
 from aliquot.engine.policies.queues.gates import QueueGates
 from aliquot.engine.policies.queues.preemption import QueuePreemption
 from aliquot.engine.policies.queues.return_order import ReturnOrder
 from aliquot.engine.policies.shares import CurrentShares
+from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 
@@ -90,6 +91,15 @@ class QueueReclaim(reclaim_rules.RankedReclaim):
         if self._gates.may_use_idle(claimant.claim) or not queue_claimant.above:
             yield from _between_queues(queue_claimant)
         yield from QueuePreemption(queue_claimant, self._priority_bands).eligible_victims()
+
+    def name_no_victims(self, claim: Claim, refusal: Refusal) -> Refusal:
+        """A claim that is owed what other queues use and do not give back waits for them.
+
+        It waits for no node: an autoscaler need not buy one.
+        """
+        if refusal.reason is not Reason.NO_NODE_FITS or not self._gates.is_owed(claim):
+            return refusal
+        return debt_refusal(self._state, self._shares.read(), claim, refusal)
 
 
 def _between_queues(claimant: QueueClaimant) -> Iterator[list[Eligible]]:
