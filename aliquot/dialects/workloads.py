@@ -13,7 +13,15 @@ from typing import Any
 
 from aliquot.dialects.core.manifest import Manifest, owner_reference
 from aliquot.dialects.volcano import jobs
-from aliquot.dialects.volcano.keys import GROUP_ANNOTATIONS, JOB, JOB_QUEUE, QUEUE, TASK
+from aliquot.dialects.volcano.keys import (
+    GROUP_ANNOTATIONS,
+    JOB,
+    JOB_QUEUE,
+    NOT_PREEMPTABLE,
+    QUEUE,
+    TASK,
+    is_preemptable,
+)
 from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.json import Body
 
@@ -130,6 +138,8 @@ def task_pod(job: Manifest, task: str, group: str, **names: str) -> Body:
     """A pod of a task: with the keys of its Job, and its class and scheduler if it names none."""
     queue, pod = jobs.queue(job), new_pod(job.body, templates(job)[task], **names)
     annotations = {GROUP_ANNOTATIONS[0]: group, QUEUE: queue, TASK: task, JOB: job.name}
+    if not is_preemptable(job.metadata):
+        annotations |= NOT_PREEMPTABLE
     labels = {JOB: job.name, JOB_QUEUE: queue, TASK: task}
     named, spec = jobs.spec(job).priority_class_name, dict(pod["spec"])
     if named and not spec.get("priorityClassName") and spec.get("priority") is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.gang import Gang, select_core
-from aliquot.engine.model.importance import importance
+from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim, Pods
@@ -61,7 +61,7 @@ def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
             placeable.append(pod)
             if ask in remaining:
                 remaining[ask] -= 1
-    found = select_core(gang, sorted(placeable, key=importance), present_by_task(state, gang))
+    found = select_core(gang, sorted(placeable, key=_core_order), present_by_task(state, gang))
     if found.missing or not found.core:
         return False
     chosen = {pod.uid for pod in found.core}
@@ -102,7 +102,7 @@ def _claims(state: State, gang: Gang) -> list[Claim]:
     if not waiting:
         return []
     holding = state.ledger.holding
-    waiting.sort(key=lambda pod: (pod.uid not in holding, importance(pod)))
+    waiting.sort(key=lambda pod: (pod.uid not in holding, _core_order(pod)))
     found = select_core(gang, waiting, present_by_task(state, gang))
     if found.missing:
         waiting.sort(key=importance)
@@ -111,6 +111,15 @@ def _claims(state: State, gang: Gang) -> list[Claim]:
         core = tuple(sorted(found.core, key=importance))
         return [state.claims.of(core, found.others)]
     return [state.claims.of((pod,), surplus=True) for pod in waiting]
+
+
+def _core_order(pod: Pod) -> tuple[int, bool, ImportanceKey]:
+    """By importance, but of equal priority first the pods that may preempt.
+
+    A core with one pod that says `preemptionPolicy: Never` does not preempt at all, and whether it
+    has one must not depend on names.
+    """
+    return -pod.priority, not pod.preempts, importance(pod)
 
 
 def _enqueue(state: State, claim: Claim) -> None:

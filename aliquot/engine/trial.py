@@ -117,6 +117,7 @@ class Trial:
         if plan is None:
             if not self._may_preempt_later(claim, refusal):
                 return refusal
+            refusal = self._policy.reclaim.name_no_victims(claim, refusal)
             message = refusal.message + self._policy.reclaim.explain_no_victims(claim, refusal)
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._repeats(claim, plan):

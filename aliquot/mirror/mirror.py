@@ -148,7 +148,10 @@ class Mirror:
                     self._send(PodSet(pod))
 
     def with_quota_and_gang(self, record: PodRecord) -> Pod:
-        """A pod with the quota and gang that it belongs to now, and at least its priority."""
+        """A pod with the quota and gang that it belongs to now.
+
+        It has at least its gang's priority, and may be evicted only if the gang may.
+        """
         pod, objects = record.pod, self.store.objects
         queue = queue_of(record.group_ref, pod.namespace, objects)
         quota = self.quota_index.find_quota(
@@ -156,11 +159,16 @@ class Mirror:
         )
         gang = self.gangs.sent.get(f"{pod.namespace}/{record.group_ref.gang}")
         if gang is None:
-            if (pod.quota, pod.gang, pod.priority) == (quota, None, record.priority):
+            own = record.priority, record.preemptible
+            if (pod.quota, pod.gang, pod.priority, pod.preemptible) == (quota, None, *own):
                 return pod  # as for most pods: a copy would be a tenth of the time to read a pod
-            return replace(pod, quota=quota, gang=None, priority=record.priority)
-        whole = record.priority if gang.priority is None else gang.priority
-        return replace(pod, quota=quota, gang=gang.name, priority=max(record.priority, whole))
+            priority, preemptible = own
+        else:
+            least = record.priority if gang.priority is None else gang.priority
+            priority = max(record.priority, least)
+            preemptible = record.preemptible and gang.preemptible
+        name = None if gang is None else gang.name
+        return replace(pod, quota=quota, gang=name, priority=priority, preemptible=preemptible)
 
     def add(self, record: PodRecord) -> None:
         """Add or replace a pod, without sending it."""

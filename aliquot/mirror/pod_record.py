@@ -26,6 +26,8 @@ class PodRecord:
     """The PodGroup, queue and task that it names."""
     priority: int = 0
     """Its own priority; `pod.priority` is at least its gang's."""
+    preemptible: bool = True
+    """May it be evicted, by its own word? `pod.preemptible` is false also if its gang may not."""
     defaults: Defaults = NO_DEFAULTS
     """The GPU requests of its namespace when it came, for a pod that states none."""
     duration: int | None = None

@@ -168,6 +168,7 @@ class World:
         record.owner = owner_of(manifest)
         record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = ref, record.pod.priority
+        record.preemptible = record.pod.preemptible
         self._join(record)
         record.pod = self.mirror.with_quota_and_gang(record)
         workload = self._owner(record)

@@ -87,6 +87,18 @@ def test_groups_of_the_scheduler_plugins_have_their_own_phases(phase: Any, word:
     assert found == {"phase": word, "scheduled": 1, "running": 1, "succeeded": 4, "failed": 2}
 
 
+def test_a_gang_that_loses_pods_of_its_core_is_not_scheduled() -> None:
+    """One of its two pods is being deleted: it runs until that is gone, and nothing is said."""
+    gang, summary = Gang("a/g", 2), GangSummary("a/g", "Running", 2, 2, leaving=1)
+    status = volcano_status.group(read(pod_group("a/g")), gang, summary)["status"]
+    assert (status["phase"], status["conditions"]) == ("Running", [])
+    plugins = volcano_status.group(read(pod_group("a/g", PLUGINS)), gang, summary)["status"]
+    assert (plugins["scheduled"], plugins["running"]) == (1, 2)
+    enough = GangSummary("a/g", "Running", 2, 3, leaving=1)
+    status = volcano_status.group(read(pod_group("a/g")), gang, enough)["status"]
+    assert [each["type"] for each in status["conditions"]] == ["Scheduled"]
+
+
 def test_the_phase_of_a_job_follows_its_pods() -> None:
     job = gang_job("a/j", task("master", 1), task("worker", 2), minAvailable=2)
     assert status_of_job(job, Pending=2, Running=1, Evicted=4) == {

@@ -1,5 +1,7 @@
 """Gangs beyond the scenarios: who stands in for a pod that finds no room, and what they ask for."""
 
+import pytest
+
 from aliquot.engine import QuotaGone
 from tests.build.values import GPU, amounts
 from tests.engine.world import World
@@ -78,3 +80,42 @@ def test_a_gang_that_one_quota_refuses_does_not_block_a_gang_of_another_quota() 
         world.pod("a", f"{gang}-0", amounts(gpu=1), gang=f"a/{gang}")
         world.pod(other, f"{gang}-1", amounts(gpu=1), gang=f"a/{gang}")
     assert world.run() == {"a/h-0": "n", "c/h-1": "n"}
+
+
+@pytest.mark.parametrize("never", ["g-0", "g-1"])
+def test_whether_a_gang_may_preempt_does_not_depend_on_names(never: str) -> None:
+    """One pod will do, and of the two one says `preemptionPolicy: Never`: the other preempts."""
+    world = World("queues")
+    world.node("n", amounts(gpu=1))
+    world.quota("a", default_weight=1)
+    world.pod("a", "low", amounts(gpu=1), node="n")
+    world.gang("a/g", 1)
+    for name in ("g-0", "g-1"):
+        world.pod("a", name, amounts(gpu=1), gang="a/g", priority=10, preempts=name != never)
+    other = "a/g-1" if never == "g-0" else "a/g-0"
+    assert world.run() == {other: "n"}
+    assert world.evicted() == ["a/low"]
+
+
+def test_a_gang_with_a_pod_of_its_core_that_never_preempts_does_not() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpu=2))
+    world.quota("a", default_weight=1)
+    for name in ("low-0", "low-1"):
+        world.pod("a", name, amounts(gpu=1), node="n")
+    world.gang("a/g", 2)
+    for name in ("g-0", "g-1"):
+        world.pod("a", name, amounts(gpu=1), gang="a/g", priority=10, preempts=name == "g-0")
+    assert world.run() == {}
+    assert world.evicted() == []
+
+
+def test_a_gang_that_loses_a_pod_of_its_core_says_how_many_leave() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpu=2))
+    world.quota("a", default_weight=1)
+    world.gang("a/g", 2)
+    world.pod("a", "g-0", amounts(gpu=1), gang="a/g", node="n")
+    world.pod("a", "g-1", amounts(gpu=1), gang="a/g", node="n", terminating=True)
+    (gang,) = world.engine.gangs()
+    assert (gang.phase, gang.running, gang.leaving) == ("Running", 2, 1)

@@ -3,7 +3,8 @@
 A queue deserves its part by weight of what the queue above it deserves, or of what the nodes have,
 in every resource by itself: no more than it asks for and than its capability, no less than its
 guarantee, which is kept whether asked for or not. What somebody fixed as `deserved` comes before
-all shares by weight.
+all shares by weight. Of what some queue's `deserved` names, a queue with a `deserved` that does not
+name it has its guarantee and no more.
 """
 
 from collections.abc import Iterable
@@ -77,16 +78,20 @@ class Queues:
         kept = scaled([dict(queue.min).get(resource, 0) for queue in queues], total)
         sure = {queue.name: low for queue, low in zip(queues, kept, strict=True)}
         fixed = [queue for queue in queues if resource in dict(queue.deserved)]
-        others = [queue for queue in queues if resource not in dict(queue.deserved)]
+        named = any(resource in dict(queue.deserved) for queue in self.queues.values())
+        silent = [queue for queue in queues if named and queue.deserved and queue not in fixed]
+        others = [queue for queue in queues if queue not in fixed and queue not in silent]
         promised = [dict(queue.deserved)[resource] for queue in fixed]
         wants = [min(self.wants(q, resource), n) for q, n in zip(fixed, promised, strict=True)]
-        left = total - sum(sure[queue.name] for queue in others)
+        left = total - sum(sure[queue.name] for queue in [*others, *silent])
         parts = by_level(left, wants, [sure[q.name] for q in fixed], [n or 1 for n in promised])
         wants = [self.wants(queue, resource) for queue in others]
         lows = [sure[queue.name] for queue in others]
         weights = [queue.default_weight for queue in others]
-        parts += by_level(total - sum(parts), wants, lows, weights)
-        for queue, part in zip([*fixed, *others], parts, strict=True):
+        rest = total - sum(parts) - sum(sure[queue.name] for queue in silent)
+        parts += by_level(rest, wants, lows, weights)
+        parts += [sure[queue.name] for queue in silent]
+        for queue, part in zip([*fixed, *others, *silent], parts, strict=True):
             found[queue.name] = part
             self._share(part, self.below(queue.name), resource, found)
 

@@ -50,7 +50,9 @@ def queues(draw: st.DrawFn, name: str, parent: str | None, is_parent: bool) -> Q
         is_parent=is_parent,
         lend=False,
         default_weight=draw(st.integers(1, 4)),
-        deserved=amounts(gpu=draw(maybe(st.integers(0, 6), 3))),
+        deserved=amounts(
+            gpu=draw(maybe(st.integers(0, 6), 3)), cpu=draw(maybe(st.integers(0, 6), 5))
+        ),
         reclaimable=draw(st.sampled_from((True,) * 6 + (False,))),
         closed=draw(st.sampled_from((False,) * 9 + (True,))),
     )

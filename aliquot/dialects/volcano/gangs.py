@@ -3,7 +3,7 @@
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import INT32_MAX
-from aliquot.dialects.volcano.keys import queue_named
+from aliquot.dialects.volcano.keys import is_preemptable, queue_named
 from aliquot.dialects.volcano.objects import PodGroupSpec, PodGroupWire
 from aliquot.engine import Gang
 
@@ -29,6 +29,7 @@ def gang(
         min_resources=tuple(sorted(min_resources.items())),
         quota=queue_of(manifest)[0] or queue,
         priority=priority,
+        preemptible=is_preemptable(manifest.metadata),
         created=created,
     )
 

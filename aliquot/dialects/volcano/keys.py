@@ -20,6 +20,8 @@ JOB_QUEUE = "volcano.sh/queue-name"
 TASK = "volcano.sh/task-spec"
 JOB = "volcano.sh/job-name"
 PREEMPTABLE = "volcano.sh/preemptable"
+NOT_PREEMPTABLE = {PREEMPTABLE: "false"}
+"""The annotation that the PodGroup and the pods of a Job have if the Job may not be preempted."""
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 MIN_RESOURCES = "scheduling.volcano.sh/group-min-resources"
 
@@ -75,7 +77,10 @@ def queue_named(
 
 
 def is_preemptable(metadata: Metadata) -> bool:
-    """May a pod be preempted? By its annotation, else its label; only a true value means yes."""
+    """May a pod, or may the pods of a PodGroup or Job, be preempted? Yes, unless it says no.
+
+    By its annotation, else its label; of what is written there, only a true value means yes.
+    """
     for values in (metadata.annotations, metadata.labels):
         if PREEMPTABLE in (values or {}):
             return to_text((values or {})[PREEMPTABLE]) in _YES

@@ -68,6 +68,8 @@ def pod_group(manifest: Manifest, priorities: Mapping[str, int] | None = None) -
         "namespace": manifest.namespace,
         "ownerReferences": [owner_reference(manifest.body)],
     }
+    if not volcano.is_preemptable(manifest.metadata):
+        metadata["annotations"] = volcano.NOT_PREEMPTABLE
     if manifest.metadata.creation_timestamp is not None:
         metadata["creationTimestamp"] = manifest.metadata.creation_timestamp
     body = {

@@ -30,13 +30,14 @@ def group(manifest: Manifest, gang: Gang, summary: GangSummary) -> Body:
     ended = {"succeeded": sum(number for _, number in gang.done), "failed": gang.failed}
     if manifest.group != VOLCANO_GROUP:
         phase = _PLUGIN_PHASES.get(summary.phase, summary.phase)
-        running = {"scheduled": summary.running, "running": summary.running}
+        staying = summary.running - summary.leaving
+        running = {"scheduled": staying, "running": summary.running}
         return _with_status(manifest, {"phase": phase, **running, **ended})
     written = (manifest.body.get("status") or {}).get("conditions") or []
     others = [each for each in written if each.get("type") not in _CONDITIONS]
     status = {
         "phase": summary.phase,
-        "conditions": [*others, *_conditions(summary)],
+        "conditions": [*others, *_conditions(gang, summary)],
         "running": summary.running,
         **ended,
     }
@@ -73,10 +74,12 @@ def _phase(manifest: Manifest, pending: int, running: int, succeeded: int, faile
     return "Running" if running and running + succeeded >= min_available else "Pending"
 
 
-def _conditions(summary: GangSummary) -> list[Body]:
+def _conditions(gang: Gang, summary: GangSummary) -> list[Body]:
+    """Why it does not start, or that enough of its pods run; neither while too many are leaving."""
     if summary.refusal is not None:
         return [_unschedulable(summary.refusal)]
-    if summary.phase == "Running":
+    staying = summary.running - summary.leaving + sum(number for _, number in gang.done)
+    if summary.phase == "Running" and staying >= gang.min_member:
         return [{"type": "Scheduled", "status": "True", "reason": _STARTED}]
     return []
 

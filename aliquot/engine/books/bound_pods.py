@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.ledger import Entry
+from aliquot.engine.books.ranking import Owners, Ranking
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.gang import units
@@ -22,7 +23,11 @@ from aliquot.engine.model.importance import Natural, Order, OrderKey
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
 
-_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE = range(6)
+_FACTS = (
+    *("node", "quota", "priority", "created", "started", "preemptible"),
+    *("namespace", "gang"),
+)
+_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _NAMESPACE, _GANG = range(8)
 _EMPTY = -1
 """In columns of slots without a pod."""
 _INFINITE = Fraction(LIMIT)
@@ -32,11 +37,11 @@ Column = NDArray[np.int64]
 
 
 class BoundPods:
-    """Bound pods by slot: node, quota, priority, age, start; what each takes and is charged."""
+    """Bound pods by slot: whose they are, where, since when; what each takes and is charged."""
 
     def __init__(self, resources: Resources, tree: QuotaTree, order: Order, gangs: Gangs) -> None:
         facts = Resources()
-        for name in ("node", "quota", "priority", "created", "started", "preemptible"):
+        for name in _FACTS:
             facts.row(name)
         self.slots = Slots()
         self.room = Columns(resources, self.slots)
@@ -53,6 +58,9 @@ class BoundPods:
         self._ranked: dict[int, list[str]] = {}
         self._starts: dict[int, Column] = {}
         """Of quotas with gangs: for each place in `_ranked`, where its unit begins."""
+        self._rankings: dict[int, Ranking] = {}
+        """The order of importance without regard to gangs, of quotas for which it was asked."""
+        self.namespace_slots, self.gang_slots = Owners(), Owners()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -65,10 +73,14 @@ class BoundPods:
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
         known = (pod.priority, pod.created, pod.started, pod.preemptible)
-        self._facts.data[:, slot] = (entry.node, quota, *known)
+        namespace = self.namespace_slots.join(pod.namespace)
+        gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
+        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
+        if quota in self._rankings:
+            self._rankings[quota].add(pod.uid)
         ranked = self._ranked.get(quota)
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
             self._drop_ranking(quota)
@@ -85,6 +97,12 @@ class BoundPods:
                 self._drop_ranking(quota)
             elif quota in self._ranked:
                 self._ranked[quota] = [each for each in self._ranked[quota] if each != uid]
+            if quota in self._rankings:
+                self._rankings[quota].remove(uid)
+            pod = self._pods[uid]
+            self.namespace_slots.leave(pod.namespace)
+            if pod.gang is not None:
+                self.gang_slots.leave(pod.gang)
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
             self._facts.data[:, slot] = _EMPTY
             self.slots.drop(uid)
@@ -99,6 +117,14 @@ class BoundPods:
                 found = self._rank_by_unit(quota, found)
             self._ranked[quota] = found
         return found
+
+    def by_importance(self, quota: int) -> Column:
+        """The slots of a quota's pods, the most important first, whatever gangs they are in."""
+        found = self._rankings.get(quota)
+        if found is None:
+            found = Ranking(self._in_quota.get(quota, {}), self._keys, self.slots)
+            self._rankings[quota] = found
+        return found.slots
 
     def unit_start(self, quota: int, at: int) -> int:
         """Where in `ranked` the unit begins that contains this place."""
@@ -185,6 +211,7 @@ class BoundPods:
             for uid in self._in_quota.get(each, ()):
                 self._keys[uid] = self.key_for(self._pods[uid], entries[uid])
             self._drop_ranking(each)
+            self._rankings.pop(each, None)
 
     def quotas(self) -> list[int]:
         """The quotas (by slot) that have pods, in order."""
@@ -224,4 +251,16 @@ class BoundPods:
     def started(self) -> Column:
         """When the pod began to run."""
         column: Column = self._facts.data[_STARTED]
+        return column
+
+    @property
+    def namespace(self) -> Column:
+        """The slot of the pod's namespace in `namespace_slots`."""
+        column: Column = self._facts.data[_NAMESPACE]
+        return column
+
+    @property
+    def gang(self) -> Column:
+        """The slot of the pod's gang in `gang_slots`; below zero for none."""
+        column: Column = self._facts.data[_GANG]
         return column

@@ -82,10 +82,14 @@ class GpuQuotaSummary:
 
 @dataclass(frozen=True, slots=True)
 class GangSummary:
-    """A gang: its phase, how many of its pods run, and why it is pending, if it is."""
+    """A gang: its phase, how many of its pods run, and why it is pending, if it is.
+
+    Of those that run, `leaving` pods are being deleted or evicted.
+    """
 
     name: str
     phase: Literal["Pending", "Inqueue", "Running", "Unknown", "Completed"]
     min_member: int
     running: int
     refusal: Refusal | None = None
+    leaving: int = 0

@@ -51,6 +51,16 @@ def kept_account(slot: int) -> Account:
     return "kept", slot
 
 
+class EvictionOrder(NamedTuple):
+    """The order in which pods are evicted where it is not that of priorities; over bound pods."""
+
+    places: NDArray[np.int64]
+    """The place of each pod, 0 for the first to be evicted."""
+    levels: NDArray[np.int64]
+    """The same, but equal for pods in neighbouring places that are equally important: of these
+    the fewest, then the youngest are evicted. The levels stand for priorities."""
+
+
 @dataclass(frozen=True, slots=True)
 class Eligible:
     """A group of pods that may be evicted for a claim by one rule, with what limits that."""
@@ -70,6 +80,8 @@ class Eligible:
     """What must come free by this rule, besides the claim's own rights."""
     waived: frozenset[Right] = frozenset()
     """Rights of the claim that need not come free by this rule."""
+    order: EvictionOrder | None = None
+    """The order of eviction; None for that by priority, then the youngest."""
 
 
 def evictable_pods(state: State, now: int) -> Mask:

@@ -99,6 +99,10 @@ class Reclaim(Protocol):
     ) -> Iterator[list[Eligible]]:
         """The pods that may be evicted for the claim: ranks of groups, the best rank first."""
 
+    def name_no_victims(self, claim: Claim, refusal: Refusal) -> Refusal:
+        """The refusal of a claim that found no victims, where the lack of victims is the reason."""
+        return refusal
+
     def explain_no_victims(self, claim: Claim, refusal: Refusal) -> str:
         """What to add to the refusal's message when the claim found no victims."""
         return ""

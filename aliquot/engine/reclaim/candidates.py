@@ -29,6 +29,9 @@ time of a search that finds nothing."""
 _MOST_ELSEWHERE = 24
 """How many pods on other nodes are considered at first: few enough for an exact search beside the
 pods of a node (`victim_set` is exact up to 64 units)."""
+_FIRST_IN_ORDER = (64, 1_024)
+"""How many pods are considered at first and then, where the policy has an order of eviction of its
+own: as many as an exact search takes, and few enough to look through their nodes."""
 _LAST_ELSEWHERE = 5_000
 """How many pods on other nodes are considered if the first ones had no set: it bounds the cost of
 pricing them one by one."""
@@ -51,6 +54,9 @@ class Candidates:
         self._gpus = gpus
         self._classes = classes
         self._charged_pods: dict[Right, Mask] = {}
+        by_priority = state.bound_pods.priority
+        self.importance = by_priority if eligible.order is None else eligible.order.levels
+        """The least important pods are considered first."""
         self.evictable = eligible.evictable & self._within_limits()
         self.planned: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take, less what victims free."""
@@ -77,20 +83,36 @@ class Candidates:
         """The pods to consider, how many of them on other nodes, and how many nodes: ever more.
 
         First without pods of exhausted disruption budgets, then with them, each time by rising
-        priority; at last on very many nodes.
+        importance; at last on very many nodes.
         """
-        evictable, priority = self.evictable, self._state.bound_pods.priority
+        evictable, importance = self.evictable, self.importance
         if not evictable.any():
             yield evictable, 0, _BEST_NODES
             return
         protected = self._budget_exhausted()
         for base in ([evictable & ~protected] if protected.any() else []) + [evictable]:
-            for level in np.unique(priority[base]):
-                these = base & (priority <= level)
+            for level in self._levels(base):
+                these = base & (importance <= level)
                 yield these, _MOST_ELSEWHERE, _BEST_NODES
                 if these.sum() > _MOST_ELSEWHERE:
                     yield these, _LAST_ELSEWHERE, _BEST_NODES
         yield evictable, _LAST_ELSEWHERE, LAST_NODES
+
+    def _levels(self, pods: Mask) -> NDArray[np.int64]:
+        """Up to which importance pods are considered, step by step."""
+        if self._eligible.order is None:
+            return np.unique(self.importance[pods])
+        ranked = np.sort(self.importance[pods])
+        steps = sorted({min(number, len(ranked)) for number in (*_FIRST_IN_ORDER, len(ranked))})
+        return ranked[[number - 1 for number in steps if number]]
+
+    def least_important(self, pods: Mask, most: int) -> list[int]:
+        """At most `most` of these pods, by slot: those that are to be evicted first."""
+        if self._eligible.order is None:
+            return self._state.bound_pods.least_important(pods, most)
+        slots = np.flatnonzero(pods)
+        in_order = np.argsort(self._eligible.order.places[slots])
+        return [int(slot) for slot in slots[in_order[:most]]]
 
     def _budget_exhausted(self) -> Mask:
         """The pods of disruption budgets that allow no further eviction."""
@@ -159,7 +181,7 @@ class Candidates:
     def _promising(self, nodes: list[int], evictable: Mask, most: int) -> list[int]:
         """Of many nodes, the least short, and those where the least important pods run."""
         running, possible = self._state.bound_pods, set(nodes)
-        least = running.least_important(evictable, 4 * _BEST_NODES)
+        least = self.least_important(evictable, 4 * _BEST_NODES)
         hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 

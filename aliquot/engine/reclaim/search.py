@@ -221,7 +221,7 @@ class _Attempt:
         if self.gpus.rights:
             namespace = self.state.in_namespace(self.claim.pods[0].namespace)
             frees[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
-        least = running.least_important(evictable.mask & frees, most)
+        least = self.candidates.least_important(evictable.mask & frees, most)
         return self._priced_units(least, evictable, _NO_NODE)
 
     def _units_for(
@@ -281,8 +281,10 @@ class _Attempt:
         pods = [self.state.pods[uid] for uid in eviction_unit.uids]
         budgets = tuple(self.state.budgets.on(pod) for pod in pods)
         name = self.state.bound_pods.name(eviction_unit.uids[0])
+        slots = self.state.bound_pods.slots
+        importance = [int(self.candidates.importance[slots[pod.uid]]) for pod in pods]
         priced = self._priced_cache[eviction_unit.uids, node] = price(
-            pods, name, frees, draws, budgets
+            pods, name, frees, draws, budgets, importance
         )
         return replace(priced, draws=draws | eviction_unit.draws) if eviction_unit.draws else priced
 
@@ -294,8 +296,16 @@ class _Attempt:
         """Spare the units that are not needed after all, the most important first."""
         kept = choice.units
         assert self._is_feasible(choice, kept), "a plan must let its claim start"
-        key = self.state.bound_pods.key
-        for unit in sorted(kept, key=lambda each: min(map(key, each.uids))):
+        key, slots, order = (
+            self.state.bound_pods.key,
+            self.state.bound_pods.slots,
+            self.eligible.order,
+        )
+        by_importance = sorted(kept, key=lambda each: min(map(key, each.uids)))
+        if order is not None:
+            places = order.places
+            by_importance.sort(key=lambda each: -max(int(places[slots[uid]]) for uid in each.uids))
+        for unit in by_importance:
             others = [each for each in kept if each is not unit]
             victims = [uid for each in others for uid in each.uids]
             if self.eviction_units.may_evict(victims) and self._is_feasible(choice, others):

@@ -37,7 +37,8 @@ class PricedUnit:
     """An eviction unit, with its importance, what its eviction frees, and what it draws on.
 
     `priority` and `age` are those of its most important pod; `total` is the sum of the pods'
-    priorities, each offset; `budgets` are the disruption budgets of each pod.
+    priorities, each offset; `budgets` are the disruption budgets of each pod. Where the policy has
+    an order of eviction of its own, the levels of it stand for priorities.
     """
 
     uids: tuple[str, ...]
@@ -56,11 +57,14 @@ def price(
     frees: Amounts,
     draws: Amounts,
     budgets: tuple[tuple[str, ...], ...],
+    importance: Sequence[int] = (),
 ) -> PricedUnit:
-    """These pods as a unit, with its importance."""
-    highest = max(pod.priority for pod in pods)
-    age = min((pod.started, pod.created) for pod in pods if pod.priority == highest)
-    total = sum(pod.priority + _PRIORITY_OFFSET for pod in pods)
+    """These pods as a unit; the `importance` of each is its priority unless it is given."""
+    importance = importance or [pod.priority for pod in pods]
+    highest = max(importance)
+    of_highest = (pod for pod, each in zip(pods, importance, strict=True) if each == highest)
+    age = min((pod.started, pod.created) for pod in of_highest)
+    total = sum(each + _PRIORITY_OFFSET for each in importance)
     uids = tuple(pod.uid for pod in pods)
     return PricedUnit(uids, highest, age, name, frees, draws, budgets, total)
 

@@ -35,14 +35,16 @@ def summarise_gang(trial: Trial, gang: Gang, claim_of: Callable[[str], Claim]) -
     refusal = trial.why(claim_of(waiting[0].uid)) if waiting else None
     summary = (gang.min_member, len(placed))
     if len(placed) + done >= gang.min_member and members:
-        return GangSummary(gang.name, "Running", *summary)
+        leaving = sum(not state.is_staying(pod) for pod in placed)
+        return GangSummary(gang.name, "Running", *summary, leaving=leaving)
     if placed:
         return GangSummary(gang.name, "Unknown", *summary, refusal)
     if not members and 0 < gang.min_member <= done + gang.failed:
         return GangSummary(gang.name, "Completed", *summary)
     refusal = next(_min_resources_refusal(trial, gang), refusal)
     reason = None if refusal is None else refusal.reason
-    if reason in _ROOM_OR_PODS:
+    is_owed = bool(waiting) and trial.check_gates(claim_of(waiting[0].uid)) is None
+    if reason in _ROOM_OR_PODS or (reason is Reason.QUEUE_OVER_DESERVED and is_owed):
         return GangSummary(gang.name, "Inqueue", *summary, refusal)
     return GangSummary(gang.name, "Pending", *summary, refusal)
 

@@ -149,6 +149,7 @@ class Pods:
         if uid in self.koordinator:
             record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
+        record.preemptible = pod.preemptible
         self.shown[uid] = _shown(wire)
         return record
 

@@ -4,13 +4,16 @@ A claim that requests nothing has only victims that request nothing.
 """
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Mask
+from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.queues.deserved import Deserved
 from aliquot.engine.policies.queues.drf import DominantShares
+from aliquot.engine.policies.queues.return_order import ReturnOrder
 
 
 class QueueClaimant:
@@ -22,6 +25,7 @@ class QueueClaimant:
         node_class: str | None,
         deserved: Deserved,
         drf: DominantShares,
+        order: ReturnOrder,
     ) -> None:
         self.general = claimant
         self.state = claimant.state
@@ -30,6 +34,7 @@ class QueueClaimant:
         self.slot = claimant.slot
         self.deserved = deserved
         self.drf = drf
+        self.order = order
         self.lineage = claimant.state.tree.lineage(claimant.quota)
         """The claim's queue, and those above it."""
         self.charge = tuple(
@@ -37,6 +42,8 @@ class QueueClaimant:
             for row, amount in claimant.claim.charge(node_class)
             if row in deserved.rows
         )
+        self.above = deserved.above(self.slot, self.charge)
+        """The resources in which its queue would be above deserved."""
         self.evictable = claimant.evictable & ~self._spared()
 
     @property
@@ -49,6 +56,28 @@ class QueueClaimant:
     def namespace(self) -> str:
         """The claim's namespace."""
         return self.claim.pods[0].namespace
+
+    @cached_property
+    def nodes_by_shortage(self) -> dict[Rows, Mask]:
+        """The nodes, by the resources that are short there or in the queues above its own.
+
+        What it takes above deserved in its own queue is not short if it is idle.
+        """
+        lacking = {
+            right.row
+            for right in self.general.rights
+            if right.slot != self.slot or right.row not in self.above
+        }
+        return reclaim_rules.by_shortage(self.state, self.claim, self.charge, lacking)
+
+    def contested(self, short: Rows) -> set[int]:
+        """What it takes above deserved, and is short where these are, or is not idle."""
+        amounts = dict(self.charge)
+        return {
+            row
+            for row in self.above
+            if row in short or not self.deserved.is_idle(row, amounts[row], self.lineage)
+        }
 
     def of(self, uids: Iterable[str]) -> Mask:
         """A mask over the bound pods of those among these."""

@@ -2,13 +2,16 @@
 
 The share is by weight over request: no more than the queue's request and its capability, no less
 than its guarantee. A queue with a fixed `deserved` gets that first, and the others share the rest.
-All queues together share what the nodes have.
+Of a resource that some queue's `deserved` names, a queue whose `deserved` does not name it deserves
+nothing but its guarantee: what it uses of it is lent. All queues together share what the nodes
+have.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.columns import Columns
+from aliquot.engine.columns import Columns, Vector
 from aliquot.engine.model.quantity import LIMIT, per_one
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies import usage
@@ -50,6 +53,8 @@ class Deserved(ShareBook):
         self.amounts = Columns(state.resources, state.tree.slots)
         """What every queue deserves."""
         self._any_guarantee = False
+        self._named: frozenset[int] = frozenset()
+        """The resources that the `deserved` of some queue names."""
 
     def get(self, row: int, slot: int) -> int:
         """What a queue deserves of a resource."""
@@ -92,6 +97,33 @@ class Deserved(ShareBook):
         """The `deserved` that a queue's spec fixes, by row."""
         return self._queues[slot].fixed
 
+    def names(self, row: int, slot: int) -> bool:
+        """Does a queue deserve a resource by its own word, or by weight, rather than not at all?"""
+        return _names(row, self._queues[slot], self._named)
+
+    def above(self, slot: int, charge: Vector) -> set[int]:
+        """The resources in which a queue would be above deserved with this charge."""
+        return {
+            row
+            for row, amount in charge
+            if self.after_leaving(row, slot) + amount > self.get(row, slot)
+        }
+
+    def is_idle(self, row: int, amount: int, lineage: tuple[int, ...]) -> bool:
+        """Is so much of a resource neither in use nor deserved by waiting claims of other queues?
+
+        Other queues than those of this lineage.
+        """
+        in_use = self.after_leaving(row, self._state.tree.slots[ROOT])
+        wanted = sum(self._unused_share(row, queue, lineage) for queue in self._top)
+        return in_use + amount + wanted <= self.total[row]
+
+    def _unused_share(self, row: int, queue: _Queue, lineage: tuple[int, ...]) -> int:
+        below = sum(self._unused_share(row, each, lineage) for each in queue.below)
+        if queue.slot in lineage:
+            return below
+        return max(self.get(row, queue.slot) - self.taken(row, queue.slot), below)
+
     def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
         """The unused guarantees of queues that do not lend, other than those of this lineage."""
         if not self._any_guarantee:
@@ -123,6 +155,7 @@ class Deserved(ShareBook):
                 found[queue.quota.parent].below.append(queue)
         self._queues = {queue.slot: queue for queue in found.values()}
         self._top = [queue for queue in found.values() if queue.quota.parent not in found]
+        self._named = frozenset(row for queue in found.values() for row in queue.fixed)
         self._any_guarantee = any(queue.low and not queue.quota.lend for queue in found.values())
         self.unshared = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
         self._uncharged = {*self.unshared, tree.slots[OUTSIDE]}
@@ -164,20 +197,29 @@ class Deserved(ShareBook):
             for low in (queue.low.get(row, 0),)
         ]
         guaranteed = floors(total, least, [1] * len(least))
-        by_weight = [i for i, queue in enumerate(queues) if row not in queue.fixed]
         fixed = [i for i, queue in enumerate(queues) if row in queue.fixed]
-        parts = [0] * len(queues)
+        shares = [_names(row, queue, self._named) for queue in queues]
+        by_weight = [i for i, queue in enumerate(queues) if shares[i] and row not in queue.fixed]
+        parts = [0 if each else low for each, low in zip(shares, guaranteed, strict=True)]
         for these, left in ((fixed, sum(guaranteed[i] for i in by_weight)), (by_weight, 0)):
             several = [queues[i] for i in these]
             asked = [min(wants[q.slot], q.fixed.get(row, LIMIT)) for q in several]
             weights = [q.fixed.get(row) or _weight(row, q, self._state) for q in several]
             pool = total - left - sum(parts)
-            shares = level(pool, asked, [guaranteed[i] for i in these], weights)
-            for i, part in zip(these, shares, strict=True):
+            levels = level(pool, asked, [guaranteed[i] for i in these], weights)
+            for i, part in zip(these, levels, strict=True):
                 parts[i] = part
         for queue, part in zip(queues, parts, strict=True):
             self.amounts.data[row, queue.slot] = min(part, LIMIT)
             self._share_out(row, part, queue.below, wants)
+
+
+def _names(row: int, queue: _Queue, named: Set[int]) -> bool:
+    """Does the queue deserve the resource by its `deserved`, or by weight?
+
+    By weight it deserves what no `deserved` names, or all if it has no `deserved` of its own.
+    """
+    return row in queue.fixed or row not in named or not queue.fixed
 
 
 def _weight(row: int, queue: _Queue, state: State) -> int:

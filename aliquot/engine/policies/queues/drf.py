@@ -31,7 +31,8 @@ class DominantShares:
         self._held, self._leaving = Tally(), Tally()
         state.ledger.tallies.append(self._held)
         state.leaving.tallies.append(self._leaving)
-        self._totals: dict[int, int] = {}
+        self.totals: dict[int, int] = {}
+        """What the cluster has of the resources that count, by row."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -39,7 +40,7 @@ class DominantShares:
         self._held.settled.clear()
         names, total = self._state.resources.names, self._state.nodes.total
         counted = (name for name in names if name not in _UNCOUNTED)
-        self._totals = {self._state.resources.row(name): total.get(name, 0) for name in counted}
+        self.totals = {self._state.resources.row(name): total.get(name, 0) for name in counted}
 
     def weight(self, namespace: str) -> int:
         """The weight of a namespace; 1 by default."""
@@ -83,18 +84,18 @@ class DominantShares:
     def dominant(self, sums: Mapping[int, int]) -> tuple[int, int]:
         """The dominant resource of these amounts, and the cluster's total of it."""
         _, row = max(self._fractions(sums), key=lambda pair: (pair[0], -pair[1]))
-        return row, self._totals.get(row, 0)
+        return row, self.totals.get(row, 0)
 
     def _fractions(self, *several: Mapping[int, int]) -> list[tuple[Fraction, int]]:
-        rows = sorted({row for sums in several for row in sums if row in self._totals})
+        rows = sorted({row for sums in several for row in sums if row in self.totals})
         found = []
         for row in rows:
-            used, total = sum(sums.get(row, 0) for sums in several), self._totals[row]
+            used, total = sum(sums.get(row, 0) for sums in several), self.totals[row]
             found.append((Fraction(used, total) if total else Fraction(bool(used)), row))
         return found
 
     def _parts(self, sums: Sums, weight: int) -> int:
-        most, totals = 0, self._totals
+        most, totals = 0, self.totals
         for row, used in sums.items():
             total = totals.get(row)
             if total is not None and used:

@@ -64,6 +64,24 @@ class QueueGates(ShareGates[Deserved]):
         deserves = super().share_to_keep(row, account)
         return max(deserves, self._state.ledger.used.get(row, account))
 
+    def is_owed(self, claim: Claim) -> bool:
+        """Is the claim within what its queue deserves, in the resources that are not idle?
+
+        So a queue whose `deserved` names GPUs is owed them, with idle cpus beside them.
+        """
+        if super().is_owed(claim) or claim.quota is None or self.is_outside(claim):
+            return super().is_owed(claim)
+        deserved, lineage = self._shares.read(), self._state.tree.lineage(claim.quota)
+        asks = {row: n for row, n in claim.charge(None) if row in deserved.rows}
+        above = {
+            row
+            for row, amount in asks.items()
+            if self._state.ledger.used.get(row, lineage[0]) + amount > deserved.get(row, lineage[0])
+        }
+        return above < asks.keys() and all(
+            deserved.is_idle(row, asks[row], lineage) for row in above
+        )
+
     def could_keep_idle(self, claim: Claim) -> bool:
         """Not if its queue deserves nothing at all of something that it asks for."""
         deserved, slots = self._shares.read(), self._state.tree.slots

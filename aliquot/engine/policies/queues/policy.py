@@ -6,6 +6,7 @@ from aliquot.engine.policies.queues.drf import DominantShares
 from aliquot.engine.policies.queues.gates import QueueGates
 from aliquot.engine.policies.queues.reclaim import QueueReclaim
 from aliquot.engine.policies.queues.report import QueueReport
+from aliquot.engine.policies.queues.return_order import ReturnOrder
 from aliquot.engine.policies.queues.turns import QueueTurns
 from aliquot.engine.policies.shares import CurrentShares
 from aliquot.engine.state import State
@@ -16,9 +17,11 @@ def queues(state: State) -> Policy:
     shares, drf = CurrentShares(state, Deserved(state)), DominantShares(state)
     gates = QueueGates(state, shares)
     bands = state.knobs.queues.priority_bands
+    turns = QueueTurns(state, shares, drf, bands)
+    order = ReturnOrder(state, shares.book, drf, turns.last_turn, bands)
     return Policy(
         gates,
-        QueueReclaim(state, shares, drf, gates, bands),
+        QueueReclaim(state, shares, drf, gates, order, bands),
         QueueReport(state, shares, drf),
-        QueueTurns(state, shares, drf, bands),
+        turns,
     )

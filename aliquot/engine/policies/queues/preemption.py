@@ -38,7 +38,9 @@ class QueuePreemption:
         for ties in (False, True):
             mask, limits = self._larger_shares(own, ties)
             if mask.any():
-                yield [Eligible(mask, Reason.QUEUE_PREEMPTED, self._explain, limits=limits)]
+                order = self._claimant.order.of(mask)
+                reason = Reason.QUEUE_PREEMPTED
+                yield [Eligible(mask, reason, self._explain, limits=limits, order=order)]
 
     def _larger_shares(self, own: Mask, ties: bool) -> tuple[Mask, Limits]:
         """The pods of namespaces with a larger share, and how much those can lose.

@@ -1,11 +1,14 @@
 """Reclaim between queues: from queues that use more than they deserve of what is short.
 
-A claim reclaims only if its queue and all above it end within deserved. Victim queues keep what
-they deserve; if no other set works, the last victim may take them below it, never below their
-guarantee. Inside a victim queue, the namespaces that had the last turns lose pods first.
+A claim reclaims only if its queue and all above it end within deserved, in what is short. Victim
+queues give back in the order of turns read backwards (see `return_order`). They keep what they
+deserve, of the resources that are short and of those that their own `deserved` names; if no other
+set works, pods that hold something deserved are evicted too, but only pods that hold something
+above deserved, and never below a guarantee.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,41 +16,42 @@ import numpy as np
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, ask_text
+from aliquot.engine.model.reasons import Reason, Refusal, ask_text
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import (
     Account,
     Eligible,
+    EvictionOrder,
     Limits,
     Mask,
     Right,
     kept_account,
-    namespace_account,
 )
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.queues.claimant import QueueClaimant
+from aliquot.engine.policies.queues.debts import debt_refusal
 from aliquot.engine.policies.queues.deserved import Deserved
 from aliquot.engine.policies.queues.drf import DominantShares
 from aliquot.engine.policies.queues.gates import QueueGates
 from aliquot.engine.policies.queues.preemption import QueuePreemption
+from aliquot.engine.policies.queues.return_order import ReturnOrder
 from aliquot.engine.policies.shares import CurrentShares
-from aliquot.engine.sharing.waterfill import fill
+from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 
-class _LimitRules(NamedTuple):
-    """Which limits apply to a rank, and which of them are soft."""
+class _Kept(NamedTuple):
+    """What victim queues keep of what they deserve, in a rank; the first rank keeps most."""
 
-    by_turn: bool = False
-    """Limit each namespace to what it has beyond its share of what will be left."""
-    soft_namespaces: bool = False
-    """The last victim may take the namespace with the largest share beyond its limit."""
-    soft_queues: bool = False
+    fixed: bool = False
+    """Also what their own `deserved` names, of resources that are not short."""
+    in_share: bool = True
+    """Also of short resources in which they are not above deserved."""
+    soft: bool = False
     """The last victim may take a queue below what it deserves."""
 
 
-_BY_QUEUE = (_LimitRules(), _LimitRules(soft_queues=True))
-_BY_TURN = (_LimitRules(True), _LimitRules(True, True), _LimitRules(True, True, True), *_BY_QUEUE)
+_RANKS = (_Kept(fixed=True), _Kept(), _Kept(soft=True), _Kept(in_share=False, soft=True))
 
 
 class QueueReclaim(reclaim_rules.RankedReclaim):
@@ -65,12 +69,14 @@ class QueueReclaim(reclaim_rules.RankedReclaim):
         shares: CurrentShares[Deserved],
         drf: DominantShares,
         gates: QueueGates,
+        order: ReturnOrder,
         priority_bands: bool,
     ) -> None:
         self._state = state
         self._shares = shares
         self._drf = drf
         self._gates = gates
+        self._order = order
         self._priority_bands = priority_bands
 
     def by_rank(
@@ -79,30 +85,38 @@ class QueueReclaim(reclaim_rules.RankedReclaim):
         """Within deserved, pods of queues above theirs; then pods of its own queue."""
         if self._gates.admission_gate(claimant.claim, node_class) is not None:
             return
-        queue_claimant = QueueClaimant(claimant, node_class, self._shares.read(), self._drf)
-        yield from _between_queues(queue_claimant)
+        queue_claimant = QueueClaimant(
+            claimant, node_class, self._shares.read(), self._drf, self._order
+        )
+        if self._gates.may_use_idle(claimant.claim) or not queue_claimant.above:
+            yield from _between_queues(queue_claimant)
         yield from QueuePreemption(queue_claimant, self._priority_bands).eligible_victims()
+
+    def name_no_victims(self, claim: Claim, refusal: Refusal) -> Refusal:
+        """A claim that is owed what other queues use and do not give back waits for them.
+
+        It waits for no node: an autoscaler need not buy one.
+        """
+        if refusal.reason is not Reason.NO_NODE_FITS or not self._gates.is_owed(claim):
+            return refusal
+        return debt_refusal(self._state, self._shares.read(), claim, refusal)
 
 
 def _between_queues(claimant: QueueClaimant) -> Iterator[list[Eligible]]:
     """Pods of queues above what they deserve, if the claim's own queue stays within that."""
-    if _is_above_max(claimant):
-        return  # above its own capability: evicting pods of other queues does not help
-    deserved = claimant.deserved
-    beyond = {
-        row
-        for row, amount in claimant.charge
-        if deserved.after_leaving(row, claimant.slot) + amount > deserved.get(row, claimant.slot)
-    }
-    if beyond and beyond.issuperset(claimant.asked_for):
-        return
-    rows = {right.row for right in claimant.general.rights}
-    nodes_by_rows = reclaim_rules.by_shortage(claimant.state, claimant.claim, claimant.charge, rows)
-    over_deserved = {rows: _OverDeserved(claimant, rows, beyond) for rows in nodes_by_rows}
+    if _is_above_max(claimant) or claimant.above.issuperset(claimant.asked_for):
+        return  # evicting pods of other queues does not help, or is not its right
+    over_deserved = {rows: _OverDeserved(claimant, rows) for rows in claimant.nodes_by_shortage}
     over_deserved = {rows: each for rows, each in over_deserved.items() if each.slots}
-    several = any(each.has_several_namespaces for each in over_deserved.values())
-    for rules in _BY_TURN if several else _BY_QUEUE:
-        yield [each.eligible(nodes_by_rows[rows], rules) for rows, each in over_deserved.items()]
+    keeps_fixed = any(each.keeps_fixed for each in over_deserved.values())
+    keeps_in_share = any(each.keeps_in_share for each in over_deserved.values())
+    for kept in _RANKS:
+        if (kept.fixed and not keeps_fixed) or not (kept.in_share or keeps_in_share):
+            continue  # as the rank before it
+        yield [
+            each.eligible(claimant.nodes_by_shortage[rows], kept)
+            for rows, each in over_deserved.items()
+        ]
 
 
 def _is_above_max(claimant: QueueClaimant) -> bool:
@@ -125,35 +139,33 @@ def _used_by_others(claimant: QueueClaimant, row: int, amount: int) -> int:
 class _OverDeserved:
     """The queues that use more than they deserve of what is short."""
 
-    def __init__(self, claimant: QueueClaimant, rows: Rows, beyond: set[int]) -> None:
+    def __init__(self, claimant: QueueClaimant, rows: Rows) -> None:
         self._claimant = claimant
-        self._beyond = frozenset(Right(claimant.slot, row) for row in beyond)
-        asks = {row: amount for row, amount in claimant.charge if row in beyond}
-        taken = {row: _used_by_others(claimant, row, amount) for row, amount in asks.items()}
-        self._needed = {row: amount for row, amount in taken.items() if amount > 0}
-        """What other queues must free of what the claim takes above deserved."""
         self._state = claimant.state
         self._deserved = claimant.deserved
         self._rows = rows
+        contested = claimant.contested(rows)
+        asks = {row: amount for row, amount in claimant.charge if row in contested}
+        taken = {row: _used_by_others(claimant, row, amount) for row, amount in asks.items()}
+        self._needed = {row: amount for row, amount in taken.items() if amount > 0}
+        """What other queues must free of what the claim takes above deserved."""
         others = set(claimant.state.bound_pods.quotas()) - {
             claimant.slot,
             claimant.state.tree.slots[OUTSIDE],
         }
-        self.slots = [slot for slot in sorted(others) if self._is_over_deserved(slot, beyond)]
-        self.has_several_namespaces = any(len(self._namespaces(slot)) > 1 for slot in self.slots)
-        """Has any of them several namespaces?"""
+        self.slots = [slot for slot in sorted(others) if self._is_over_deserved(slot, contested)]
 
-    def _is_over_deserved(self, slot: int, beyond: set[int]) -> bool:
+    def _is_over_deserved(self, slot: int, contested: set[int]) -> bool:
         """Is it above deserved, and each queue above it that is not above the claim's queue?
 
-        Where the claim itself goes above deserved in a resource, only queues that deserve none of
-        that resource count.
+        Where the claim itself goes above deserved in a resource that is not idle, only queues that
+        deserve none of that resource count.
         """
         quotas, names = self._state.tree.quotas, self._state.tree.slots.names
         return all(
             quotas[str(names[each])].reclaimable
             and any(self._over(each, row) > 0 for row in self._rows)
-            and not any(self._deserved.get(row, each) for row in beyond)
+            and not any(self._deserved.get(row, each) for row in contested)
             for each in self._accounts(slot)
         )
 
@@ -164,76 +176,72 @@ class _OverDeserved:
     def _over(self, slot: int, row: int) -> int:
         return self._deserved.after_leaving(row, slot) - self._deserved.get(row, slot)
 
-    def eligible(self, nodes: Mask, rules: _LimitRules) -> Eligible:
-        """Their pods, with the limits that these rules set."""
+    @cached_property
+    def _all_accounts(self) -> list[int]:
+        """The victim queues, and those above them that are not above the claim's queue."""
+        return sorted({account for slot in self.slots for account in self._accounts(slot)})
+
+    @cached_property
+    def keeps_fixed(self) -> bool:
+        """Does the `deserved` of any of them name resources that are not short?"""
+        return any(set(self._deserved.fixed(each)) - set(self._rows) for each in self._all_accounts)
+
+    @cached_property
+    def keeps_in_share(self) -> bool:
+        """Is any of them not above deserved in any of the short resources?"""
+        return any(self._over(each, row) <= 0 for each in self._all_accounts for row in self._rows)
+
+    @cached_property
+    def _pods(self) -> Mask:
+        """The pods that hold something above deserved, of their queue and of each one above it."""
+        running = self._state.bound_pods
+        mask: Mask = np.zeros_like(self._claimant.evictable)
+        for slot in self.slots:
+            these = self._claimant.evictable & (running.quota == slot)
+            for account in self._accounts(slot):
+                rows = [row for row in self._rows if self._over(account, row) > 0]
+                these &= (running.charge.data[rows] > 0).any(axis=0)
+            mask |= these
+        return mask
+
+    @cached_property
+    def _order(self) -> EvictionOrder:
+        return self._claimant.order.of(self._pods)
+
+    def eligible(self, nodes: Mask, kept: _Kept) -> Eligible:
+        """Their pods, with the limits of what they keep."""
         root = self._state.tree.slots[ROOT]
-        affected = np.zeros(len(self._state.tree.slots) + 1, dtype=bool)
-        affected[self.slots] = True
-        limits, last = Limits(), set[tuple[Account, int]]()
-        for each in sorted({account for slot in self.slots for account in self._accounts(slot)}):
+        limits, soft = Limits(), set[tuple[Account, int]]()
+        for each in self._all_accounts:
             over = {row: n for row in self._rows if (n := self._over(each, row)) > 0}
             limits |= {(each, row): amount for row, amount in over.items()}
-            last |= {(each, row) for row in over if rules.soft_queues}
-            limits |= self._kept_limits(each, set(over))
-        for slot in self.slots if rules.by_turn else ():
-            limits |= self._turn_limits(slot)
-            last |= self._soft_namespaces(slot) if rules.soft_namespaces else set()
+            soft |= {(each, row) for row in over if kept.soft}
+            if kept.in_share:
+                limits |= {(each, row): 0 for row in self._rows if row not in over}
+            if kept.fixed:
+                others = self._deserved.fixed(each).keys() - set(self._rows)
+                limits |= {(each, row): max(self._over(each, row), 0) for row in others}
+            limits |= self._guarantee_limits(each)
         return Eligible(
-            self._claimant.evictable & affected[self._state.bound_pods.quota],
+            self._pods,
             Reason.QUEUE_RECLAIMED,
             self._explain,
             nodes,
             limits,
-            soft=frozenset(last),
+            soft=frozenset(soft),
             rights={Right(root, row): amount for row, amount in self._needed.items()},
-            waived=self._beyond,
+            waived=frozenset(Right(self._claimant.slot, row) for row in self._claimant.above),
+            order=self._order,
         )
 
-    def _kept_limits(self, slot: int, over: set[int]) -> Limits:
-        """Limits that keep a queue's guarantee, as long as it has it.
-
-        And what it has of its fixed `deserved`, if it is above deserved only in other resources.
-        """
+    def _guarantee_limits(self, slot: int) -> Limits:
+        """Limits that keep a queue's guarantee, as long as it has it."""
         quota = self._state.tree.quotas[str(self._state.tree.slots.names[slot])]
-        guarantee, fixed = dict(self._state.resources.vector(quota.min)), self._deserved.fixed(slot)
-        kept = guarantee if over & fixed.keys() else guarantee | fixed
-        limits = Limits()
-        for row, low in kept.items():
-            spare = self._deserved.after_leaving(row, slot) - low
-            if spare >= 0 or row in fixed:
-                limits[kept_account(slot), row] = max(spare, 0)
-        return limits
-
-    def _namespaces(self, slot: int) -> list[str]:
-        return self._claimant.drf.namespaces(str(self._state.tree.slots.names[slot]))
-
-    def _turn_limits(self, slot: int) -> Limits:
-        """Limits on namespaces: what each has beyond its share, by weight, of what will be left."""
-        queue, drf = str(self._state.tree.slots.names[slot]), self._claimant.drf
-        namespaces, asks, limits = self._namespaces(slot), dict(self._claimant.charge), Limits()
-        for row in (row for row in self._rows if self._over(slot, row) > 0):
-            has = [drf.of_namespace(queue, each).get(row, 0) for each in namespaces]
-            rest = sum(has) - min(asks.get(row, 0), self._over(slot, row))
-            weights = [drf.weight(each) for each in namespaces]
-            parts = fill(rest, has, [0] * len(has), weights)
-            for namespace, had, part in zip(namespaces, has, parts, strict=True):
-                limits[namespace_account(queue, namespace), row] = had - part
-        return limits
-
-    def _soft_namespaces(self, slot: int) -> set[tuple[Account, int]]:
-        """The accounts of the namespaces with the largest share over weight."""
-        queue, drf = str(self._state.tree.slots.names[slot]), self._claimant.drf
-        shares = {
-            each: drf.share(drf.of_namespace(queue, each)) / drf.weight(each)
-            for each in self._namespaces(slot)
+        spare = {
+            row: self._deserved.after_leaving(row, slot) - low
+            for row, low in self._state.resources.vector(quota.min)
         }
-        most = max(shares.values(), default=None)
-        return {
-            (namespace_account(queue, each), row)
-            for each, share in shares.items()
-            for row in self._rows
-            if share == most
-        }
+        return {(kept_account(slot), row): amount for row, amount in spare.items() if amount >= 0}
 
     def _explain(self, victim: Pod) -> str:
         """The message of a reclaim: deserved and use of both queues."""

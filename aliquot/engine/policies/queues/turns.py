@@ -68,6 +68,10 @@ class QueueTurns(Turns):
                 return -claim.priority, bool(gang), self._drf.gang_turn(gang) if gang else 0
         raise AssertionError(group)
 
+    def last_turn(self, group: Group) -> int:
+        """When a queue or namespace last had its turn, as a number that grows; 0 for never."""
+        return self._last_turn.get(group, 0)
+
     def started(self, claim: Claim) -> None:
         """The claim's queues and namespace have had their turn."""
         self._turns += 1
