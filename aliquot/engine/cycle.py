@@ -17,7 +17,7 @@ One cycle, in this order:
    not block the lanes behind it;
 5. idle capacity: if no claim has started, claims may go beyond their share where the policy lets
    them;
-6. reserve: room for a gang that other claims keep passing.
+6. reserve: room and right for claims that other claims keep passing.
 
 Each decision is booked in the ledger at once, so the next one sees it. `trial` finds a claim's
 verdict; this module carries it out. Pure and deterministic: the same events give the same
@@ -47,6 +47,7 @@ from aliquot.engine.model.summaries import (
 from aliquot.engine.policies import POLICIES
 from aliquot.engine.policies.over_quota import over_quota_pods
 from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.claim_queue import Position
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
 from aliquot.engine.reclaim.search import Plan
@@ -71,9 +72,8 @@ class Engine:
         if self._policy.turns is not None:
             self._state.waiting.take_turns(self._policy.turns.path, self._policy.turns.turn)
         self._nominations = Nominations(self._state, self._policy, knobs.eviction.hold_for)
-        hold_for = knobs.eviction.hold_for
-        self._reservations = Reservations(self._state, self._policy, self._nominations, hold_for)
-        self._trial = Trial(self._state, self._policy, self._nominations)
+        self._reservations = Reservations(self._state, self._policy, knobs.placement)
+        self._trial = Trial(self._state, self._policy, self._nominations, self._reservations)
         self._gang_claims = GangClaims(self._state)
         self._lowered = LoweredBounds(self._state, self._policy)
         self._lost = self._state.changes.lost.cursor()
@@ -118,6 +118,7 @@ class Engine:
         for name in opened:
             waiting.wake(waiting.parked(Watch(quota=name)))
         waiting.reorder()
+        self._reservations.wake_overstayed(now)
         self._wakeups.wake_for_new_victims(now)
 
     def _process_due(self, decisions: list[Decision]) -> None:
@@ -157,17 +158,18 @@ class Engine:
         not tried, so that claims that could keep the capacity come first.
         """
         waiting = self._state.waiting
-        queue = waiting.refused(OVER_SHARE)
+        queue = waiting.refused((*OVER_SHARE, Reason.RESERVED))
         while (first := queue.first()) is not None:
             lane, claim = first
             defer = deferred is not None and not self._policy.gates.could_keep_idle(claim)
             if deferred is not None and defer:
                 deferred.add(claim.uid)
+            position = self._reservations.position(claim)
             if defer or self._trial.assume(claim, self._trial.idle_gates) is not None:
                 queue.drop()
                 continue
             waiting.remove(claim.uid)
-            self._note_started(claim)
+            self._note_started(claim, position)
             self._policy.reclaim.started_on_idle(claim)
             yield from self._binds(claim)
             head = lane.head
@@ -188,7 +190,7 @@ class Engine:
             self._wakeups.deadline(),
             self._nominations.deadline(self._now),
             self._policy.reclaim.deadline(),
-            self._reservations.deadline(),
+            self._reservations.deadline(self._now),
             self._assumptions.deadline(),
             self._state.nodes.next_loss(self._state.knobs.eviction.node_lost_after),
             self._state.next_stranding(),
@@ -283,17 +285,21 @@ class Engine:
         The claims behind it are of the same kind, so they would be refused for the same reason.
         """
         nominated_nodes = self._nominations.nodes_of(claim)
+        position = self._reservations.position(claim)
         verdict, displaced = self._trial.try_claim(claim)
         if verdict is None:
-            self._start(lane, claim, decisions)
+            self._state.waiting.start(lane, claim)
+            self._note_started(claim, position, displaced)
+            decisions.extend(self._binds(claim))
         elif isinstance(verdict, Plan):
             self._preempt(claim, verdict, decisions)
         else:
-            self._state.waiting.park(lane, verdict)
+            told = self._trial.describe(claim, verdict)
+            self._state.waiting.park(lane, told)
             self._reservations.note_refused(claim, verdict, self._now)
             self._wakeups.note_min_runtime(self._now)
-            for waiting in lane.unreported(verdict):
-                decisions.extend(Wait(pod, verdict) for pod in waiting.members)
+            for waiting in lane.unreported(told):
+                decisions.extend(Wait(pod, told) for pod in waiting.members)
             return
         self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
 
@@ -306,15 +312,11 @@ class Engine:
                 nominated_nodes.remove(node)
         return nominated_nodes
 
-    def _start(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
-        """Bind the pods of a claim that was assumed."""
-        self._state.waiting.start(lane, claim)
-        self._note_started(claim)
-        decisions.extend(self._binds(claim))
-
-    def _note_started(self, claim: Claim) -> None:
-        """A claim has started: other gangs were passed, its groups have had their turn."""
-        self._reservations.note_started(claim)
+    def _note_started(
+        self, claim: Claim, position: Position | None, displaced: list[str] | None = None
+    ) -> None:
+        """A claim has started: it may have passed others, its groups have had their turn."""
+        self._reservations.note_started(claim, position, displaced or [], self._now)
         if self._policy.turns is not None:
             self._policy.turns.started(claim)
         self._claim_rest_of_gang(claim)
@@ -345,13 +347,15 @@ class Engine:
             state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
         )
         self._policy.gates.nominated(claim)
-        self._nominations.nominate(claim, (pod.uid for pod in victims), self._now)
+        self._reservations.end(claim)
+        lacks_right = self._trial.check_gates(claim) is not None
         for pod in victims:
             state.budgets.spend(pod)
             state.evict(pod.uid)
         self._gang_claims.refresh()
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
+        self._nominations.nominate(claim, (pod.uid for pod in victims), self._now, lacks_right)
         evicted = (Evict(v.pod, claim.pods[0], v.reason, v.message) for v in plan.victims)
         decisions.append(Nominate(claim.pods, plan.nodes, tuple(evicted)))
         state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))

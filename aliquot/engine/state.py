@@ -104,6 +104,8 @@ class State:
         """The end of the grace period of pods that terminate on a node that is not ready."""
         self.stranded: set[str] = set()
         """Those of them that are past it: they hold room, but are not charged to their quota."""
+        self.reserved: dict[str, None] = {}
+        """The waiting pods whose hold is a reservation, not a nomination; see `reservation`."""
         self.departures = 0
         """How many bound pods have left so far."""
         self.pods: dict[str, Pod] = {}
@@ -180,6 +182,7 @@ class State:
 
     def drop_nomination(self, uid: str) -> None:
         """Give up the room and right that are held for a pod; it goes on waiting."""
+        self.reserved.pop(uid, None)
         self.ledger.wait(uid, self.bookings.pending(self.pods[uid]))
         if uid in self.waiting:
             claim = self.waiting.claim(uid)
@@ -221,6 +224,7 @@ class State:
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
+            self.reserved.pop(pod.uid, None)
             self._note_stranding(pod, pod.node)
             self.ledger.commit(pod.uid, self.booking_of_bound(pod, pod.node))
             self._track_bound(pod)
@@ -343,6 +347,7 @@ class State:
         self.departures += pod.node is not None
         self._untrack_bound(uid)
         self.waiting.remove(uid)
+        self.reserved.pop(uid, None)
         self.changes.victims.append(uid)  # less is used or requested: shares and room have changed
         node = self.ledger.entries[uid].booking.node
         self.ledger.release(uid)

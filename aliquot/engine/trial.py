@@ -6,18 +6,24 @@ pods that its policy makes eligible. The result is a verdict; evicting, nominati
 left to the cycle.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+
+import numpy as np
 
 from aliquot.engine.books.ledger import Booking
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.gang_claims import set_pods, substitute
 from aliquot.engine.holds.nominations import Nominations
+from aliquot.engine.holds.precedence import Precedence
+from aliquot.engine.holds.reservation import CAN_BE_PASSED, Reservations
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
+from aliquot.engine.policies.eligible import Eligible, evictable_pods
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.search import Plan, search
@@ -45,10 +51,14 @@ _REPEATS = "; those who could make way did so before, and to ask them again goes
 class Trial:
     """Tries claims against the gates, the nodes, and the eligible victims."""
 
-    def __init__(self, state: State, policy: Policy, nominations: Nominations) -> None:
+    def __init__(
+        self, state: State, policy: Policy, nominations: Nominations, reservations: Reservations
+    ) -> None:
         self.state = state
         self._policy = policy
         self._nominations = nominations
+        self._reservations = reservations
+        self._precedence = Precedence(state, policy, nominations, reservations)
         always = tuple(partial(gate, state) for gate in (closed_gate, gpu_gate, max_gate))
         self._gates: tuple[Gate, ...] = (*always, policy.gates.gate)
         self.idle_gates: tuple[Gate, ...] = (*always, policy.gates.idle_gate)
@@ -62,38 +72,58 @@ class Trial:
         with self.state.speculating(claim, asking=True) as speculation:
             held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
             only_class = self._nominations.node_class(claim)
-            less_important = self._nominations.less_important(claim)
-            speculation.set_aside(dict.fromkeys([*held, *less_important]))
+            speculation.set_aside(held)
+            speculation.set_aside(self._precedence.yielding(claim, self.now))
             refusal = self.assume(claim, only_class=only_class)
             verdict = refusal and self._reclaim(claim, refusal)
-        return verdict if isinstance(verdict, Refusal) else refusal
+        found = verdict if isinstance(verdict, Refusal) else refusal
+        return found and self.describe(claim, found)
+
+    def describe(self, claim: Claim, refusal: Refusal) -> Refusal:
+        """The refusal as users read it: where reservations are the cause, they are named."""
+        reservations, reserved = self._reservations, self.state.reserved
+        if claim.uid in reservations.active:
+            if refusal.reason is Reason.WAITING_FOR_VICTIMS:
+                return refusal
+            told = reservations.describe(claim, self.now)
+            return replace(told, watch=tuple(dict.fromkeys((*refusal.watch, *told.watch))))
+        if not reserved or refusal.reason not in CAN_BE_PASSED:
+            return refusal
+        with self.state.speculating(claim) as speculation:
+            held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
+            speculation.set_aside(dict.fromkeys([*held, *reserved]))
+            if self.assume(claim) is not None:
+                return refusal
+        words = f"room and right are reserved for {', '.join(sorted(reservations.paths()))}"
+        words += ", which other claims kept passing"
+        message = f"{words}: {refusal.message}"
+        return replace(refusal, reason=Reason.RESERVED_FOR_OTHERS, message=message)
 
     def try_claim(self, claim: Claim) -> tuple[Verdict, list[str]]:
         """Assume the whole claim, or plan a preemption, or say why it waits.
 
         The claim's own nomination does not count against it; nor, if it is refused even so, do the
-        nominations of less important claims of its quota, whose pods are returned: they may have
-        to be displaced.
+        holds that yield to it, whose pods are returned: they may have to be displaced.
         """
         ledger = self.state.ledger
         if not ledger.holding:
             refusal = self.assume(claim)
             return refusal and self._reclaim(claim, refusal), []
         only_class = self._nominations.node_class(claim)
-        less_important: list[str] = []
+        yielding: list[str] = []
         with self.state.speculating() as speculation:
             speculation.set_aside([uid for uid in claim.uids() if uid in ledger.holding])
             refusal = self.assume(claim, only_class=only_class)
             verdict: Verdict = refusal
             if refusal is not None:
-                less_important = self._nominations.less_important(claim)
-                speculation.set_aside(less_important)
-                if less_important:
+                yielding = self._precedence.yielding(claim, self.now)
+                speculation.set_aside(yielding)
+                if yielding:
                     refusal = self.assume(claim, only_class=only_class)
                 verdict = refusal and self._reclaim(claim, refusal)
             if verdict is None:
                 speculation.keep()
-        return verdict, less_important
+        return verdict, yielding
 
     def _assume_plan(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
         """Assume a plan without victims: the search found room that pod-by-pod placement missed."""
@@ -125,6 +155,8 @@ class Trial:
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if not plan.victims and not self.state.leaving:
             return self._assume_plan(claim, plan, refusal)
+        if not self._nominations.may_nominate(claim):
+            return refusal
         if plan.victims or claim.pods[0].uid not in self._nominations:
             return plan
         words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
@@ -169,12 +201,26 @@ class Trial:
         plans = []
         for node_class in classes:
             rights = self._policy.gates.rights(claim, node_class)
-            ranks = self._policy.reclaim.eligible_victims(claim, node_class, rights, self.now)
+            ranks = chain(
+                self._overstayed(claim),
+                self._policy.reclaim.eligible_victims(claim, node_class, rights, self.now),
+            )
             only_class = None if node_class is None else [node_class]
             plan = search(state, claim, rights, ranks if claim.preempts else (), only_class)
             if plan is not None:
                 plans.append(plan)
         return min(plans, key=lambda plan: plan.key, default=None)
+
+    def _overstayed(self, claim: Claim) -> Iterator[list[Eligible]]:
+        """The pods that run on room reserved for the claim beyond their stated end."""
+        overstayed = self._reservations.overstayed(claim, self.now)
+        if overstayed:
+            bound = self.state.bound_pods
+            mask = np.zeros_like(bound.node, dtype=bool)
+            mask[[bound.slots[uid] for uid in overstayed]] = True
+            words = f"runs beyond its stated end on what is reserved for {claim.pods[0].path}"
+            mask &= evictable_pods(self.state, self.now)
+            yield [Eligible(mask, Reason.BACKFILL_OVERDUE, lambda _: words)]
 
     def assume(
         self, claim: Claim, gates: tuple[Gate, ...] | None = None, only_class: str | None = None

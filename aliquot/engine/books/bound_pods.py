@@ -24,16 +24,20 @@ from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
 
 _FACTS = (
-    *("node", "quota", "priority", "created", "started", "preemptible"),
+    *("node", "quota", "priority", "created", "started", "preemptible", "ends"),
     *("namespace", "gang"),
 )
-_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _NAMESPACE, _GANG = range(8)
+_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS, _NAMESPACE, _GANG = range(9)
 _EMPTY = -1
 """In columns of slots without a pod."""
 _INFINITE = Fraction(LIMIT)
 """A request as a fraction of a min of 0: larger than any other fraction."""
 
 Column = NDArray[np.int64]
+UNKNOWN = LIMIT
+"""The end of a pod that can end by itself, at a time that nothing states."""
+NEVER = LIMIT + 1
+"""The end of a pod that its owner keeps running."""
 
 
 class BoundPods:
@@ -72,7 +76,7 @@ class BoundPods:
         quota = entry.path[0]
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
-        known = (pod.priority, pod.created, pod.started, pod.preemptible)
+        known = (pod.priority, pod.created, pod.started, pod.preemptible, _ends(pod))
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
         self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang)
@@ -248,6 +252,12 @@ class BoundPods:
         return column
 
     @property
+    def ends(self) -> Column:
+        """When the pod ends: a known time, UNKNOWN or NEVER."""
+        column: Column = self._facts.data[_ENDS]
+        return column
+
+    @property
     def started(self) -> Column:
         """When the pod began to run."""
         column: Column = self._facts.data[_STARTED]
@@ -264,3 +274,10 @@ class BoundPods:
         """The slot of the pod's gang in `gang_slots`; below zero for none."""
         column: Column = self._facts.data[_GANG]
         return column
+
+
+def _ends(pod: Pod) -> int:
+    """When a bound pod ends, as far as that is known."""
+    if not pod.may_end:
+        return NEVER
+    return UNKNOWN if pod.expected_end is None else min(pod.expected_end, UNKNOWN)

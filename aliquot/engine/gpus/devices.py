@@ -197,6 +197,29 @@ class Devices:
         mean = (points * matching).sum(axis=1) // np.maximum(matching.sum(axis=1), 1)
         return np.where(fit.sum(axis=1) >= ask.count, mean, -1)
 
+    def idle_first(self, ask: GpuAsk, node: str) -> tuple[str, ...]:
+        """Devices of a node that would do for such a pod if they were idle, the idlest first."""
+        cards = self._cards_of(np.array([self._node_slots[node]]))
+        serves, (_, load) = self._serves(ask, cards)[0], self._check(ask, cards)
+        best = np.argsort(np.where(serves, load[0], MOST_POINTS + 1), kind="stable")
+        chosen = [slot for slot in cards[0][best] if slot != _NO_DEVICE][: ask.count]
+        return tuple(str(self._slots.names[slot]) for slot in chosen)
+
+    def could_serve_on(self, ask: GpuAsk, slots: Column) -> NDArray[np.bool_]:
+        """Would each of these nodes have enough devices for such a pod if all were idle?"""
+        enough: NDArray[np.bool_] = (
+            self._serves(ask, self._cards_of(slots)).sum(axis=1) >= ask.count
+        )
+        return enough
+
+    def _serves(self, ask: GpuAsk, cards: Column) -> NDArray[np.bool_]:
+        """Which of these devices would do for such a pod if they were idle."""
+        facts = self._facts.data[:, : len(self._slots)].take(cards, 1)
+        serves: NDArray[np.bool_] = self._match(ask).take(cards)
+        for i, (_, capacity, _) in enumerate(_LOADS):
+            serves = serves & (ask.whole or facts[capacity] >= min(ask.request[i], 2 * _MOST))
+        return serves
+
     def could_serve(self, ask: GpuAsk) -> bool:
         """Would any node have enough devices for such a pod if all were idle?"""
         on_node = Counter(

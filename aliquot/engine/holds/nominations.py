@@ -1,11 +1,13 @@
 """Nominations: room and right that were freed for a claim are held until it starts or times out.
 
-A nomination counts against every other claim, except a more important one of the same quota that is
-owed it (see `Gates.is_owed`). A victim that has not terminated `holdFor` after its eviction is not
-waited for any longer: the claim's nomination ends, and the claim is tried again with other victims.
+They are held until the pods that the claim waits for are gone, and `holdFor` after that. A pod that
+terminates within its grace period is waited for, however long that is. One whose eviction was
+refused, or that is still there `holdFor` after its grace period, is not: the nomination ends, and
+the claim is tried again with other victims. Which claims a nomination counts against is decided in
+`holds.precedence`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from aliquot.engine.books.ledger import Entry, Stage
 from aliquot.engine.model.importance import ImportanceKey, importance
@@ -15,69 +17,126 @@ from aliquot.engine.state import State
 
 
 class Nominations:
-    """The nominated pods, until when, and the victims that each waits for."""
+    """The nominated pods, until when, and the leaving pods that each waits for."""
 
     def __init__(self, state: State, policy: Policy, hold_for: int) -> None:
         self._state = state
         self._policy = policy
         self._hold_for = hold_for
-        self._until: dict[str, int] = {}
-        """When the nomination of a pod ends, by its uid."""
         self._keys: dict[str, ImportanceKey] = {}
-        """The importance of the claims that nominated pods belong to."""
-        self._victim_deadlines: dict[str, int] = {}
-        """Until when a victim is waited for."""
+        """The nominated pods, with the importance of the claims that they belong to."""
+        self._until: dict[str, int] = {}
+        """When the nomination of a pod ends, once all pods that it waits for are gone."""
+        self._deadlines: dict[str, int] = {}
+        """Until when a leaving pod is waited for."""
         self._claimants: dict[str, tuple[str, ...]] = {}
-        """The nominated pods that wait for a victim, by the victim's uid."""
+        """The nominated pods that wait for a leaving pod, by the uid of that pod."""
+        self._ended: dict[str, tuple[int, ...]] = {}
+        """The claims whose nomination timed out, with the versions of the books at that time."""
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._until
+        return uid in self._keys
 
-    def nominate(self, claim: Claim, victims: Iterable[str], now: int) -> None:
-        """Note that the claim is nominated, and waits for these victims."""
-        deadline = now + self._hold_for
-        self._until.update(dict.fromkeys(claim.uids(), deadline))
+    def nominate(
+        self, claim: Claim, victims: Iterable[str], now: int, lacks_right: bool = False
+    ) -> None:
+        """Note that the claim is nominated, and waits for these victims.
+
+        And for the pods that leave its nodes; if it `lacks_right`, for all of quotas.
+        """
         self._keys.update(dict.fromkeys(claim.uids(), claim.key))
-        for uid in victims:
-            self._victim_deadlines[uid] = deadline
-            self._claimants[uid] = tuple(claim.uids())
+        awaited = dict.fromkeys((*victims, *self._leaving_for(claim, lacks_right)))
+        for uid in awaited:
+            before = self._claimants.get(uid, ()) if uid in self._deadlines else ()
+            self._deadlines[uid] = self._deadline_of(uid, now)
+            self._claimants[uid] = tuple(dict.fromkeys((*before, *claim.uids())))
+        if not awaited:
+            self._until.update(dict.fromkeys(claim.uids(), now + self._hold_for))
+
+    def _leaving_for(self, claim: Claim, lacks_right: bool) -> Iterator[str]:
+        """The leaving pods on the nodes that are held for the claim, or of any quota."""
+        state, entries = self._state, self._state.ledger.entries
+        nodes = {entries[uid].node for uid in claim.uids()}
+        for uid in sorted(state.leaving) if lacks_right else ():
+            if entries[uid].booking.quota is not None:
+                yield uid
+        for uid in sorted(uid for node in nodes for uid in state.ledger.by_node.get(node, ())):
+            if uid in state.leaving:
+                yield uid
+
+    def _deadline_of(self, uid: str, now: int) -> int:
+        """Until when a leaving pod is waited for: `holdFor` after its grace period."""
+        pod = self._state.pods[uid]
+        gone_by = pod.gone_by if pod.terminating else None
+        known = self._deadlines.get(uid, now + pod.grace_period + self._hold_for)
+        return known if gone_by is None else gone_by + self._hold_for
 
     def expire(self, now: int) -> None:
-        """End nominations older than `holdFor`, and stop waiting for victims that are overdue."""
-        state, deadline = self._state, now + self._hold_for
+        """End nominations that have lasted too long; stop waiting for pods that are overdue."""
+        state = self._state
+        for uid in [uid for uid, until in self._deadlines.items() if until <= now]:
+            if uid in state.leaving and self._deadline_of(uid, now) <= now:
+                state.leaving.mark_overdue(uid)
         self._drop_without_victims()
-        leaving = self._victim_deadlines.items()
-        self._victim_deadlines = {uid: until for uid, until in leaving if uid in state.leaving}
-        for uid in [uid for uid, until in self._victim_deadlines.items() if until <= now]:
-            state.leaving.mark_overdue(uid)
-        holding = state.ledger.holding
-        self._until = {uid: self._until.get(uid, deadline) for uid in holding}
-        self._keys = {uid: state.waiting.claim(uid).key for uid in holding}
+        self._deadlines = {
+            uid: self._deadline_of(uid, now) for uid in self._deadlines if uid in state.leaving
+        }
+        self._claimants = {uid: self._claimants[uid] for uid in self._deadlines}
+        self._note_held(now)
         for uid in sorted(uid for uid, until in self._until.items() if until <= now):
+            if uid in state.waiting:
+                self._ended[state.waiting.claim(uid).uid] = self._versions()
             state.drop_nomination(uid)
-            del self._until[uid]
+            del self._until[uid], self._keys[uid]
+
+    def _note_held(self, now: int) -> None:
+        """Start the clock of nominations that wait for no pod any more; note new ones."""
+        state, reserved = self._state, self._state.reserved
+        held = [uid for uid in state.ledger.holding if uid not in reserved]
+        claims = {uid: state.waiting.claim(uid) for uid in held}
+        unknown = {claims[uid].uid: claims[uid] for uid in held if uid not in self._keys}
+        for claim in unknown.values():  # the cluster shows nominations from before a restart
+            self.nominate(claim, (), now)
+        self._keys = {uid: claim.key for uid, claim in claims.items()}
+        awaiting = {uid for claimants in self._claimants.values() for uid in claimants}
+        end = now + self._hold_for
+        self._until = {uid: self._until.get(uid, end) for uid in held if uid not in awaiting}
+
+    def _versions(self) -> tuple[int, ...]:
+        """What must change before a claim whose nomination timed out may be nominated again."""
+        state = self._state
+        changes = (state.nodes.version, state.devices.version, state.tree.version)
+        return state.departures, *changes, state.gpu_quotas.version
+
+    def may_nominate(self, claim: Claim) -> bool:
+        """Did no nomination of the claim time out, or has anything changed since?
+
+        A pod must have left, or a node or quota have changed.
+        """
+        return self._ended.get(claim.uid) != self._versions()
 
     def _drop_without_victims(self) -> None:
-        """Drop nominations that wait for a victim which is not leaving any more.
+        """Drop nominations that wait for a pod which is not leaving any more.
 
-        And those for which room or right no longer suffices without that victim.
+        And those for which room or right no longer suffices without that pod.
         """
         state = self._state
-        kept = [
-            uid for uid in self._victim_deadlines if uid in state.pods and uid not in state.leaving
-        ]
+        kept = [uid for uid in self._deadlines if uid in state.pods and uid not in state.leaving]
         for victim in kept:
-            del self._victim_deadlines[victim]
-            for uid in self._claimants[victim]:
-                if uid in state.ledger.holding:
+            del self._deadlines[victim]
+            for uid in self._claimants.pop(victim):
+                if uid in state.ledger.holding and uid not in state.reserved:
                     state.drop_nomination(uid)
                     self._until.pop(uid, None)
-        for uid in self._least_important_first(state.ledger.holding) if kept else ():
+        for uid in self._least_important_first(self._held()) if kept else ():
             entry = state.ledger.entries[uid]
             if entry.stage is Stage.HELD and not (self._fits_node(entry) and self._has_right(uid)):
                 self._drop(uid)
-        known = self._victim_deadlines
-        self._claimants = {uid: pods for uid, pods in self._claimants.items() if uid in known}
+
+    def _held(self) -> list[str]:
+        """The pods that are nominated, reservations aside."""
+        reserved = self._state.reserved
+        return [uid for uid in self._state.ledger.holding if uid not in reserved]
 
     def is_awaited(self, victim: str) -> bool:
         """Does a nominated pod wait for this victim?"""
@@ -86,7 +145,8 @@ class Nominations:
 
     def deadline(self, now: int) -> int | None:
         """When the next nomination ends; one that has ended does so in the next cycle."""
-        return min((until for until in self._until.values() if until > now), default=None)
+        ends = (*self._until.values(), *self._deadlines.values())
+        return min((until for until in ends if until > now), default=None)
 
     def node_class(self, claim: Claim) -> str | None:
         """The class of the node nominated for a claim, where its charge depends on the class.
@@ -99,22 +159,11 @@ class Nominations:
         node = self._state.nodes.at(entry.node)
         return None if node is None else node.node_class
 
-    def less_important(self, claim: Claim) -> list[str]:
-        """The nominated pods of less important claims of its quota, if the claim may displace them.
-
-        A claim that borrows may not: what was reclaimed for a min must not be borrowed, or the
-        displaced claim would preempt again and again.
-        """
-        state = self._state
-        held = state.ledger.holding_in.get(claim.quota, ())
-        if not held or not (claim.quota is None or self._policy.gates.is_owed(claim)):
-            return []
-        keys, key = self._keys, claim.key
-        return [uid for uid in held if (keys.get(uid) or self._claim_key(uid)) > key]
-
-    def _claim_key(self, uid: str) -> ImportanceKey:
+    def key_of(self, uid: str) -> ImportanceKey:
         """The importance of a nominated pod's claim; of the pod, if its claim is yet to be made."""
-        waiting = self._state.waiting
+        known, waiting = self._keys.get(uid), self._state.waiting
+        if known is not None:
+            return known
         return waiting.claim(uid).key if uid in waiting else importance(self._state.pods[uid])
 
     def nodes_of(self, claim: Claim) -> list[str]:
@@ -129,10 +178,10 @@ class Nominations:
         A displaced pod is moved to one of the `vacated` nodes if it fits: these were nominated for
         the claim, which does not need them any longer, and no further victim is needed.
         """
-        entries = self._state.ledger.entries
+        entries, reserved = self._state.ledger.entries, self._state.reserved
         nodes = {entries[pod.uid].node for pod in claim.pods}
         for uid in self._least_important_first(
-            uid for uid in held if entries[uid].stage is Stage.HELD
+            uid for uid in held if entries[uid].stage is Stage.HELD and uid not in reserved
         ):
             entry = entries[uid]
             no_room = entry.node in nodes and not self._fits_node(entry)
@@ -174,10 +223,15 @@ class Nominations:
         return False
 
     def _fits_node(self, entry: Entry) -> bool:
-        """Is its node not overcommitted once the leaving pods are gone?"""
-        placement, leaving = self._state.placement, self._state.leaving.room
+        """Is its node not overcommitted once the leaving pods are gone, reservations aside?"""
+        state = self._state
+        here = state.ledger.by_node[entry.node]
+        reserved = [dict(state.ledger.entries[uid].booking.room) for uid in here if uid in state.reserved]
         return all(
-            placement.free_soon(row, leaving)[entry.node] >= 0 for row, _ in entry.booking.room
+            state.placement.free_soon(row, state.leaving.room)[entry.node]
+            + sum(each.get(row, 0) for each in reserved)
+            >= 0
+            for row, _ in entry.booking.room
         )
 
     def _has_right(self, uid: str) -> bool:
@@ -185,6 +239,7 @@ class Nominations:
         claim = self._state.waiting.claim(uid)
         node_class = self.node_class(claim)
         held = [each for each in claim.uids() if each in self._state.ledger.holding]
+        reserved = [uid for uid in self._state.reserved if uid not in held]
         with self._state.speculating() as speculation:
-            speculation.set_aside(held)
+            speculation.set_aside([*held, *reserved])
             return not self._policy.gates.rights(claim, node_class)

@@ -1,142 +1,332 @@
-"""Reservations: room and right are held for a gang, so that smaller claims do not starve it.
+"""Reservations: room and right are kept for a claim that other claims keep passing.
 
-A gang that finds no room for all of its pods is passed by claims that fit. Once a claim of no
-higher priority has passed it and it has waited for `holdFor`, its pods get nodes where they would
-fit soonest, and what comes free there is held for them. That lasts for `holdFor` at most; then
-other claims may pass again, for as long. Only one gang has a reservation at a time, so that little
-capacity is idle because of reservations.
+A claim is *passed* when one behind it in the policy's order starts with room or right that it could
+have used. A claim that was passed and has waited for `placement.reserveAfter` gets a reservation: a
+hold without victims, of right and of what it asks for on nodes where it fits soonest. It waits only
+for pods that can end. The nodes are chosen once, and anew only if one of them is lost. Claims
+behind it do not pass it any more (see `holds.precedence`), unless they are known to end before it
+is known to start; one that then outlives its stated end is its first victim.
+
+A quota has one reservation at a time, those passed longest first. All together ask for at most
+`placement.reserveShare` of any resource, so that little is idle for their sake; but one is always
+allowed. A reservation ends when its claim starts, goes, or can no longer start by its bounds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from aliquot.engine.holds.nominations import Nominations
-from aliquot.engine.model.decisions import Nominate
-from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.books.bound_pods import UNKNOWN
+from aliquot.engine.books.quota_tree import ROOT
+from aliquot.engine.columns import Vector
+from aliquot.engine.holds.outlook import Outlook
+from aliquot.engine.model.decisions import Wait
+from aliquot.engine.model.knobs import SECOND, PlacementKnobs
+from aliquot.engine.model.reasons import ROOM, Reason, Refusal, Watch
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.claim_queue import Position, precedes
 from aliquot.engine.state import State
 
-_CAN_BE_PASSED = (
-    Reason.NO_NODE_FITS,
+_RIGHT = (
     Reason.QUOTA_MAX_EXCEEDED,
     Reason.BORROWING_EXHAUSTED,
     Reason.RUNTIME_EXCEEDED,
     Reason.ANCESTOR_EXCEEDED,
     Reason.QUEUE_OVER_DESERVED,
 )
+CAN_BE_PASSED = (Reason.NO_NODE_FITS, *_RIGHT)
+"""Refusals after which other claims may start with what the claim waits for."""
+
+
+@dataclass(slots=True)
+class Reservation:
+    """A claim, the nodes kept for its pods, and when all of them have room, if that is known."""
+
+    claim: Claim
+    nodes: tuple[str, ...]
+    start: int | None
+
+
+@dataclass(slots=True)
+class _Start:
+    """Claims of one kind that have started: the last one's position, and what they took."""
+
+    position: Position
+    room: frozenset[int]
+    charge: frozenset[int]
+    path: tuple[int, ...]
+    nodes: set[int] = field(default_factory=set)
 
 
 class Reservations:
-    """Which gangs wait for room, since when, and which of them were passed."""
+    """Which claims wait and were passed, and for which of them room and right are kept."""
 
-    def __init__(
-        self, state: State, policy: Policy, nominations: Nominations, hold_for: int
-    ) -> None:
+    def __init__(self, state: State, policy: Policy, knobs: PlacementKnobs) -> None:
         self._state = state
         self._policy = policy
-        self._nominations = nominations
-        self._hold_for = hold_for
-        self._since: dict[str, int] = {}
-        """When a gang was first refused, by its name."""
-        self._unpassed: dict[int, dict[str, None]] = {}
-        """The gangs that no claim has passed so far, by priority."""
-        self._passed: set[str] = set()
-        self._reserved: tuple[str, ...] = ()
-        self._due: int | None = None
-        """No later than when the first passed gang will have waited long enough."""
+        self._knobs = knobs
+        self.active: dict[str, Reservation] = {}
+        """By the uid of the claim."""
+        self._refused: dict[str, Refusal] = {}
+        """The claims that wait for room or right, by uid."""
+        self._passed: dict[str, int] = {}
+        """When a claim was first passed, by its uid."""
+        self._untriable: dict[str, int] = {}
+        """When a claim was last seen with scheduling gates, or with pods missing."""
+        self._starts: dict[object, _Start] = {}
+        """What has started in this cycle."""
+        self._backfills: dict[str, tuple[int, str]] = {}
+        """The stated end of a pod that runs on reserved room, and the claim it is reserved for."""
+        self._without_nodes: dict[str, tuple[int, ...]] = {}
+        """Claims for which no nodes were found, with the versions of the books at that time."""
 
     def note_refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
-        """Note a refused claim, if it is a gang that other claims can pass."""
-        if claim.size > 1 and claim.gang is not None and refusal.reason in _CAN_BE_PASSED:
-            self._since.setdefault(claim.gang, now)
-            if claim.gang not in self._passed:
-                self._unpassed.setdefault(claim.priority, {})[claim.gang] = None
+        """Note a refused claim, if other claims can pass it."""
+        if refusal.reason in CAN_BE_PASSED and not claim.parts:
+            self._refused[claim.uid] = refusal
+        elif refusal.reason in (Reason.GANG_INCOMPLETE, Reason.SCHEDULING_GATED):
+            self._untriable[claim.uid] = now
 
-    def note_started(self, claim: Claim) -> None:
-        """A claim has started: the waiting gangs of the same or higher priority were passed."""
-        self._since.pop(claim.gang or "", None)
-        for priority in [each for each in self._unpassed if each >= claim.priority]:
-            passed = self._unpassed.pop(priority).keys() & self._since.keys()
-            deadlines = (self._due, self._first_due(passed))
-            self._due = min((each for each in deadlines if each is not None), default=None)
-            self._passed |= passed
+    def position(self, claim: Claim) -> Position | None:
+        """The claim's place in the order before it starts; None if it can pass no claim."""
+        return self._state.waiting.position(claim) if self._refused else None
 
-    def deadline(self) -> int | None:
-        """When a passed gang will have waited long enough for a reservation."""
-        return None if self._due is None or self._active() else self._due
+    def note_started(
+        self, claim: Claim, position: Position | None, yielded: list[str], now: int
+    ) -> None:
+        """A claim has started, with the holds of the `yielded` pods set aside."""
+        for known in (self._refused, self._passed, self._untriable, self._without_nodes):
+            known.pop(claim.uid, None)
+        self.active.pop(claim.uid, None)
+        for uid in claim.uids():
+            self._state.reserved.pop(uid, None)
+        if position is None:
+            return
+        entries = [self._state.ledger.entries[uid] for uid in claim.uids()]
+        kind = (tuple(group for group, _ in position[0]), claim.asks)
+        start = self._starts.get(kind)
+        if start is None:
+            charge = frozenset(row for row, _ in claim.charge(None))
+            room = frozenset(row for ask in claim.asks for row, _ in ask.room)
+            start = self._starts[kind] = _Start(position, room, charge, entries[0].path)
+        start.position = max(start.position, position, key=lambda each: each[1])
+        start.nodes.update(entry.node for entry in entries)
+        self._note_backfill(claim, position, set(yielded), now)
 
-    def reserve(self, now: int) -> list[Nominate]:
-        """Reserve for the most important gang that was passed and has waited long enough."""
-        if self._due is None or self._due > now or self._active():
+    def _note_backfill(
+        self, claim: Claim, position: Position, yielded: set[str], now: int
+    ) -> None:
+        """Note the pods of a claim that uses reserved room until the reserved claim starts."""
+        for uid, each in self.active.items():
+            if yielded.isdisjoint(each.claim.uids()):
+                continue
+            if not precedes(position, self._state.waiting.position(each.claim)):
+                for pod in claim.pods:
+                    if pod.expected_duration is not None:
+                        self._backfills[pod.uid] = now + pod.expected_duration, uid
+
+    def overstayed(self, claim: Claim, now: int) -> list[str]:
+        """The bound pods that use what is reserved for the claim beyond their stated end."""
+        slots = self._state.bound_pods.slots
+        return [
+            uid
+            for uid, (end, reserved_for) in self._backfills.items()
+            if reserved_for == claim.uid and end <= now and uid in slots
+        ]
+
+    def deadline(self, now: int) -> int | None:
+        """When a passed claim will have waited long enough, or a pod outlives its stated end."""
+        moments = [
+            self._since(self._state.waiting.claim(uid)) + self._knobs.reserve_after
+            for uid in self._passed
+            if uid not in self.active and uid in self._state.waiting
+        ]
+        moments += [end for end, uid in self._backfills.values() if uid in self.active]
+        return min((each for each in moments if each > now), default=None)
+
+    def wake_overstayed(self, now: int) -> None:
+        """Wake the claims on whose reserved room a pod runs beyond its stated end."""
+        for uid in {uid for end, uid in self._backfills.values() if end <= now}:
+            if uid in self.active and uid in self._state.waiting:
+                self._state.waiting.wake_claim(uid)
+
+    def reserve(self, now: int) -> list[Wait]:
+        """Reserve for claims that were passed and have waited long enough; what they are told."""
+        self._note_passed(now)
+        self._forget()
+        self._end()
+        if not self._passed:
             return []
-        claims = {gang: claim for gang in self._since if (claim := self._claim(gang)) is not None}
-        self._since = {gang: since for gang, since in self._since.items() if gang in claims}
-        self._passed &= claims.keys()
-        due = [gang for gang in self._passed if self._since[gang] + self._hold_for <= now]
-        nominated: list[Nominate] = []
-        for gang in sorted(due, key=lambda gang: claims[gang].key):
-            if not nominated:
-                self._passed.discard(gang)
-                self._since[gang] = now + self._hold_for
-                nominated = self._reserve(claims[gang], now)
-        self._due = self._first_due(self._passed)
-        return nominated
+        told: list[Wait] = []
+        for claim in self._candidates(now):
+            alone = not self.active
+            quotas = {each.claim.quota for each in self.active.values()}
+            if claim.quota in quotas or not (alone or self._within_share(claim)):
+                continue
+            if self._reserve(claim):
+                refusal = self.describe(claim, now)
+                told += [Wait(pod, refusal) for pod in claim.pods]
+        return told
 
-    def _first_due(self, gangs: Iterable[str]) -> int | None:
-        return min((self._since[gang] + self._hold_for for gang in gangs), default=None)
+    def end(self, claim: Claim) -> None:
+        """End the reservation of a claim, if it has one: it is nominated instead."""
+        if self.active.pop(claim.uid, None) is not None:
+            for uid in claim.uids():
+                self._state.reserved.pop(uid, None)
 
-    def _active(self) -> bool:
-        """Does a gang have a reservation?"""
-        return any(uid in self._state.ledger.holding for uid in self._reserved)
+    def _since(self, claim: Claim) -> int:
+        """Since when a claim can be tried: its last pod is there, and no gate keeps it back.
 
-    def _claim(self, gang: str) -> Claim | None:
-        """The waiting claim of a gang's core, if there is one."""
-        for uid in self._state.gangs.members.get(gang, ()):
-            if uid in self._state.waiting:
-                claim = self._state.waiting.claim(uid)
-                not_a_core = claim.size == 1 or claim.missing or claim.parts
-                return None if not_a_core else claim
-        return None
-
-    def _reserve(self, claim: Claim, now: int) -> list[Nominate]:
-        """Hold room and right for a gang, if its quotas could let it start and nodes could fit."""
-        state = self._state
-        nodes = self._nodes(claim) if self._policy.gates.could_start(claim) else None
-        if nodes is None:
-            return []
-        for pod, node in zip(claim.pods, nodes, strict=True):
-            state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node))
-        self._nominations.nominate(claim, (), now)
-        self._reserved = claim.uids()
-        state.waiting.add(state.claims.of(claim.pods, claim.others))
-        return [Nominate(claim.pods, tuple(nodes))]
-
-    def _nodes(self, claim: Claim) -> list[str] | None:
-        """A node for each pod once other pods have ended, the nodes that lack least first.
-
-        Nodes nominated for other claims are left out.
+        By the age of its pods, so that a restart does not reset it.
         """
-        state, count = self._state, len(self._state.nodes.slots)
-        rows = sorted({row for ask in claim.asks for row, _ in ask.room})
-        has = {row: state.nodes.allocatable.data[row][:count].copy() for row in rows}
-        free = {row: state.placement.free_soon(row, state.leaving.room)[:count] for row in rows}
-        kept = np.zeros(count, dtype=bool)
-        kept[[state.ledger.entries[uid].node for uid in state.ledger.holding]] = True
-        chosen = []
+        created = max(pod.created for pod in claim.pods)
+        return max(created, self._untriable.get(claim.uid, created))
+
+    def _note_passed(self, now: int) -> None:
+        """Note which of the refused claims were passed by those that started in this cycle."""
+        starts, self._starts = list(self._starts.values()), {}
+        if not starts:
+            return
+        waiting = self._state.waiting
+        for uid, refusal in self._refused.items():
+            if uid in self._passed or uid not in waiting:
+                continue
+            claim = waiting.claim(uid)
+            position = waiting.position(claim)
+            if any(
+                precedes(position, each.position) and self._could_have_used(claim, refusal, each)
+                for each in starts
+            ):
+                self._passed[uid] = now
+
+    def _could_have_used(self, claim: Claim, refusal: Refusal, start: _Start) -> bool:
+        """Has what was started taken room or right that the claim waits for?"""
+        state, resource = self._state, refusal.resource
+        row = state.resources.row(resource) if resource in state.resources.names else None
+        if refusal.reason is Reason.NO_NODE_FITS:
+            open_to = state.placement.open_nodes(claim.asks[0])
+            return (row is None or row in start.room) and bool(open_to[list(start.nodes)].any())
+        account = ROOT if refusal.reason is Reason.BORROWING_EXHAUSTED else refusal.quota
+        slot = state.tree.slots[account] if account in state.tree.slots else None
+        return row in start.charge and slot in start.path
+
+    def _forget(self) -> None:
+        """Forget claims that no longer wait, and pods that no longer run."""
+        waiting, pods = self._state.waiting, self._state.pods
+
+        def is_claim(uid: str) -> bool:
+            return uid in waiting and waiting.claim(uid).uid == uid
+
+        for refused in [uid for uid in self._refused if not is_claim(uid)]:
+            del self._refused[refused]
+        for known in (self._passed, self._untriable):
+            for uid in [uid for uid in known if not is_claim(uid)]:
+                del known[uid]
+        for uid in [uid for uid in self._backfills if uid not in pods]:
+            del self._backfills[uid]
+
+    def _end(self) -> None:
+        """End the reservations of claims that have changed, or whose nodes or bounds have."""
+        state = self._state
+        for uid, each in list(self.active.items()):
+            claim = state.waiting.claim(uid) if uid in state.waiting else None
+            if claim is not None and claim.uids() == each.claim.uids():
+                each.claim = claim
+                if self._still_holds(each):
+                    continue
+            del self.active[uid]
+            for pod in each.claim.uids():
+                if pod in state.reserved:
+                    state.drop_nomination(pod)
+
+    def _still_holds(self, reservation: Reservation) -> bool:
+        """Are all its pods held on nodes that they may run on, and do its bounds let it start?"""
+        state, claim = self._state, reservation.claim
+        if not all(uid in state.reserved for uid in claim.uids()):
+            return False
+        open_to = all(
+            node in state.nodes.known
+            and state.placement.open_nodes(ask)[state.nodes.slots[node]]
+            for ask, node in zip(claim.asks, reservation.nodes, strict=True)
+        )
+        return open_to and self._policy.gates.could_start(claim)
+
+    def _candidates(self, now: int) -> list[Claim]:
+        """The claims that may get a reservation now, those passed longest first."""
+        state, due = self._state, []
+        for uid, passed in self._passed.items():
+            claim = state.waiting.claim(uid)
+            held = any(each in state.ledger.holding for each in claim.uids())
+            if held or claim.missing or self._since(claim) + self._knobs.reserve_after > now:
+                continue
+            if self._without_nodes.get(uid) != self._versions():
+                due.append((passed, claim.key, claim))
+        return [claim for *_, claim in sorted(due, key=lambda each: each[:2])]
+
+    def _versions(self) -> tuple[int, ...]:
+        state = self._state
+        return state.departures, state.nodes.version, state.tree.version, state.devices.version
+
+    def _within_share(self, claim: Claim) -> bool:
+        """Do all reservations together ask for at most `reserveShare` of every resource?"""
+        asked: dict[int, int] = {}
+        for each in (claim, *(each.claim for each in self.active.values())):
+            for row, amount in _room(each):
+                asked[row] = asked.get(row, 0) + amount
+        capacity, share = self._state.capacity, self._knobs.reserve_share
+        return all(amount * 100 <= share * capacity.lent(row) for row, amount in asked.items())
+
+    def _reserve(self, claim: Claim) -> bool:
+        """Keep room and right for a claim; False if its bounds or the nodes never let it start."""
+        state = self._state
+        found = self._choose(claim) if self._policy.gates.could_start(claim) else None
+        if found is None:
+            self._without_nodes[claim.uid] = self._versions()
+            return False
+        for pod, node in zip(claim.pods, found.nodes, strict=True):
+            gpu = state.placement.ask(pod.shape).gpu
+            devices = () if gpu is None else state.devices.idle_first(gpu, node)
+            state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
+            state.reserved[pod.uid] = None
+        again = state.claims.of(claim.pods, claim.others, surplus=claim.surplus)
+        found.claim = again
+        self.active[claim.uid] = found
+        state.waiting.add(again)
+        return True
+
+    def _choose(self, claim: Claim) -> Reservation | None:
+        """A node for each pod, those with room first, by the known ends of pods."""
+        outlook, nodes, start = Outlook(self._state), [], 0
         for ask in claim.asks:
-            possible = state.placement.open_nodes(ask) & ~kept
-            shortage = np.zeros(count)
-            for row, amount in ask.room:
-                possible &= has[row] >= amount
-                shortage += np.maximum(amount - free[row], 0) / amount
-            if not possible.any():
+            found = outlook.choose(ask)
+            if found is None:
                 return None
-            found = np.flatnonzero(possible)
-            best = int(found[np.lexsort((state.nodes.rank[found], shortage[found]))[0]])
-            for row, amount in ask.room:
-                has[row][best] -= amount
-                free[row][best] -= amount
-            chosen.append(str(state.nodes.slots.names[best]))
-        return chosen
+            node, moment = found
+            nodes.append(str(self._state.nodes.slots.names[node]))
+            start = max(start, moment)
+        return Reservation(claim, tuple(nodes), start if start < UNKNOWN else None)
+
+    def describe(self, claim: Claim, now: int) -> Refusal:
+        """Why a claim with a reservation waits."""
+        each = self.active[claim.uid]
+        nodes = ", ".join(dict.fromkeys(each.nodes))
+        words = f"room and right are reserved for it on {nodes}, as other claims kept passing it"
+        if each.start is not None and each.start > now:
+            words += f"; by the known ends of pods it starts in {-(-(each.start - now) // SECOND)}s"
+        else:
+            words += "; it waits until enough pods have ended"
+        watch = (ROOM, Watch(quota=ROOT), Watch(quota=claim.quota))
+        return Refusal(Reason.RESERVED, words, claim.quota, watch=watch)
+
+    def paths(self) -> Iterator[str]:
+        """The first pods of the claims that have reservations, as messages name them."""
+        return (each.claim.pods[0].path for each in self.active.values())
+
+
+def _room(claim: Claim) -> Vector:
+    """What a claim asks for on nodes, all pods together."""
+    total: dict[int, int] = {}
+    for ask in claim.asks:
+        for row, amount in ask.room:
+            total[row] = total.get(row, 0) + amount
+    return tuple(total.items())

@@ -28,6 +28,8 @@ class Reason(StrEnum):
     SCHEDULING_GATED = "SchedulingGated"
     TERMINATING = "Terminating"
     WAITING_FOR_VICTIMS = "WaitingForVictims"
+    RESERVED = "Reserved"
+    RESERVED_FOR_OTHERS = "ReservedForOthers"
     RECLAIMED_FOR_MIN = "ReclaimedForMin"
     FAIR_SHARE = "FairShare"
     RECYCLED = "Recycled"
@@ -36,6 +38,7 @@ class Reason(StrEnum):
     QUEUE_RECLAIMED = "QueueReclaimed"
     QUEUE_PREEMPTED = "QueuePreempted"
     PREEMPTED = "Preempted"
+    BACKFILL_OVERDUE = "BackfillOverdue"
     QUOTA_LOWERED = "QuotaLowered"
     NODE_LOST = "NodeLost"
 

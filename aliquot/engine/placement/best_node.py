@@ -206,6 +206,13 @@ class Placement:
         """The nodes that such a pod may run on, whatever they have free."""
         return self._preferences.of(ask.shape.constraints) >= 0
 
+    def device_nodes(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes that would have devices for such a pod if all devices were idle."""
+        every = np.arange(len(self._nodes.slots))
+        if ask.gpu is None:
+            return np.ones(len(every), dtype=bool)
+        return self._devices.could_serve_on(ask.gpu, every)
+
     def free_soon(self, row: int, leaving: Columns) -> NDArray[np.int64]:
         """What every node has free of a resource once terminating pods have ended."""
         self._capacity.refresh()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from aliquot.engine.columns import Vector
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.model.summaries import QueueSummary, QuotaSummary
@@ -37,10 +38,11 @@ class Gates(Protocol):
         """What must come free in the quotas before the gates let the claim pass."""
 
     @abstractmethod
-    def is_owed(self, claim: Claim) -> bool:
+    def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
         """Is the claim within its quota's min, runtime or deserved, as the policy has it?
 
-        An owed claim displaces nominations of less important claims of its quota.
+        `besides`: what its quota is to be charged before it, such as for more important claims.
+        Holds for claims that are not owed yield to owed ones (see `holds.precedence`).
         """
 
     @abstractmethod

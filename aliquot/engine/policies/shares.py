@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import ROOT
-from aliquot.engine.columns import Columns
+from aliquot.engine.columns import Columns, Vector
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
 from aliquot.engine.policies.eligible import Right, Rights
@@ -227,14 +227,14 @@ class ShareGates(Gates, Generic[B]):
                     rights[Right(slot, row)] = short
         return rights
 
-    def is_owed(self, claim: Claim) -> bool:
+    def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
         """Is the claim within its quota's share, nominations aside?"""
         if claim.quota is None or self.is_outside(claim):
             return claim.quota is not None
-        book = self._shares.read()
+        book, before = self._shares.read(), dict(besides)
         account = book.account(self._state.tree.slots[claim.quota])
         return all(
-            book.part(self._state.ledger.used, row, account) + amount
+            book.part(self._state.ledger.used, row, account) + before.get(row, 0) + amount
             <= book.amounts.get(row, account)
             for row, amount in claim.charge(None)
             if row in book.rows

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from aliquot.engine.model.importance import Natural
+from aliquot.engine.model.importance import ImportanceKey, Natural
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.lane import Lane
 
@@ -56,6 +56,10 @@ class ClaimQueue:
     def reorder(self) -> None:
         """Turns have changed; without turns, nothing to do."""
 
+    def position(self, claim: Claim) -> "Position":
+        """The claim's place in the order now, to be compared by `precedes`."""
+        return (), claim.key
+
     def empty_copy(self) -> "ClaimQueue":
         """An empty queue of the same order."""
         return ClaimQueue()
@@ -98,6 +102,10 @@ class TurnQueue(ClaimQueue):
     def reorder(self) -> None:
         """Turns have changed: rank all groups again."""
         self._all.reorder()
+
+    def position(self, claim: Claim) -> "Position":
+        """The turns of the claim's groups as they are now, then its importance."""
+        return tuple((each, self._turn(each, claim)) for each in self._path(claim)), claim.key
 
     def empty_copy(self) -> ClaimQueue:
         """An empty queue of the same order."""
@@ -203,3 +211,18 @@ class _GroupQueue:
 
 
 _Rank = tuple[tuple[Any, ...], int, Group]
+
+Position = tuple[tuple[tuple[Group, Any], ...], ImportanceKey]
+"""The groups of a claim with their turns, the outermost first; and its importance."""
+
+
+def precedes(one: Position, other: Position) -> bool:
+    """Does a claim in the one position come before a claim in the other?
+
+    Groups take turns with their siblings: where two claims first differ in a group, its turn
+    decides; inside the same groups, importance.
+    """
+    for (group, turn), (another, later) in zip(one[0], other[0], strict=False):
+        if group != another:
+            return bool((turn, one[1]) < (later, other[1]))
+    return one[1] < other[1]

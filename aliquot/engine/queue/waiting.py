@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from aliquot.engine.books.repeat_guard import fingerprint
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.queue.claim_queue import ClaimQueue, Path, Turn, TurnQueue
+from aliquot.engine.queue.claim_queue import ClaimQueue, Path, Position, Turn, TurnQueue
 from aliquot.engine.queue.lane import Lane
 
 
@@ -96,6 +96,10 @@ class Waiting:
         """Turns have changed: order the lanes of this cycle again."""
         self._queue.reorder()
 
+    def position(self, claim: Claim) -> Position:
+        """The claim's place in the order of trials, as it is now."""
+        return self._queue.position(claim)
+
     def next(self) -> tuple[Lane, Claim] | None:
         """The claim to be tried next, and its lane."""
         while (first := self._queue.first()) is not None:
@@ -136,6 +140,10 @@ class Waiting:
                 self._unpark(lane)
                 lane.due = head
                 self._queue.push(lane, head)
+
+    def wake_claim(self, uid: str) -> None:
+        """Let the claim of this pod be tried in this cycle."""
+        self.wake([self._of[uid][0]])
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]

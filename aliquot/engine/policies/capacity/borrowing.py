@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.columns import Vector
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
@@ -52,6 +53,8 @@ class Borrowing(Gates):
     def __init__(self, state: State, borrow: Borrow) -> None:
         self._state = state
         self._lend_free = borrow == "freeCapacity"
+        self._short: frozenset[int] = frozenset()
+        """The resources of which more is requested than there is."""
 
     def gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used by all quotas, plus nominations, plus the claim, must stay within the sum of min.
@@ -163,26 +166,44 @@ class Borrowing(Gates):
                     found[Right(root, row)] = over
         return found
 
-    def is_owed(self, claim: Claim) -> bool:
-        """Is the claim within its quota's min in all that it asks for, nominations aside?"""
+    def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
+        """Is the claim within its quota's min in what is short, nominations aside?
+
+        Where nothing is short that it asks for, in all that it asks for.
+        """
         if claim.quota is None:
             return False
         slot, tree = self._state.tree.slots[claim.quota], self._state.tree
-        return all(
-            self._state.ledger.used.get(row, slot) + amount <= tree.min.get(row, slot)
-            for row, amount in claim.charge(None)
-            if tree.guaranteed(row) is not None
+        charge = [pair for pair in claim.charge(None) if tree.guaranteed(pair[0]) is not None]
+        short = [pair for pair in charge if pair[0] in self._short] or charge
+        guaranteed = [pair for pair in short if tree.names(slot, pair[0])]
+        before = dict(besides)
+        return (bool(guaranteed) or not charge) and all(
+            self._state.ledger.used.get(row, slot) + before.get(row, 0) + amount
+            <= tree.min.get(row, slot)
+            for row, amount in guaranteed
+        )
+
+    def refresh(self) -> None:
+        """Note the resources of which more is requested than there is."""
+        state = self._state
+        root, outside = state.tree.slots[ROOT], state.tree.slots[OUTSIDE]
+        columns = (state.ledger.used, state.ledger.held, state.ledger.wanted)
+        self._short = frozenset(
+            row
+            for row in state.tree.guaranteed_rows()
+            if sum(column.get(row, root) for column in columns)
+            > min(self._lendable(row) or 0, self._capacity(row))
+            - state.ledger.wanted.get(row, outside)
         )
 
     def could_start(self, claim: Claim) -> bool:
-        """Not if the claim would borrow: its reservation would keep owed claims from their min."""
+        """Not if the claim asks for more than max, or more than all quotas together may use."""
         if claim.quota is None:
             return True
-        slot = self._state.tree.slots[claim.quota]
+        lendable = ((self._lendable(row), amount) for row, amount in claim.charge(None))
         return within_max(self._state, claim) and all(
-            amount <= self._state.tree.min.get(row, slot)
-            for row, amount in claim.charge(None)
-            if self._state.tree.guaranteed(row) is not None
+            most is None or amount <= most for most, amount in lendable
         )
 
     def spare(self, quota: str, row: int) -> int:

@@ -5,6 +5,7 @@ on demand.
 """
 
 from aliquot.engine.books.quota_tree import ROOT
+from aliquot.engine.columns import Vector
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.policies.eligible import Right
 from aliquot.engine.policies.queues.deserved import Deserved
@@ -45,6 +46,7 @@ class QueueGates(ShareGates[Deserved]):
         """A nominated claim may start on idle capacity."""
         if (
             claim.held
+            and claim.uid not in self._state.reserved
             and not self.is_outside(claim)
             and self.admission_gate(claim, node_class) is None
             and self.fits_idle(claim, node_class)
@@ -64,22 +66,25 @@ class QueueGates(ShareGates[Deserved]):
         deserves = super().share_to_keep(row, account)
         return max(deserves, self._state.ledger.used.get(row, account))
 
-    def is_owed(self, claim: Claim) -> bool:
+    def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
         """Is the claim within what its queue deserves, in the resources that are not idle?
 
         So a queue whose `deserved` names GPUs is owed them, with idle cpus beside them.
         """
-        if super().is_owed(claim) or claim.quota is None or self.is_outside(claim):
-            return super().is_owed(claim)
+        within = super().is_owed(claim, besides)
+        if within or claim.quota is None or self.is_outside(claim):
+            return within
+        before = dict(besides)
         deserved, lineage = self._shares.read(), self._state.tree.lineage(claim.quota)
         asks = {row: n for row, n in claim.charge(None) if row in deserved.rows}
         above = {
             row
             for row, amount in asks.items()
-            if self._state.ledger.used.get(row, lineage[0]) + amount > deserved.get(row, lineage[0])
+            if self._state.ledger.used.get(row, lineage[0]) + before.get(row, 0) + amount
+            > deserved.get(row, lineage[0])
         }
         return above < asks.keys() and all(
-            deserved.is_idle(row, asks[row], lineage) for row in above
+            deserved.is_idle(row, before.get(row, 0) + asks[row], lineage) for row in above
         )
 
     def could_keep_idle(self, claim: Claim) -> bool:

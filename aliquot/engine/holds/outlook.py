@@ -1,0 +1,89 @@
+"""The outlook of nodes: when they will have room for a pod, by the known ends of the pods there.
+
+Only pods that can end count: those that terminate, have a known end, are bare or of a Job. What a
+Deployment, StatefulSet or DaemonSet keeps running is never waited for. Worked out for all nodes at
+once, in a few numpy calls over the bound pods.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aliquot.engine.books.bound_pods import NEVER, UNKNOWN
+from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.state import State
+
+Column = NDArray[np.int64]
+_IDLE_SCALE = 1_000
+"""Idle amounts are compared in thousandths of what is asked for: fine enough to tell nodes apart,
+and small enough to add up over all resources."""
+
+
+class Outlook:
+    """When each node has room, as pods of a claim are put on nodes one after another."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        bound = state.bound_pods
+        slots = np.flatnonzero((bound.node >= 0) & (bound.ends <= UNKNOWN))
+        self._slots = slots[np.lexsort((bound.ends[slots], bound.node[slots]))]
+        self._node = bound.node[self._slots]
+        self._ends = bound.ends[self._slots]
+        self._planned: dict[tuple[int, int], int] = {}
+        """What earlier pods of the claim take, by row and node."""
+        self._leaving = self._last_departures()
+
+    def choose(self, ask: Ask) -> tuple[int, int] | None:
+        """The node that has room for such a pod first, and when; None if none ever has.
+
+        Unknown ends come after all known ones; of equals, the node on which least is idle.
+        """
+        times, idle = self._times(ask)
+        found = np.flatnonzero(times < NEVER)
+        if not len(found):
+            return None
+        order = np.lexsort((self._state.nodes.rank[found], idle[found], times[found]))
+        best = int(found[order[0]])
+        for row, amount in ask.room:
+            self._planned[row, best] = self._planned.get((row, best), 0) + amount
+        return best, int(times[best])
+
+    def _times(self, ask: Ask) -> tuple[Column, Column]:
+        """When each node has room for such a pod; and how much of what it asks for is idle."""
+        placement, count = self._state.placement, len(self._state.nodes.slots)
+        open_to = placement.open_nodes(ask)[:count] & placement.device_nodes(ask)[:count]
+        times = np.where(open_to, self._leaving, NEVER)
+        idle = np.zeros(count, dtype=np.int64)
+        for row, amount in ask.room:
+            free = self._free(row, count)
+            np.maximum(times, self._end_of_shortage(row, amount - free), out=times)
+            idle += np.clip(free, 0, amount) * _IDLE_SCALE // max(amount, 1)
+        return times, idle
+
+    def _free(self, row: int, count: int) -> Column:
+        free = self._state.placement.free_soon(row, self._state.leaving.room)[:count].copy()
+        for (planned_row, node), amount in self._planned.items():
+            if planned_row == row:
+                free[node] -= amount
+        return free
+
+    def _end_of_shortage(self, row: int, short: Column) -> Column:
+        """When pods that have ended will have freed so much on each node; 0 where none must."""
+        ends = np.where(short > 0, NEVER, 0)
+        if not len(self._slots):
+            return ends
+        freed = np.cumsum(self._state.bound_pods.room.data[row][self._slots])
+        first = np.searchsorted(self._node, self._node)  # of each pod's node
+        before = freed[first] - self._state.bound_pods.room.data[row][self._slots[first]]
+        enough = np.flatnonzero(freed - before >= short[self._node])
+        soonest = np.full(len(short), NEVER)
+        np.minimum.at(soonest, self._node[enough], self._ends[enough])
+        return np.where(short > 0, soonest, ends)
+
+    def _last_departures(self) -> Column:
+        """When the last leaving pod of each node is gone, as far as that is known."""
+        state = self._state
+        last = np.zeros(len(state.nodes.slots), dtype=np.int64)
+        for uid in state.leaving:
+            node, gone_by = state.ledger.entries[uid].node, state.pods[uid].gone_by
+            last[node] = max(last[node], UNKNOWN if gone_by is None else gone_by)
+        return last

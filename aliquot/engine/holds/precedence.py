@@ -1,0 +1,87 @@
+"""Which holds count against a claim: nominations and reservations of other claims.
+
+A nomination of an owed claim counts against all but a more important owed claim of its quota. One
+of any other claim counts against all but owed claims, which take the room and right held for it
+before a running pod is asked to go. Among claims without a quota, importance alone decides.
+
+A reservation does not count against claims before it in the policy's order; nor, if its claim is
+not owed, against owed claims of other quotas; nor against a claim that is known to end before the
+reserved one is known to start (backfill).
+"""
+
+from collections.abc import Iterator
+
+from aliquot.engine.holds.nominations import Nominations
+from aliquot.engine.holds.reservation import Reservation, Reservations
+from aliquot.engine.policies import Policy
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.claim_queue import precedes
+from aliquot.engine.state import State
+
+
+class Precedence:
+    """Compares claims with the claims for which room and right are held."""
+
+    def __init__(
+        self, state: State, policy: Policy, nominations: Nominations, reservations: Reservations
+    ) -> None:
+        self._state = state
+        self._policy = policy
+        self._nominations = nominations
+        self._reservations = reservations
+
+    def yielding(self, claim: Claim, now: int) -> list[str]:
+        """The pods whose hold does not count against the claim, its own aside."""
+        if not self._state.ledger.holding:
+            return []
+        owed = claim.quota is not None and self._policy.gates.is_owed(claim)
+        return [*self._nominated(claim, owed), *self._reserved(claim, owed, now)]
+
+    def _nominated(self, claim: Claim, owed: bool) -> Iterator[str]:
+        """The nominated pods that yield to the claim."""
+        holding_in, reserved = self._state.ledger.holding_in, self._state.reserved
+        for quota, held in holding_in.items() if owed or claim.quota is None else ():
+            nominated = [uid for uid in held if uid not in reserved]
+            if nominated and (claim.quota is not None or quota is None):
+                strong = self._owed(quota, nominated) if quota is not None else set(nominated)
+                for uid in nominated:
+                    more_important = claim.key < self._nominations.key_of(uid)
+                    if uid not in strong or (quota == claim.quota and more_important):
+                        yield uid
+
+    def _owed(self, quota: str, nominated: list[str]) -> set[str]:
+        """Of a quota's nominated pods, those of owed claims, the more important counted first."""
+        waiting, owed = self._state.waiting, set[str]()
+        claims = {waiting.claim(uid).uid: waiting.claim(uid) for uid in nominated if uid in waiting}
+        sums: dict[int, int] = {}
+        for claim in sorted(claims.values(), key=lambda each: each.key):
+            if self._policy.gates.is_owed(claim, tuple(sums.items())):
+                owed.update(claim.uids())
+                for row, amount in claim.charge(None):
+                    sums[row] = sums.get(row, 0) + amount
+        return owed
+
+    def _reserved(self, claim: Claim, owed: bool, now: int) -> Iterator[str]:
+        """The pods with a reservation that yields to the claim."""
+        active = self._reservations.active.values()
+        position = self._state.waiting.position(claim) if active else None
+        for each in active:
+            if claim.uid == each.claim.uid or position is None:
+                continue
+            first = precedes(position, self._state.waiting.position(each.claim))
+            if first or self._is_stronger(claim, owed, each) or ends_before(claim, each, now):
+                yield from each.claim.uids()
+
+    def _is_stronger(self, claim: Claim, owed: bool, other: Reservation) -> bool:
+        """Is the claim owed, and the reserved one of another quota not?"""
+        if not owed or claim.quota == other.claim.quota:
+            return False
+        return not self._policy.gates.is_owed(other.claim)
+
+
+def ends_before(claim: Claim, reservation: Reservation, now: int) -> bool:
+    """Is the claim known to end before the reserved one is known to start?"""
+    if reservation.start is None:
+        return False
+    durations = [pod.expected_duration for pod in claim.pods]
+    return all(each is not None and now + each <= reservation.start for each in durations)
