@@ -34,13 +34,16 @@ class PodRecord:
     started: int = 0
     grace: int = 0
     """How long it terminates once it is evicted, in a simulation."""
+    gone_at: int | None = None
+    """When it is gone in a simulation, if it was evicted there; `pod.gone_by` is when it should."""
     evicted: bool = False
     """Was it evicted in a simulation, so that it terminates or is gone?"""
 
     @property
     def ends(self) -> int | None:
         """When it ends: after its duration, if it runs, or at the end of its grace period."""
-        moments = [self.pod.gone_by] if self.pod.gone_by is not None else []
+        gone = self.pod.gone_by if self.gone_at is None else self.gone_at
+        moments = [gone] if gone is not None else []
         if self.phase == "Running" and self.duration is not None:
             moments.append(self.started + self.duration)
         return min(moments, default=None)

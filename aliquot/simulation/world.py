@@ -83,7 +83,8 @@ class World:
         if at_once or not record.grace:
             self.end(uid, "Evicted", now)
             return
-        record.pod = replace(record.pod, terminating=True, gone_by=now + record.grace)
+        record.gone_at, gone_by = now + record.grace, now + record.pod.grace_period
+        record.pod = replace(record.pod, terminating=True, gone_by=gone_by)
         self.mirror.send_pod(record)
         self._departures.add(record, now)
         workload = self._owner(record)
@@ -283,6 +284,7 @@ class World:
 def _carry_over(old: PodRecord, new: PodRecord) -> None:
     """Keep uid, age, node and devices of a pod that is applied again; its deletion goes on."""
     new.phase, new.started, new.evicted = old.phase, old.started, old.evicted
+    new.gone_at = old.gone_at
     new.pod = replace(
         new.pod,
         uid=old.pod.uid,
@@ -296,12 +298,17 @@ def _carry_over(old: PodRecord, new: PodRecord) -> None:
 
 
 def _annotate(record: PodRecord, manifest: Manifest, workload: Manifest | None) -> None:
-    """Note how long a pod runs and terminates, by its annotations, else by its workload's."""
+    """Note how long a pod runs and terminates, by its annotations, else by its workload's.
+
+    Where its spec states no grace period, that of the annotation is the one it is granted.
+    """
     written = [manifest] if workload is None else [manifest, workload]
     durations = map(simulation_annotations.duration_of, written)
     graces = map(simulation_annotations.grace_of, written)
     record.duration = next((each for each in durations if each is not None), None)
     record.grace = next((each for each in graces if each is not None), 0)
+    if record.grace and pods.spec(manifest).termination_grace_period_seconds is None:
+        record.pod = replace(record.pod, grace_period=record.grace)
 
 
 def _last_phase(record: PodRecord, now: int) -> Phase:

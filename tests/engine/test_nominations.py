@@ -6,7 +6,7 @@ import pytest
 
 from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import PodGone, PodSet
-from aliquot.engine.model.knobs import SECOND, EvictionKnobs
+from aliquot.engine.model.knobs import SECOND
 from tests.build.engines import nominated
 from tests.build.values import amounts
 from tests.engine.world import World
@@ -30,27 +30,33 @@ def test_a_claim_whose_nominated_room_was_taken_by_a_greater_one_finds_other_vic
     assert world.evicted() == ["b/x-1"]
 
 
-def starved(world: World, members: int, gpus: int) -> list[tuple[str, str]]:
-    """A gang that others pass for longer than `holdFor`; where room is then held for it."""
+def reserved(world: World) -> dict[str, str | None]:
+    """The nodes that are reserved, by pod."""
+    entries = world.state.ledger.entries
+    return {world.state.pods[uid].name: entries[uid].booking.node for uid in world.state.reserved}
+
+
+def starved(world: World, members: int, gpus: int) -> dict[str, str | None]:
+    """A gang that others pass for longer than `reserveAfter`; what is then reserved for it."""
     world.gang("g/train", members)
     for number in range(members):
         world.pod("g", f"w-{number}", amounts(gpu=gpus), gang="g/train")
     world.run(0)
     world.pod("x", "small", amounts(gpu=1))
     world.run(1)
-    decisions = world.cycle(60)
-    return list(nominated(decisions).items())
+    assert not nominated(world.cycle(60))
+    return reserved(world)
 
 
 @pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
 def test_room_is_held_for_a_gang_without_a_quota_where_it_will_fit(policy: str) -> None:
-    """Its pods of three do not share a node of four, though that would be free the soonest."""
-    world = World(policy, eviction=EvictionKnobs(hold_for=60 * SECOND))
+    """Where it fits now; then, of nodes whose pods end at an unknown time, the first."""
+    world = World(policy)
     for number in (1, 2, 3):
         world.node(f"n{number}", amounts(gpu=4))
     world.pod("x", "other-2", amounts(gpu=3), node="n2")
     world.pod("x", "other-3", amounts(gpu=4), node="n3")
-    assert starved(world, 2, 3) == [("w-0", "n1"), ("w-1", "n2")]
+    assert starved(world, 2, 3) == {"w-0": "n1", "w-1": "n2"}
 
 
 def test_nothing_is_held_any_longer_for_a_claim_whose_room_is_taken() -> None:
@@ -106,7 +112,7 @@ def test_a_claim_is_charged_by_the_node_that_is_held_for_it() -> None:
 
 def test_no_room_is_held_for_the_last_pod_of_a_gang_that_runs() -> None:
     """One of its two pods was bound by hand; the other one waits like any pod."""
-    world = World(eviction=EvictionKnobs(hold_for=60 * SECOND))
+    world = World()
     for number in (1, 2):
         world.node(f"n{number}", amounts(gpu=4))
     world.pod("x", "other", amounts(gpu=3), node="n2")
@@ -120,7 +126,7 @@ def test_no_room_is_held_for_the_last_pod_of_a_gang_that_runs() -> None:
 
 
 def test_room_is_held_for_the_gang_that_has_waited_long_enough_not_for_a_greater_one() -> None:
-    world = World(eviction=EvictionKnobs(hold_for=60 * SECOND))
+    world = World()
     for number in (1, 2):
         world.node(f"n{number}", amounts(gpu=4))
         world.pod("x", f"other-{number}", amounts(gpu=3), node=f"n{number}")
@@ -128,16 +134,18 @@ def test_room_is_held_for_the_gang_that_has_waited_long_enough_not_for_a_greater
         world.gang(f"g/{name}", 2)
         for number in range(2):
             more = {"gang": f"g/{name}", "priority": priority, "preempts": False}
+            more["created"] = at * SECOND
             world.pod("g", f"{name}-{number}", amounts(gpu=3), **more)
         world.run(at)
     world.pod("x", "small", amounts(gpu=1), priority=0)
     world.run(55)
-    assert set(nominated(world.cycle(60))) == {"early-0", "early-1"}
+    world.cycle(60)
+    assert set(reserved(world)) == {"early-0", "early-1"}
 
 
 @pytest.mark.parametrize(("gpus", "count"), [(3, 2), (5, 0)])
 def test_no_room_is_held_for_a_gang_that_its_runtime_never_allows(gpus: int, count: int) -> None:
-    world = World("hierarchy", eviction=EvictionKnobs(hold_for=60 * SECOND))
+    world = World("hierarchy")
     for number in (1, 2, 3):
         world.node(f"n{number}", amounts(gpu=6))
     world.quota("g", amounts(gpu=6), amounts(gpu=6))

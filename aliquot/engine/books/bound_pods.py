@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.ledger import Entry
-from aliquot.engine.books.ranking import Owners, Ranking
 from aliquot.engine.books.quota_tree import QuotaTree
+from aliquot.engine.books.ranking import Owners, Ranking
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey
@@ -76,7 +76,7 @@ class BoundPods:
         quota = entry.path[0]
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
-        known = (pod.priority, pod.created, pod.started, pod.preemptible, _ends(pod))
+        known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
         self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang)
@@ -276,7 +276,7 @@ class BoundPods:
         return column
 
 
-def _ends(pod: Pod) -> int:
+def end_of(pod: Pod) -> int:
     """When a bound pod ends, as far as that is known."""
     if not pod.may_end:
         return NEVER

@@ -225,8 +225,8 @@ class Nominations:
     def _fits_node(self, entry: Entry) -> bool:
         """Is its node not overcommitted once the leaving pods are gone, reservations aside?"""
         state = self._state
-        here = state.ledger.by_node[entry.node]
-        reserved = [dict(state.ledger.entries[uid].booking.room) for uid in here if uid in state.reserved]
+        here = (uid for uid in state.ledger.by_node[entry.node] if uid in state.reserved)
+        reserved = [dict(state.ledger.entries[uid].booking.room) for uid in here]
         return all(
             state.placement.free_soon(row, state.leaving.room)[entry.node]
             + sum(each.get(row, 0) for each in reserved)

@@ -8,7 +8,7 @@ once, in a few numpy calls over the bound pods.
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.bound_pods import NEVER, UNKNOWN
+from aliquot.engine.books.bound_pods import NEVER, UNKNOWN, end_of
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.state import State
 
@@ -32,8 +32,8 @@ class Outlook:
         """What earlier pods of the claim take, by row and node."""
         self._leaving = self._last_departures()
 
-    def choose(self, ask: Ask) -> tuple[int, int] | None:
-        """The node that has room for such a pod first, and when; None if none ever has.
+    def choose(self, ask: Ask) -> str | None:
+        """The node that has room for such a pod first; None if none ever has.
 
         Unknown ends come after all known ones; of equals, the node on which least is idle.
         """
@@ -45,7 +45,7 @@ class Outlook:
         best = int(found[order[0]])
         for row, amount in ask.room:
             self._planned[row, best] = self._planned.get((row, best), 0) + amount
-        return best, int(times[best])
+        return self._state.nodes.slots.names[best]
 
     def _times(self, ask: Ask) -> tuple[Column, Column]:
         """When each node has room for such a pod; and how much of what it asks for is idle."""
@@ -87,3 +87,29 @@ class Outlook:
             node, gone_by = state.ledger.entries[uid].node, state.pods[uid].gone_by
             last[node] = max(last[node], UNKNOWN if gone_by is None else gone_by)
         return last
+
+
+def known_start(state: State, room: dict[str, dict[int, int]]) -> int | None:
+    """When the nodes have so much room, by the known ends of the pods there; None if unknown.
+
+    `room` is by node and row. What is held on these nodes for waiting pods is not counted.
+    """
+    start = 0
+    for node, amounts in room.items():
+        slot = state.nodes.slots[node]
+        here = [uid for uid in state.ledger.by_node.get(slot, ()) if state.pods[uid].node]
+        left = {
+            row: state.nodes.allocatable.get(row, slot)
+            - amount
+            - sum(dict(state.ledger.entries[uid].booking.room).get(row, 0) for uid in here)
+            for row, amount in amounts.items()
+        }
+        ends = sorted((end_of(state.pods[uid]), uid) for uid in here)
+        for end, uid in ends:
+            if all(amount >= 0 for amount in left.values()):
+                break
+            start = max(start, end)
+            for row, amount in state.ledger.entries[uid].booking.room:
+                if row in left:
+                    left[row] += amount
+    return start if start < UNKNOWN else None

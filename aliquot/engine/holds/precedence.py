@@ -69,7 +69,7 @@ class Precedence:
             if claim.uid == each.claim.uid or position is None:
                 continue
             first = precedes(position, self._state.waiting.position(each.claim))
-            if first or self._is_stronger(claim, owed, each) or ends_before(claim, each, now):
+            if first or self._is_stronger(claim, owed, each) or self._ends_before(claim, each, now):
                 yield from each.claim.uids()
 
     def _is_stronger(self, claim: Claim, owed: bool, other: Reservation) -> bool:
@@ -78,10 +78,10 @@ class Precedence:
             return False
         return not self._policy.gates.is_owed(other.claim)
 
-
-def ends_before(claim: Claim, reservation: Reservation, now: int) -> bool:
-    """Is the claim known to end before the reserved one is known to start?"""
-    if reservation.start is None:
-        return False
-    durations = [pod.expected_duration for pod in claim.pods]
-    return all(each is not None and now + each <= reservation.start for each in durations)
+    def _ends_before(self, claim: Claim, other: Reservation, now: int) -> bool:
+        """Is the claim known to end before the reserved one is known to start?"""
+        durations = [pod.expected_duration for pod in claim.pods]
+        if any(each is None for each in durations):
+            return False
+        start = self._reservations.known_start(other)
+        return start is not None and all(now + int(each or 0) <= start for each in durations)

@@ -15,10 +15,9 @@ allowed. A reservation ends when its claim starts, goes, or can no longer start 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from aliquot.engine.books.bound_pods import UNKNOWN
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
-from aliquot.engine.holds.outlook import Outlook
+from aliquot.engine.holds.outlook import Outlook, known_start
 from aliquot.engine.model.decisions import Wait
 from aliquot.engine.model.knobs import SECOND, PlacementKnobs
 from aliquot.engine.model.reasons import ROOM, Reason, Refusal, Watch
@@ -40,11 +39,10 @@ CAN_BE_PASSED = (Reason.NO_NODE_FITS, *_RIGHT)
 
 @dataclass(slots=True)
 class Reservation:
-    """A claim, the nodes kept for its pods, and when all of them have room, if that is known."""
+    """A claim, and the nodes kept for its pods."""
 
     claim: Claim
     nodes: tuple[str, ...]
-    start: int | None
 
 
 @dataclass(slots=True)
@@ -113,9 +111,7 @@ class Reservations:
         start.nodes.update(entry.node for entry in entries)
         self._note_backfill(claim, position, set(yielded), now)
 
-    def _note_backfill(
-        self, claim: Claim, position: Position, yielded: set[str], now: int
-    ) -> None:
+    def _note_backfill(self, claim: Claim, position: Position, yielded: set[str], now: int) -> None:
         """Note the pods of a claim that uses reserved room until the reserved claim starts."""
         for uid, each in self.active.items():
             if yielded.isdisjoint(each.claim.uids()):
@@ -206,9 +202,9 @@ class Reservations:
         if refusal.reason is Reason.NO_NODE_FITS:
             open_to = state.placement.open_nodes(claim.asks[0])
             return (row is None or row in start.room) and bool(open_to[list(start.nodes)].any())
-        account = ROOT if refusal.reason is Reason.BORROWING_EXHAUSTED else refusal.quota
-        slot = state.tree.slots[account] if account in state.tree.slots else None
-        return row in start.charge and slot in start.path
+        account = ROOT if refusal.reason is Reason.BORROWING_EXHAUSTED else str(refusal.quota)
+        known = account in state.tree.slots
+        return known and row in start.charge and state.tree.slots[account] in start.path
 
     def _forget(self) -> None:
         """Forget claims that no longer wait, and pods that no longer run."""
@@ -245,8 +241,7 @@ class Reservations:
         if not all(uid in state.reserved for uid in claim.uids()):
             return False
         open_to = all(
-            node in state.nodes.known
-            and state.placement.open_nodes(ask)[state.nodes.slots[node]]
+            node in state.nodes.known and state.placement.open_nodes(ask)[state.nodes.slots[node]]
             for ask, node in zip(claim.asks, reservation.nodes, strict=True)
         )
         return open_to and self._policy.gates.could_start(claim)
@@ -296,23 +291,29 @@ class Reservations:
 
     def _choose(self, claim: Claim) -> Reservation | None:
         """A node for each pod, those with room first, by the known ends of pods."""
-        outlook, nodes, start = Outlook(self._state), [], 0
-        for ask in claim.asks:
-            found = outlook.choose(ask)
-            if found is None:
-                return None
-            node, moment = found
-            nodes.append(str(self._state.nodes.slots.names[node]))
-            start = max(start, moment)
-        return Reservation(claim, tuple(nodes), start if start < UNKNOWN else None)
+        outlook = Outlook(self._state)
+        nodes = [outlook.choose(ask) for ask in claim.asks]
+        if any(node is None for node in nodes):
+            return None
+        return Reservation(claim, tuple(str(node) for node in nodes))
+
+    def known_start(self, reservation: Reservation) -> int | None:
+        """When all its nodes have room, if the pods there have known ends."""
+        room: dict[str, dict[int, int]] = {}
+        for ask, node in zip(reservation.claim.asks, reservation.nodes, strict=True):
+            amounts = room.setdefault(node, {})
+            for row, amount in ask.room:
+                amounts[row] = amounts.get(row, 0) + amount
+        return known_start(self._state, room)
 
     def describe(self, claim: Claim, now: int) -> Refusal:
         """Why a claim with a reservation waits."""
         each = self.active[claim.uid]
         nodes = ", ".join(dict.fromkeys(each.nodes))
         words = f"room and right are reserved for it on {nodes}, as other claims kept passing it"
-        if each.start is not None and each.start > now:
-            words += f"; by the known ends of pods it starts in {-(-(each.start - now) // SECOND)}s"
+        start = self.known_start(each)
+        if start is not None and start > now:
+            words += f"; by the known ends of pods it starts in {-(-(start - now) // SECOND)}s"
         else:
             words += "; it waits until enough pods have ended"
         watch = (ROOM, Watch(quota=ROOT), Watch(quota=claim.quota))

@@ -58,8 +58,8 @@ ANY_NODE = NodeConstraints()
 class Node:
     """A node: its allocatable resources, labels and taints.
 
-    A cordoned or not-ready node also carries the taint that Kubernetes gives it. On all nodes of one
-    `node_class` (the same GPU model) a pod is charged the same to its quota.
+    A cordoned or not-ready node also carries the taint that Kubernetes gives it. On all nodes of
+    one `node_class` (the same GPU model) a pod is charged the same to its quota.
     """
 
     name: str

@@ -228,13 +228,16 @@ class ShareGates(Gates, Generic[B]):
         return rights
 
     def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
-        """Is the claim within its quota's share, nominations aside?"""
+        """Is the claim within its quota's share once leaving pods are gone, nominations aside?"""
         if claim.quota is None or self.is_outside(claim):
             return claim.quota is not None
         book, before = self._shares.read(), dict(besides)
         account = book.account(self._state.tree.slots[claim.quota])
         return all(
-            book.part(self._state.ledger.used, row, account) + before.get(row, 0) + amount
+            book.part(self._state.ledger.used, row, account)
+            - book.part(self._state.leaving.charge, row, account)
+            + before.get(row, 0)
+            + amount
             <= book.amounts.get(row, account)
             for row, amount in claim.charge(None)
             if row in book.rows

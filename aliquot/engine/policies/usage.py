@@ -24,6 +24,11 @@ def after_leaving(state: State, row: int, slot: int) -> int:
     return taken(state, row, slot) - state.leaving.charge.get(row, slot)
 
 
+def staying(state: State, row: int, slot: int) -> int:
+    """What is used in an account by pods that are not leaving."""
+    return state.ledger.used.get(row, slot) - state.leaving.charge.get(row, slot)
+
+
 def ratio(part: int, whole: int) -> int:
     """A part of a whole as a number that can be compared with other ratios."""
     return part * _SCALE // whole if whole else INFINITE

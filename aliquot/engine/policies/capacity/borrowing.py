@@ -20,7 +20,7 @@ from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
 from aliquot.engine.policies.eligible import Right, Rights
 from aliquot.engine.policies.interface import Gates
-from aliquot.engine.policies.usage import after_leaving, taken, within_max
+from aliquot.engine.policies.usage import after_leaving, staying, taken, within_max
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -167,9 +167,9 @@ class Borrowing(Gates):
         return found
 
     def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
-        """Is the claim within its quota's min in what is short, nominations aside?
+        """Is the claim within its quota's min in what is short, once leaving pods are gone?
 
-        Where nothing is short that it asks for, in all that it asks for.
+        Nominations aside. Where nothing is short that it asks for, in all that it asks for.
         """
         if claim.quota is None:
             return False
@@ -179,8 +179,7 @@ class Borrowing(Gates):
         guaranteed = [pair for pair in short if tree.names(slot, pair[0])]
         before = dict(besides)
         return (bool(guaranteed) or not charge) and all(
-            self._state.ledger.used.get(row, slot) + before.get(row, 0) + amount
-            <= tree.min.get(row, slot)
+            staying(self._state, row, slot) + before.get(row, 0) + amount <= tree.min.get(row, slot)
             for row, amount in guaranteed
         )
 
@@ -249,9 +248,7 @@ def _sum_over(state: State, row: int, slots: NDArray[np.int64], used: Used) -> i
     return exact_sum(_amounts(state, row, slots, used)) if len(slots) else 0
 
 
-def _amounts(
-    state: State, row: int, slots: NDArray[np.int64], used: Used
-) -> NDArray[np.int64]:
+def _amounts(state: State, row: int, slots: NDArray[np.int64], used: Used) -> NDArray[np.int64]:
     """What counts as used in each of these accounts."""
     amounts: NDArray[np.int64] = state.ledger.used.data[row][slots]
     if state.ledger.holding:

@@ -15,4 +15,5 @@ from aliquot.engine.state import State
 def capacity(state: State) -> Policy:
     """The policy of flat quotas with min and max."""
     borrowing = Borrowing(state, state.knobs.capacity.borrow)
-    return Policy(borrowing, MinReclaim(state, borrowing), SharedMinReport(state), OwedFirst(borrowing))
+    reclaim, report = MinReclaim(state, borrowing), SharedMinReport(state)
+    return Policy(borrowing, reclaim, report, OwedFirst(borrowing))
