@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.ledger import Entry
-from aliquot.engine.books.ranking import Owners, Ranking
 from aliquot.engine.books.quota_tree import QuotaTree
+from aliquot.engine.books.ranking import Owners, Ranking
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey

@@ -22,8 +22,8 @@ class Gang:
 
     `min_tasks` is the least number of pods of each task. Until its pods exist, a gang requests
     `min_resources`. `quota` is the gang's quota, `priority` its priority if it has one: its pods
-    have at least that. If it is not `preemptible`, none of its pods is. `done` is how many pods of each
-    task have succeeded, which count as if they ran; `failed` how many have failed.
+    have at least that. If it is not `preemptible`, none of its pods is. `done` is how many pods of
+    each task have succeeded, which count as if they ran; `failed` how many have failed.
     """
 
     name: str
