@@ -53,6 +53,7 @@ from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
 from aliquot.engine.reclaim.search import Plan
 from aliquot.engine.report import audit, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
+from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.gangs import summarise_gang
 from aliquot.engine.report.quotas import summarise
 from aliquot.engine.state import State
@@ -75,6 +76,7 @@ class Engine:
         self._reservations = Reservations(self._state, self._policy, knobs.placement)
         self._trial = Trial(self._state, self._policy, self._nominations, self._reservations)
         self._gang_claims = GangClaims(self._state)
+        self._admission = GangAdmission(self._trial, knobs.eviction.hold_for)
         self._lowered = LoweredBounds(self._state, self._policy)
         self._lost = self._state.changes.lost.cursor()
         self._wakeups = Wakeups(self._state)
@@ -106,6 +108,7 @@ class Engine:
         if all(isinstance(decision, Wait) for decision in decisions):
             decisions.extend(self._try_idle_capacity())
         decisions.extend(self._reservations.reserve(now))
+        self._admission.update(now)
         return decisions
 
     def _wake(self, now: int) -> None:
@@ -194,6 +197,7 @@ class Engine:
             self._assumptions.deadline(),
             self._state.nodes.next_loss(self._state.knobs.eviction.node_lost_after),
             self._state.next_stranding(),
+            self._admission.deadline(),
         )
         later = (moment for moment in moments if moment is not None and moment > self._now)
         return min(later, default=None)
@@ -272,7 +276,8 @@ class Engine:
         claim_of = self._gang_claims.lookup()
         gangs = sorted(self._state.gangs.known.values(), key=lambda gang: gang.name)
         with self._state.speculating(asking=True):
-            return [summarise_gang(self._trial, gang, claim_of) for gang in gangs]
+            verdicts = self._admission.verdicts()
+            return [summarise_gang(self._trial, gang, claim_of, verdicts) for gang in gangs]
 
     def why(self, uid: str) -> Refusal | None:
         """Why this waiting pod cannot start now, with the numbers of now; None if it can."""

@@ -261,9 +261,12 @@ class Trial:
             return self._assume_by_class(claim, gates, only_class)
         return self._first_refusal(claim, None, gates) or self._place(claim, None)
 
-    def check_gates(self, claim: Claim) -> Refusal | None:
-        """Why the quotas would not let the claim start, whether or not a node has room."""
-        return self._first_refusal(claim, None, self._gates)
+    def check_gates(self, claim: Claim, idle: bool = False) -> Refusal | None:
+        """Why the quotas would not let the claim start, whether or not a node has room.
+
+        `idle`: on idle capacity, when no claim within its share can start.
+        """
+        return self._first_refusal(claim, None, self.idle_gates if idle else self._gates)
 
     def _incomplete(self, claim: Claim) -> Refusal:
         gang = self.state.gangs.of(claim.pods[0])

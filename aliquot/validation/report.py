@@ -13,6 +13,7 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
 from aliquot.validation import files, inputs, unschedulable
 from aliquot.validation.inputs import Inputs
+from aliquot.validation.unnamed_resources import UnnamedResources
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,11 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
     given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
     about_policy = _about_policy(given, settings)
+    unnamed = UnnamedResources()
+    for state in given.states():
+        unnamed.add_state(state)
     about_pods = [*given.pod_conflicts, *unschedulable.findings(given.states())]
+    about_pods += unnamed.findings()
     found = [*given.findings, *about_policy, *about_pods]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [replace(each, file=given.files[each.place]) for each in found]

@@ -304,3 +304,35 @@ def test_a_quota_and_a_queue_of_one_name_are_two(aliquot: Run) -> None:
 def test_jobs_of_two_groups_cannot_have_one_name(aliquot: Run) -> None:
     twice = [workload("Job", "a/j", {}), gang_job("a/j", task("x", 1))]
     assert "stands twice" in refused(aliquot, *twice)
+
+
+def test_a_deserved_that_leaves_out_what_its_pods_ask_for_and_others_name(aliquot: Run) -> None:
+    """The queue deserves none of it. What no `deserved` names, such as memory, is no matter."""
+    gpus = queue("gpus", deserved={"nvidia.com/gpu": 4})
+    cpus = queue("cpus", deserved={"cpu": 16, "nvidia.com/gpu": 4})
+    free = queue("free")
+    train = annotated(pod("a/train", {"gpu": 1, "cpu": 2, "memory": "1Gi"}), queue="gpus")
+    others = [
+        annotated(pod("a/both", {"gpu": 1, "cpu": 2}), queue="cpus"),
+        annotated(pod("a/all", {"gpu": 1, "cpu": 2}), queue="free"),
+    ]
+    found = validated(aliquot, gpus, cpus, free, train, *others, code=0, config=CONFIG)
+    assert [
+        (each["severity"], each["object"], each["field"], each["problem"]) for each in found
+    ] == [
+        (
+            "warning",
+            "Queue gpus",
+            "spec.deserved",
+            "does not name cpu, which Pod a/train asks for and the deserved of queue cpus names: "
+            "the queue deserves none of it, and its pods can be evicted for it",
+        )
+    ]
+
+
+def test_the_pods_of_a_queue_below_one_with_a_deserved_count_as_well(aliquot: Run) -> None:
+    above = queue("above", deserved={"nvidia.com/gpu": 4})
+    below, other = queue("below", parent="above"), queue("other", deserved={"cpu": 4})
+    train = annotated(pod("a/train", {"gpu": 1, "cpu": 2}), queue="below")
+    (found,) = validated(aliquot, above, below, other, train, code=0, config=CONFIG)
+    assert (found["object"], found["field"]) == ("Queue above", "spec.deserved")

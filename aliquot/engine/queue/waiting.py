@@ -57,6 +57,24 @@ class Waiting:
                     queue.push(lane, head)
         return queue
 
+    def refused_claims(self, reasons: Container[Reason]) -> Iterator[Claim]:
+        """The claims that are refused for one of these reasons."""
+        for lane in self._lanes.values():
+            if lane.refusal is not None and lane.refusal.reason in reasons:
+                yield from lane.claims.values()
+
+    def in_turn(self, claims: Iterable[Claim]) -> Iterator[Claim]:
+        """These claims in the order in which they would be tried, though they do not wait here.
+
+        What is booked for one before the next is asked for counts in that order.
+        """
+        queue = self._queue.empty_copy()
+        for claim in claims:
+            queue.push(Lane(()), claim)
+        while (first := queue.first()) is not None:
+            yield first[1]
+            queue.drop()
+
     def claims(self) -> Iterator[Claim]:
         """All waiting claims."""
         return (claim for uid, (_, claim) in self._of.items() if uid == claim.uid)

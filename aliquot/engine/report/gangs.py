@@ -5,14 +5,14 @@ Running: at least `minMember` pods run, counting those that have succeeded or ar
 some run, but fewer. Completed: enough pods have ended, and none is left.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.gang import Gang
-from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.model.reasons import Reason
 from aliquot.engine.model.summaries import GangSummary
 from aliquot.engine.queue.claim import Claim
+from aliquot.engine.report.gang_admission import Verdicts
 from aliquot.engine.trial import Trial
 
 _ROOM_OR_PODS = (
@@ -25,8 +25,13 @@ _ROOM_OR_PODS = (
 )
 
 
-def summarise_gang(trial: Trial, gang: Gang, claim_of: Callable[[str], Claim]) -> GangSummary:
-    """The gang's phase, how many of its pods run, and why it waits."""
+def summarise_gang(
+    trial: Trial, gang: Gang, claim_of: Callable[[str], Claim], verdicts: Verdicts
+) -> GangSummary:
+    """The gang's phase, how many of its pods run, and why it waits.
+
+    `verdicts` are those of `gang_admission` on gangs that lack pods.
+    """
     state = trial.state
     members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
     placed = [pod for pod in members if state.ledger.entries[pod.uid].stage >= Stage.ASSUMED]
@@ -41,24 +46,9 @@ def summarise_gang(trial: Trial, gang: Gang, claim_of: Callable[[str], Claim]) -
         return GangSummary(gang.name, "Unknown", *summary, refusal)
     if not members and 0 < gang.min_member <= done + gang.failed:
         return GangSummary(gang.name, "Completed", *summary)
-    refusal = next(_min_resources_refusal(trial, gang), refusal)
+    refusal = verdicts.get(gang.name) or refusal
     reason = None if refusal is None else refusal.reason
     is_owed = bool(waiting) and trial.check_gates(claim_of(waiting[0].uid)) is None
     if reason in _ROOM_OR_PODS or (reason is Reason.QUEUE_OVER_DESERVED and is_owed):
         return GangSummary(gang.name, "Inqueue", *summary, refusal)
     return GangSummary(gang.name, "Pending", *summary, refusal)
-
-
-def _min_resources_refusal(trial: Trial, gang: Gang) -> Iterator[Refusal]:
-    """The gates' refusal of its `minResources` while not all of its pods exist."""
-    state = trial.state
-    members = state.gangs.members.get(gang.name, ())
-    done = sum(number for _, number in gang.done)
-    if len(members) + done >= gang.min_member:
-        return
-    namespace, _, name = gang.name.partition("/")
-    shape = Shape(gang.min_resources)
-    placeholder = Pod(f"<{gang.name}>", namespace, name, shape, quota=gang.quota)
-    refusal = trial.check_gates(state.claims.of((placeholder,)))
-    if refusal is not None:
-        yield refusal

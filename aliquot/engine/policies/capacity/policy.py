@@ -16,4 +16,4 @@ def capacity(state: State) -> Policy:
     """The policy of flat quotas with min and max."""
     borrowing = Borrowing(state, state.knobs.capacity.borrow)
     reclaim, report = MinReclaim(state, borrowing), SharedMinReport(state)
-    return Policy(borrowing, reclaim, report, OwedFirst(borrowing))
+    return Policy(borrowing, reclaim, report, OwedFirst(state, borrowing))

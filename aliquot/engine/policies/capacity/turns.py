@@ -8,12 +8,14 @@ from aliquot.engine.policies.capacity.borrowing import Borrowing
 from aliquot.engine.policies.interface import Turns
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
+from aliquot.engine.state import State
 
 
 class OwedFirst(Turns):
     """Quotas whose first claim is owed come before those whose first claim would borrow."""
 
-    def __init__(self, borrowing: Borrowing) -> None:
+    def __init__(self, state: State, borrowing: Borrowing) -> None:
+        self._state = state
         self._borrowing = borrowing
 
     def path(self, claim: Claim) -> tuple[Group, ...]:
@@ -22,4 +24,6 @@ class OwedFirst(Turns):
 
     def turn(self, group: Group, claim: Claim) -> object:
         """0 for a claim within min, or without a quota, which borrows nothing; else 1."""
-        return int(claim.quota is not None and not self._borrowing.is_owed(claim))
+        if claim.quota not in self._state.tree.quotas:  # or deleted: its claims are elsewhere by now
+            return 0
+        return int(not self._borrowing.is_owed(claim))

@@ -48,6 +48,8 @@ class Deserved(ShareBook):
         self.unshared: list[int] = []
         self.rows: frozenset[int] = frozenset()
         """The resources that are shared: those that the nodes have."""
+        self._guaranteed: dict[int, int] = {}
+        """What guarantees are made of: more than the total while nodes take no new pods."""
         self.total: dict[int, int] = {}
         """What there is of them, less what is used outside the queues."""
         self.amounts = Columns(state.resources, state.tree.slots)
@@ -73,7 +75,8 @@ class Deserved(ShareBook):
             wants: dict[int, int] = {}
             for queue in self._top:
                 self._want(row, queue, wants)
-            self._share_out(row, self.total.get(row, 0), self._top, wants)
+            total = self.total.get(row, 0)
+            self._share_out(row, total, self._top, wants, self._guaranteed.get(row, total))
         changed = (before != self.amounts.data).any(axis=0).nonzero()[0]
         return [int(slot) for slot in changed]
 
@@ -164,12 +167,12 @@ class Deserved(ShareBook):
     def _measure(self) -> None:
         """Work out the total to share: what the nodes have, less use outside the queues."""
         state, root = self._state, self._state.tree.slots[ROOT]
-        self.total = {}
+        self.total, self._guaranteed = {}, {}
         for row, name in enumerate(state.resources.names):
-            has = state.nodes.total.get(name, 0)
-            if has:
+            if state.nodes.total.get(name, 0):
                 used = sum(state.ledger.used.get(row, slot) for slot in self._uncharged)
-                self.total[row] = max(has - used, 0)
+                self.total[row] = max(state.capacity.lent(row) - used, 0)
+                self._guaranteed[row] = max(state.capacity.guaranteed(row) - used, 0)
                 self.amounts.data[row, root] = min(self.total[row], LIMIT)
         self.rows = frozenset(self.total)
 
@@ -187,25 +190,33 @@ class Deserved(ShareBook):
         wants[slot] = min(total, queue.high.get(row, LIMIT))
         return wants[slot]
 
-    def _share_out(self, row: int, total: int, queues: list[_Queue], wants: dict[int, int]) -> None:
-        """Share a total among sibling queues: first to fixed `deserved`, the rest by weight."""
+    def _share_out(
+        self, row: int, total: int, queues: list[_Queue], wants: dict[int, int], sure: int = 0
+    ) -> None:
+        """Share a total among sibling queues: first to fixed `deserved`, the rest by weight.
+
+        Guarantees and fixed `deserved` are kept as far as `sure` goes, if that is more: nodes that
+        are drained, or not ready for a moment, do not shrink them.
+        """
         if not queues:
             return
+        sure = max(total, sure)
         least = [
             min(low, wants[queue.slot]) if queue.quota.lend else low
             for queue in queues
             for low in (queue.low.get(row, 0),)
         ]
-        guaranteed = floors(total, least, [1] * len(least))
+        guaranteed = floors(sure, least, [1] * len(least))
         fixed = [i for i, queue in enumerate(queues) if row in queue.fixed]
         shares = [_names(row, queue, self._named) for queue in queues]
         by_weight = [i for i, queue in enumerate(queues) if shares[i] and row not in queue.fixed]
         parts = [0 if each else low for each, low in zip(shares, guaranteed, strict=True)]
-        for these, left in ((fixed, sum(guaranteed[i] for i in by_weight)), (by_weight, 0)):
+        kept = sure - sum(guaranteed[i] for i in by_weight)
+        for these, most in ((fixed, kept), (by_weight, total)):
             several = [queues[i] for i in these]
             asked = [min(wants[q.slot], q.fixed.get(row, LIMIT)) for q in several]
             weights = [q.fixed.get(row) or _weight(row, q, self._state) for q in several]
-            pool = total - left - sum(parts)
+            pool = most - sum(parts)
             levels = level(pool, asked, [guaranteed[i] for i in these], weights)
             for i, part in zip(these, levels, strict=True):
                 parts[i] = part

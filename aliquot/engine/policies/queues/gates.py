@@ -4,6 +4,8 @@ Idle capacity beyond that may be used by preemptible pods of reclaimable queues,
 on demand.
 """
 
+from dataclasses import replace
+
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
@@ -52,7 +54,19 @@ class QueueGates(ShareGates[Deserved]):
             and self.fits_idle(claim, node_class)
         ):
             return None
-        return super().gate(claim, node_class)
+        refusal = super().gate(claim, node_class)
+        return None if refusal is None else self._with_cause(refusal)
+
+    def _with_cause(self, refusal: Refusal) -> Refusal:
+        """The refusal; where a queue deserves nothing by its own word, with that as its cause."""
+        slots, resources = self._state.tree.slots, self._state.resources
+        if refusal.reason is not self.own_reason or None in (refusal.quota, refusal.resource):
+            return refusal
+        row = resources.row(str(refusal.resource))
+        if self._shares.book.names(row, slots[str(refusal.quota)]):
+            return refusal
+        cause = f"; its `deserved` does not name {refusal.resource}, other queues' does"
+        return replace(refusal, message=refusal.message + cause)
 
     def share_for(self, claim: Claim, row: int, account: int) -> int:
         """What a queue deserves; for a nominated claim, at least what it used at that time."""

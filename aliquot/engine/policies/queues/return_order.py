@@ -200,7 +200,8 @@ class ReturnOrder:
         return most
 
     def _charges(self, rows: list[int], slots: Slots) -> Floats:
-        return self._pods.charge.data[np.ix_(rows, slots)].astype(np.float64)
+        found: Floats = self._pods.charge.data[np.ix_(np.array(rows), slots)].astype(np.float64)
+        return found
 
     def _bands(self, slots: Slots) -> tuple[Slots, ...]:
         """With `priorityBands`, priority comes before all shares."""
