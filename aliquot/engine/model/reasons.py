@@ -36,6 +36,7 @@ class Reason(StrEnum):
     QUEUE_RECLAIMED = "QueueReclaimed"
     QUEUE_PREEMPTED = "QueuePreempted"
     PREEMPTED = "Preempted"
+    PREEMPTED_IN_GPU_QUOTA = "PreemptedInGPUQuota"
     QUOTA_LOWERED = "QuotaLowered"
     NODE_LOST = "NodeLost"
 
