@@ -6,6 +6,7 @@ Values only: whether a pod may run on a node is decided in `placement.constraint
 from dataclasses import dataclass
 from typing import Literal
 
+from aliquot.engine.model.checks import sorted_amounts
 from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.selector import Term
 
@@ -58,3 +59,7 @@ class Node:
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     node_class: str = ""
+
+    def __post_init__(self) -> None:
+        found = sorted_amounts(self.allocatable, f"node {self.name}: allocatable")
+        object.__setattr__(self, "allocatable", found)
