@@ -29,6 +29,10 @@ class InputError(AliquotError):
         super().__init__(": ".join(part for part in (place, self.field, self.problem) if part))
 
 
+class ArgumentError(AliquotError, ValueError):
+    """A call of the library with an argument that makes no sense; nothing was changed by it."""
+
+
 class SelectorError(AliquotError):
     """A label or field selector that cannot be read, or names a field that is not selectable."""
 

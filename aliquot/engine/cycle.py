@@ -31,11 +31,12 @@ from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.reservation import Reservations
+from aliquot.engine.model.checks import check, shown
 from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
-from aliquot.engine.model.events import Event
+from aliquot.engine.model.events import Event, check_event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.pod import Pod, Shape, check_pod
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.model.summaries import (
     Figures,
@@ -59,15 +60,19 @@ from aliquot.engine.report.quotas import summarise
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, Trial
 from aliquot.engine.wakeups import Wakeups
+from aliquot.errors import ArgumentError
 
 
 class Engine:
     """Quotas, placement and waiting claims of one cluster, under one policy."""
 
     def __init__(self, policy: str = "capacity", knobs: Knobs | None = None) -> None:
-        knobs = knobs or Knobs()
+        knobs = Knobs() if knobs is None else knobs
+        check(knobs, Knobs, "knobs")
+        registered = POLICIES.get(policy) if isinstance(policy, str) else None
+        if registered is None:
+            raise ArgumentError(f"policy {shown(policy)} is none of {', '.join(POLICIES)}")
         self.policy = policy
-        registered = POLICIES[policy]
         self._state = State(knobs, registered.order(knobs), registered.protected_namespaces)
         self._policy = registered.build(self._state)
         if self._policy.turns is not None:
@@ -86,11 +91,18 @@ class Engine:
         """The versions of the books when last no claim could start on idle capacity."""
 
     def apply(self, event: Event) -> None:
-        """Book what has happened in the cluster; decides nothing."""
+        """Book what has happened in the cluster; decides nothing.
+
+        An event that makes no sense is refused with an error of ours, and nothing is booked.
+        """
+        check_event(event)
+        self._state.check(event)
         self._state.apply(event)
 
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""
+        if not isinstance(now, int):
+            raise ArgumentError(f"now: {shown(now)} is not a whole number of nanoseconds")
         self._now = self._trial.now = now
         self._state.trim_changes()
         self._assumptions.expire(now)
@@ -209,6 +221,7 @@ class Engine:
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any."""
+        check_pod(pod)
         return self._state.tree.quota_of(pod)
 
     def over_quota_pods(self) -> set[str]:
@@ -238,6 +251,8 @@ class Engine:
 
     def may_resize(self, uid: str, shape: Shape) -> Refusal | None:
         """Why a running pod could not be resized to this shape in place; None if it could."""
+        self._known_pod(uid)
+        check(shape, Shape, "shape")
         return resize.check(self._state, uid, shape)
 
     def pod_count(self) -> int:
@@ -280,9 +295,19 @@ class Engine:
             return [summarise_gang(self._trial, gang, claim_of, verdicts) for gang in gangs]
 
     def why(self, uid: str) -> Refusal | None:
-        """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
+        """Why this pod cannot start now, with the numbers of now; None if it can, or runs."""
+        self._known_pod(uid)
+        if self.waiting_pod(uid) is None:
+            return None
         self._policy.report.refresh()
         return self._trial.why(self._gang_claims.lookup()(uid))
+
+    def _known_pod(self, uid: str) -> Pod:
+        """The pod with this uid; one that the engine does not know is refused."""
+        pod = self._state.pods.get(uid) if isinstance(uid, str) else None
+        if pod is None:
+            raise ArgumentError(f"there is no pod with the uid {shown(uid)}")
+        return pod
 
     def _process(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane: start it, preempt for it, or park the whole lane.

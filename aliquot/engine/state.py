@@ -55,6 +55,7 @@ from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.placement.bookings import Bookings
 from aliquot.engine.queue.claim import Claim, Claims
 from aliquot.engine.queue.waiting import Waiting
+from aliquot.errors import ArgumentError
 
 
 class State:
@@ -112,8 +113,20 @@ class State:
         self._by_namespace: dict[str, dict[str, None]] = {}
         self._by_quota_label: dict[str, dict[str, None]] = {}
 
+    def check(self, event: Event) -> None:
+        """Refuse an event that contradicts the books; changes nothing."""
+        match event:
+            case PodSet(pod):
+                old = self.pods.get(pod.uid)
+                if old is not None and (old.name != pod.name or old.namespace != pod.namespace):
+                    raise ArgumentError(f"pod {pod.path}: its uid {pod.uid} is that of {old.path}")
+            case QuotaSet(quota):
+                self.tree.check(quota)
+            case QuotaGone(name):
+                self.tree.check_removal(name)
+
     def apply(self, event: Event) -> None:
-        """Make the books agree with an event."""
+        """Make the books agree with an event that was checked."""
         match event:
             case PodSet(pod):
                 self._set_pod(pod)

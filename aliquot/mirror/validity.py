@@ -3,7 +3,7 @@
 Pods and workloads depend on other objects, and are checked by the store.
 """
 
-from aliquot.dialects.core import budgets, nodes, simulation_annotations
+from aliquot.dialects.core import budgets, lifetimes, nodes, simulation_annotations
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
     BudgetWire,
@@ -54,6 +54,8 @@ def check_by_itself(manifest: Manifest) -> None:
             volcano.queue_named(manifest.metadata, manifest)
     check_timestamp(manifest.metadata, manifest, "metadata")
     simulation_annotations.duration_of(manifest)
+    simulation_annotations.grace_of(manifest)
+    lifetimes.check(manifest)
 
 
 def check_timestamp(metadata: Metadata, manifest: Manifest, field: str) -> None:

@@ -4,7 +4,7 @@ A scenario is an ordinary simulation, stopped after each step and compared with 
 difference names what is expected and what is, with the reason where there is one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,8 @@ from aliquot.dialects.core.objects import Metadata, Wire
 from aliquot.dialects.core.times import duration, seconds
 from aliquot.dialects.policy import resolve
 from aliquot.errors import InputError
-from aliquot.simulation.expectation import Expect, compare
+from aliquot.simulation.comparison import compare
+from aliquot.simulation.expectation import Expect
 from aliquot.simulation.outcome import outcome
 from aliquot.simulation.simulation import Simulation
 from aliquot.validation import files
@@ -70,17 +71,32 @@ class Verdict:
     differences: list[str] = field(default_factory=list)
 
 
-def load(paths: Iterable[str]) -> list[Scenario]:
-    """The scenarios of files and folders; documents of other kinds are skipped."""
-    found = [
-        _read(document)
-        for path in paths
-        for document in files.parse(path)
-        if document.body.get("kind") == "Scenario"
-    ]
-    if not found:
-        raise InputError(", ".join(paths), "", "there is no Scenario in it")
+def load(paths: Sequence[str]) -> list[Scenario]:
+    """The scenarios of files and folders; the first error is raised."""
+    found, errors = examine(paths)
+    for error in errors:
+        raise error
     return found
+
+
+def examine(paths: Sequence[str]) -> tuple[list[Scenario], list[InputError]]:
+    """The scenarios of files and folders, and what could not be read as one.
+
+    Documents of other kinds are skipped. A broken one says nothing about the others.
+    """
+    found: list[Scenario] = []
+    errors: list[InputError] = []
+    for each in (each for path in paths for each in files.scan_each(path)):
+        try:
+            if isinstance(each, Finding):
+                raise each.error()
+            if each.body.get("kind") == "Scenario":
+                found.append(_read(each))
+        except InputError as error:
+            errors.append(error)
+    if not found and not errors:
+        raise InputError(", ".join(paths), "", "there is no Scenario in it")
+    return found, errors
 
 
 def run(scenario: Scenario) -> Verdict:
@@ -108,7 +124,7 @@ def _read(document: Document) -> Scenario:
     place = f"{place}: Scenario {name}"
     if read.api_version != API_VERSION:
         raise InputError(place, "apiVersion", f"is {read.api_version!r}, must be {API_VERSION!r}")
-    bodies = [*_from_files(read, document)]
+    bodies = [*_from_files(read, document, place)]
     for index, body in enumerate(read.objects or []):
         bodies += unpack(body, f"{place}: objects[{index}]")
     moments = [duration(step.at, place, f"steps[{i}].at") for i, step in enumerate(read.steps)]
@@ -123,9 +139,12 @@ def _read(document: Document) -> Scenario:
     )
 
 
-def _from_files(read: ScenarioWire, document: Document) -> Iterator[Document | Finding]:
-    for file in read.files or []:
-        yield from files.scan(str(Path(document.source).parent / file))
+def _from_files(read: ScenarioWire, document: Document, place: str) -> Iterator[Document | Finding]:
+    for index, file in enumerate(read.files or []):
+        try:
+            yield from files.scan(str(Path(document.source).parent / file))
+        except InputError as error:
+            raise InputError(place, f"files[{index}]", str(error)) from None
 
 
 def _timeline(read: ScenarioWire, document: Document) -> Document:

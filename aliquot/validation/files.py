@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aliquot.dialects.core import documents
 from aliquot.dialects.core.documents import Document
-from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.findings import Finding, refused
 from aliquot.errors import InputError
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -20,6 +20,20 @@ def scan(path: str) -> Iterator[Document | Finding]:
     """The documents of a file, of all files of a folder, or of standard input (`-`)."""
     for text, source in _read_sources(path):
         yield from documents.scan(text, source)
+
+
+def scan_each(path: str) -> Iterator[Document | Finding]:
+    """The same, but a source that cannot be read is a finding, and the others are read."""
+    try:
+        sources = [path] if path == "-" else [str(file) for file in _files(Path(path))]
+    except InputError as error:
+        yield refused(error, error.place, path)
+        return
+    for source in sources:
+        try:
+            yield from scan(source)
+        except InputError as error:
+            yield refused(error, error.place, source)
 
 
 def parse(path: str) -> Iterator[Document]:

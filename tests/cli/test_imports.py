@@ -12,7 +12,7 @@ _HEAVY = {
     *("aiohttp", "asyncio", "cryptography", "json", "msgspec", "numpy", "prometheus_client"),
     *("rich", "sqlite3", "ssl", "structlog", "yaml"),
 }
-_LIGHT = ("aliquot.cli", "aliquot.collector", "aliquot.errors")
+_LIGHT = ("aliquot.cli", "aliquot.collector", "aliquot.errors", "aliquot.version")
 """All of the package that may be imported: the commands, and what sets the garbage collector."""
 
 

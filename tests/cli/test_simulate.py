@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.build.manifests import node, pod, quota, timeline, workload
@@ -315,3 +316,18 @@ def test_emoji_escapes_in_json_are_read(aliquot: Run) -> None:
 def test_objects_survive_odd_statuses(aliquot: Run) -> None:
     odd = {**pod("a/p", {"cpu": 1}), "status": None}
     assert aliquot("simulate", [node(), odd], "-o", "objects").code == 0
+
+
+@pytest.mark.parametrize("ready", ["True", "False"])
+def test_it_ends_while_a_pod_waits_for_one_that_terminates(aliquot: Run, ready: str) -> None:
+    """On a node that is not ready it never leaves; nothing more can happen then."""
+    full = node(gpu=1)
+    full["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+    leaves = pod("a/leaves", {"gpu": 1}, nodeName="n", terminationGracePeriodSeconds=90)
+    leaves["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    result = simulate(aliquot, [full, leaves, pod("a/waits", {"gpu": 1})])
+    started = [(each["at"], each["pod"]) for each in result["bindings"]]
+    assert started == ([(90, "a/waits")] if ready == "True" else [])
+    assert [each["pod"] for each in result["pending"]] == ([] if started else ["a/waits"])
+    phases = {each["pod"]: each["phase"] for each in result["pods"]}
+    assert phases["a/leaves"] == ("Deleted" if started else "Running")

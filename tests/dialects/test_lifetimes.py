@@ -8,10 +8,16 @@ from aliquot.dialects.core import lifetimes, pods
 from aliquot.dialects.nos.cards import Cards
 from aliquot.engine import SECOND, Pod
 from aliquot.errors import InputError
-from tests.build.manifests import pod
+from aliquot.json import Body
+from aliquot.mirror.validity import check_by_itself
+from tests.build.manifests import pod, workload
 from tests.dialects.manifests import read
 
 EXPECTED = "aliquot.dev/expected-duration"
+TEMPLATE: Body = {
+    "metadata": {"annotations": {EXPECTED: "soon"}},
+    "spec": {"containers": [{"name": "main"}]},
+}
 
 
 def engine_pod(started: int = 0, gone_by: int | None = None, **more: Any) -> Pod:
@@ -55,6 +61,26 @@ def test_a_terminating_pod_ends_with_its_grace_period() -> None:
 def test_an_expected_duration_that_is_none_is_refused(value: object) -> None:
     with pytest.raises(InputError, match=r"annotations\[aliquot.dev/expected-duration\].*duration"):
         engine_pod(annotations={EXPECTED: value})
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (pod("a/p", annotations={EXPECTED: "soon"}), rf"metadata.annotations\[{EXPECTED}\]"),
+        (pod("a/p", activeDeadlineSeconds=0), "spec.activeDeadlineSeconds: is 0, must be"),
+        (pod("a/p", activeDeadlineSeconds=10**12), "spec.activeDeadlineSeconds: .* hundred years"),
+        (pod("a/p", terminationGracePeriodSeconds=10**12), "hundred years"),
+        (pod("a/p", status={"startTime": "early"}), "status.startTime"),
+        (pod("a/p", times={"grace": "long"}), "sim.aliquot.dev/grace"),
+        (
+            {**workload("Job", "a/j", {}), "spec": {"template": TEMPLATE}},
+            rf"spec.template.metadata.annotations\[{EXPECTED}\]",
+        ),
+    ],
+)
+def test_times_that_are_none_are_found_before_anything_runs(body: Body, field: str) -> None:
+    with pytest.raises(InputError, match=field):
+        check_by_itself(read(body))
 
 
 @pytest.mark.parametrize(

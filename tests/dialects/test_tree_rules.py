@@ -177,6 +177,9 @@ def test_a_key_may_come_to_parent_and_children_in_one_step() -> None:
         (("t", None, "t"), []),
         (("", "", ""), []),
         (("t", "u", None), ["a/x"]),
+        ((None, "t", None), ["a/x"]),
+        (("", "t", None), ["a/x"]),
+        ((None, "", None), []),
         ((None, None, "t"), ["a/other"]),
         (("t", None, "u"), ["a/other"]),
     ],
@@ -193,6 +196,14 @@ def test_there_is_one_tree_with_one_id(trees: tuple[str | None, ...], wrong: lis
     listed = found(*bodies)
     assert [each.object.removeprefix("ElasticQuota ") for each in listed] == wrong
     assert all("not supported yet" in each.problem for each in listed if "other" in each.object)
+
+
+def test_a_tree_id_below_a_parent_without_one_is_refused_at_every_depth() -> None:
+    bodies = [parent("a/p"), parent("a/m", parent="p"), tree_quota("a/x", parent="m", tree_id="t")]
+    (finding,) = found(*bodies)
+    assert finding.problem == "is 't', but there is none in ElasticQuota a/m (test), above it"
+    bodies[0] = parent("a/p", tree_id="t")
+    assert found(*bodies) == [], "the webhook copies the id to what is between them"
 
 
 def test_nobody_moves_between_trees() -> None:

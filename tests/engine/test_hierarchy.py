@@ -173,6 +173,52 @@ def test_the_request_of_a_quota_that_does_not_lend_is_also_told_without_its_min(
     assert asked["org"][GPU] == 3, "as far as the max of its child"
 
 
+def test_a_quota_that_does_not_lend_requests_its_min_at_least_also_without_children() -> None:
+    """A leaf as a parent; what its own pods ask for is its child-request, as in Koordinator."""
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=8))
+    top = {"is_parent": True, "namespaces": frozenset()}
+    for name, lend in (("keeps", False), ("lends", True)):
+        world.quota(name, amounts(gpu=4), amounts(gpu=8), lend=lend, **top)
+        world.quota(f"{name}-a", amounts(gpu=3), amounts(gpu=3), parent=name, lend=False)
+        world.quota(f"{name}-b", amounts(gpu=1), amounts(gpu=3), parent=name)
+    world.pod("keeps-a", "p", amounts(gpu=1))
+    world.pod("keeps-b", "p", amounts(gpu=5))
+    figures = {each.name: each for each in world.engine.summarise()}
+    asked = world.engine.child_requests(figures)
+    found = {name: (each.request[GPU], asked[name][GPU]) for name, each in figures.items()}
+    assert found == {
+        "keeps": (6, 6),  # 3 of one child, 5 but no more than 3 of the other
+        "keeps-a": (3, 1),
+        "keeps-b": (5, 5),
+        "lends": (3, 3),
+        "lends-a": (3, 0),
+        "lends-b": (0, 0),
+    }
+
+
+def test_in_an_idle_tree_nothing_is_scaled() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=12))
+    top = {"is_parent": True, "namespaces": frozenset()}
+    world.quota("org", amounts(gpu=8), amounts(gpu=12), **top)
+    world.quota("team", amounts(gpu=6), amounts(gpu=12), parent="org", **top)
+    world.quota("a", amounts(gpu=4), amounts(gpu=12), parent="team")
+    world.quota("b", amounts(gpu=2), amounts(gpu=12), parent="team")
+
+    def scaled() -> dict[str, int]:
+        found = {each.name: each.scaled_min for each in world.engine.summarise()}
+        return {name: low[GPU] for name, low in found.items() if low is not None}
+
+    assert scaled() == {}
+    world.pod("a", "p", amounts(gpu=1))
+    world.pod("b", "p", amounts(gpu=1))
+    assert world.run() == {"a/p": "n", "b/p": "n"}
+    assert scaled() == {}, "they have what they ask for"
+    world.quota("other", amounts(gpu=16), amounts(gpu=16))
+    assert scaled() == {"org": 4, "team": 4, "a": 2, "b": 1, "other": 8}, "12 of 24"
+
+
 def test_within_its_runtime_a_quota_makes_place_for_its_more_important_pods() -> None:
     """There is idle room, but it belongs to a quota that never lends."""
     world = World("hierarchy")

@@ -122,15 +122,22 @@ def quotas(draw: st.DrawFn, policy: str) -> list[Body]:
 @st.composite
 def changes(draw: st.DrawFn, objects: list[Body]) -> Body:
     """Nodes that get sick and well, objects that are deleted and come back."""
-    steps = []
+    steps: list[Body] = []
+    there = dict.fromkeys(range(len(objects)), True)
     for at in sorted(draw(st.sets(one_of(5, 31, 90, 400), max_size=3))):
-        body = draw(st.sampled_from(objects))
+        number = draw(st.integers(0, len(objects) - 1))
+        body = objects[number]
+        if there[number] and draw(st.booleans()):
+            named = {key: body["metadata"].get(key) for key in ("name", "namespace")}
+            gone = {key: name for key, name in named.items() if name is not None}
+            steps.append({"at": at, "delete": [{"kind": body["kind"], **gone}]})
+            there[number] = False
+            continue
+        there[number] = True
         if body["kind"] == "Node":
             ready = {"type": "Ready", "status": draw(one_of("True", "False"))}
-            status = {**body["status"], "conditions": [ready]}
-            steps.append({"at": at, "apply": [{**body, "status": status}]})
-        else:
-            steps.append({"at": at, "apply": [body]})
+            body = {**body, "status": {**body["status"], "conditions": [ready]}}
+        steps.append({"at": at, "apply": [body]})
     return timeline(*steps)
 
 

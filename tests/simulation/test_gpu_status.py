@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from aliquot.dialects.core.manifest import convert
 from aliquot.dialects.core.times import moment
 from aliquot.dialects.tensor_fusion import status as gpu_status
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.engine.model.gpu import Device, GpuAmount, GpuAsk
 from aliquot.engine.model.summaries import Condition, GpuQuotaSummary
-from aliquot.simulation.expectation import Expect, compare
+from aliquot.simulation.comparison import compare
+from aliquot.simulation.expectation import Expect
 from aliquot.simulation.outcome import Result, gpu_quota
 from tests.build.manifests import gpu
 from tests.build.manifests import gpu_quota as written
@@ -114,8 +116,8 @@ def test_virtual_time_begins_in_1970() -> None:
 def different(**expected: Any) -> list[str]:
     pods = [{"pod": "a/p", "phase": "Running", "node": "n", "devices": ["g-1", "g-2"]}]
     result: Result = {"pods": pods, "pending": [], "quotas": [], "queues": [], "gangs": []}
-    result["gpuQuotas"] = [gpu_quota(SUMMARY)]
-    return list(compare(Expect(**expected), result, []))
+    result |= {"gpuQuotas": [gpu_quota(SUMMARY)], "bindings": []}
+    return list(compare(convert(expected, Expect, "test"), result, []))
 
 
 @pytest.mark.parametrize(
@@ -128,15 +130,15 @@ def different(**expected: Any) -> list[str]:
     ],
 )
 def test_what_a_scenario_expects_of_a_quota(fields: dict[str, Any]) -> None:
-    assert different(gpu_quotas={"a/q": fields}) == []
+    assert different(gpuQuotas={"a/q": fields}) == []
 
 
 def test_a_gpu_quota_or_device_that_differs_is_named() -> None:
     fields = {"used": {"limits": {"tflops": 3}}, "conditions": {"Ready": False, "Exceeded": True}}
-    assert different(gpu_quotas={"a/q": fields, "b/q": {}}) == [
+    assert different(gpuQuotas={"a/q": fields, "b/q": {}}) == [
         "quota on GPUs a/q: used limits tflops should be 3, is 2",
         "quota on GPUs a/q: conditions Ready should be False, is True",
-        "quota on GPUs a/q: conditions Exceeded should be True, is None",
+        "quota on GPUs a/q: conditions Exceeded should be True, is none",
         "quota on GPUs b/q is not there",
     ]
     assert different(devices={"a/p": ["g-2", "g-1"]}) == []

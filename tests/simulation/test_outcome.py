@@ -3,8 +3,10 @@
 from fractions import Fraction
 from typing import Any
 
+from aliquot.dialects.core.manifest import convert
 from aliquot.engine.model.summaries import GangSummary, NamespaceFigures, QueueSummary
-from aliquot.simulation.expectation import Expect, Why, compare
+from aliquot.simulation.comparison import compare
+from aliquot.simulation.expectation import Expect, Why
 from aliquot.simulation.outcome import Result, gangs, queue
 
 GPU = "nvidia.com/gpu"
@@ -22,9 +24,9 @@ GANGS = [GangSummary("a/g-10", "Pending", 2, 0), GangSummary("a/g-9", "Running",
 
 
 def different(**expected: Any) -> list[str]:
-    result: Result = {"pods": [], "pending": [], "quotas": []}
+    result: Result = {"pods": [], "pending": [], "bindings": [], "quotas": []}
     result |= {"queues": [queue(QUEUE)], "gangs": gangs(GANGS), "gpuQuotas": []}
-    return list(compare(Expect(**expected), result, []))
+    return list(compare(convert(expected, Expect, "test"), result, []))
 
 
 def test_a_queue_in_results_has_its_shares_and_namespaces() -> None:
@@ -63,14 +65,14 @@ def test_a_queue_or_gang_that_differs_is_named() -> None:
         "queue q: weight should be 4, is 3",
         f"queue q: used {GPU} should be 4, is 3",
         "queue q: namespaces a used cpu should be 1, is 2",
-        "queue q: namespaces c should be {}, is None",
+        "queue q: namespaces c should be empty, is none",
         "queue r is not there",
         "gang a/g-10: phase should be Running, is Pending",
     ]
 
 
 def test_why_pods_were_evicted_is_compared_where_a_scenario_says_it() -> None:
-    result: Result = {"pods": [], "pending": [], "quotas": [], "queues": []}
+    result: Result = {"pods": [], "pending": [], "bindings": [], "quotas": [], "queues": []}
     result |= {"gangs": [], "gpuQuotas": []}
     gone = [{"pod": "a/p", "reason": "Recycled", "message": "quota a uses 2 cpu, runtime 1"}]
 

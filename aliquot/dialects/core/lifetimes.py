@@ -5,7 +5,8 @@ The scheduler knows no other ends. How long a pod really runs in a simulation
 """
 
 from aliquot.dialects.core.manifest import Manifest, owner_of
-from aliquot.dialects.core.objects import PodSpec, PodStatus
+from aliquot.dialects.core.objects import PodSpec, PodStatus, PodWire
+from aliquot.dialects.core.pod_templates import PodTemplateView, template_views
 from aliquot.dialects.core.times import duration, timestamp
 
 EXPECTED_DURATION = "aliquot.dev/expected-duration"
@@ -20,18 +21,35 @@ _ENDLESS_OWNERS = {
 controllers, such as Jobs, Volcano Jobs and JobSets, have pods that end."""
 
 
+def check(manifest: Manifest) -> None:
+    """Refuse a pod, or a workload, that states times which are none."""
+    for view in template_views(manifest):
+        _expected_duration(manifest, view)
+    if isinstance(manifest.content, PodWire):
+        start_time(manifest, manifest.content.status or PodStatus())
+        grace_period(manifest, manifest.content.spec or PodSpec())
+
+
 def expected_duration(manifest: Manifest, spec: PodSpec) -> int | None:
     """How long a pod runs at most, or is expected to run, from its start; None if unknown.
 
     Its activeDeadlineSeconds, or the annotation `aliquot.dev/expected-duration`: the shorter.
     """
-    stated = {
-        "spec.activeDeadlineSeconds": spec.active_deadline_seconds,
-        f"metadata.annotations[{EXPECTED_DURATION}]": (manifest.metadata.annotations or {}).get(
-            EXPECTED_DURATION
-        ),
-    }
-    found = (_duration(each, manifest, field) for field, each in stated.items() if each is not None)
+    return _expected_duration(manifest, PodTemplateView("", manifest.metadata, spec))
+
+
+def _expected_duration(manifest: Manifest, view: PodTemplateView) -> int | None:
+    found = []
+    deadline = view.spec.active_deadline_seconds if view.spec is not None else None
+    if deadline is not None:
+        field = f"{view.spec_field}.activeDeadlineSeconds"
+        if deadline < 1:
+            raise manifest.error(field, f"is {deadline}, must be at least 1")
+        found.append(_duration(deadline, manifest, field))
+    written = (view.metadata.annotations or {}).get(EXPECTED_DURATION)
+    if written is not None:
+        field = f"{view.metadata_field}.annotations[{EXPECTED_DURATION}]"
+        found.append(_duration(written, manifest, field))
     return min(found, default=None)
 
 

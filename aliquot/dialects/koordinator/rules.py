@@ -183,10 +183,12 @@ def one_tree(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Fin
             continue
         ids = [own[above.name] for above in quota_index.ancestry(bounds.name) if above.name in own]
         above = next(((other, tree) for other, tree in ids[1:] if tree), None)
+        above = above or next(iter(ids[1:]), None)
         tree = keys.tree or (above[1] if above is not None else "")
         if above is not None and tree != above[1]:
             where = f"metadata.labels[{TREE}]"
-            problem = f"is {tree!r}, but {above[1]!r} in {pointer(above[0])}, above it"
+            there = f"{above[1]!r} in" if above[1] else "there is none in"
+            problem = f"is {tree!r}, but {there} {pointer(above[0])}, above it"
             yield manifest.finding("error", where, problem)
         elif bounds.parent is None:
             first = first or (tree, manifest)

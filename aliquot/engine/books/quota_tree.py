@@ -50,7 +50,7 @@ class QuotaTree:
 
     def set(self, quota: Quota) -> None:
         """Add a quota, or change one."""
-        self._check_parent(quota)
+        self.check(quota)
         self.remove(quota.name)
         self.quotas[quota.name] = quota
         slot = self.slots.take(quota.name)
@@ -207,7 +207,10 @@ class QuotaTree:
                 sums[resource] = sums.get(resource, 0) + amount
         return [sums.get(name, -1) for name in self._resources.names]
 
-    def _check_parent(self, quota: Quota) -> None:
+    def check(self, quota: Quota) -> None:
+        """Refuse a quota with the name of an account, an unknown parent, or itself above it."""
+        if quota.name.startswith("<"):
+            raise TreeError(f"quota {quota.name}: a name cannot begin with <")
         ancestor = quota.parent
         while ancestor is not None:
             if ancestor == quota.name:
@@ -215,6 +218,12 @@ class QuotaTree:
             if ancestor not in self.quotas:
                 raise TreeError(f"quota {quota.name}: there is no parent quota {ancestor}")
             ancestor = self.quotas[ancestor].parent
+
+    def check_removal(self, name: str) -> None:
+        """Refuse the removal of a quota with children, which would be left without a parent."""
+        child = next((each for each in self.quotas.values() if each.parent == name), None)
+        if child is not None:
+            raise TreeError(f"quota {name}: it still has children, such as {child.name}")
 
 
 def own_pods(parent: str) -> str:

@@ -11,6 +11,15 @@ from typing import NamedTuple
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount, GpuQuota, Taken
 from aliquot.engine.model.quantity import text
 
+_TOTALS = (
+    ("total.max.tflops.request", "tflops"),
+    ("total.max.vram.request", "vram"),
+    ("total.max.tflops.limit", "tflops"),
+    ("total.max.vram.limit", "vram"),
+    ("total.max.workers.limit", "workers"),
+)
+"""The bounds on all pods together, and their units, in the order in which they are checked."""
+
 
 class Usage(NamedTuple):
     """What pods use of GPUs together."""
@@ -23,6 +32,11 @@ class Usage(NamedTuple):
         """The usage with one pod more, or less with sign -1."""
         requests = self.requests.plus(taken.request, sign)
         return Usage(requests, self.limits.plus(taken.limit, sign), self.workers + sign)
+
+    @property
+    def figures(self) -> tuple[int, ...]:
+        """All figures, in the order in which bounds on them are checked."""
+        return (*self.requests, *self.limits, self.workers)
 
 
 class DeviceRequest(NamedTuple):
@@ -50,15 +64,20 @@ class Exceeded(NamedTuple):
         """Is it a bound on all pods: may the pod start once others of its namespace have ended?"""
         return self.bound.startswith("total.")
 
-    def __str__(self) -> str:
+    @property
+    def numbers(self) -> str:
+        """The bound, and by how much it is exceeded, in the words of TensorFusion."""
         wants, most, used = (text(self.unit, n) for n in (self.requested, self.limit, self.used))
         words = (
             f"quota exceeded in namespace {self.namespace} for {self.bound}: "
             f"requested {wants}, limit {most}"
         )
+        return f"{words}; used {used}" if self.is_total else words
+
+    def __str__(self) -> str:
         if not self.is_total:
-            return f"{words}; it can only start with a smaller request"
-        return f"{words}; used {used}, so it waits for pods of the namespace to end"
+            return f"{self.numbers}; it can only start with a smaller request"
+        return f"{self.numbers}, so it waits for pods of the namespace to end"
 
 
 class GpuQuotas:
@@ -104,19 +123,26 @@ class GpuQuotas:
     def _total(
         self, quota: GpuQuota, requests: list[DeviceRequest], pods: int
     ) -> Iterator[Exceeded]:
-        used = self.used.get(quota.namespace, Usage())
-        request = [sum(w.request[i] * w.devices for w in requests) for i in (0, 1)]
-        limit = [sum(w.limit[i] * w.devices for w in requests) for i in (0, 1)]
-        workers = (quota.workers, used.workers, pods)
-        for bound, unit, (most, has, wants) in (
-            ("tflops.request", "tflops", (quota.requests.tflops, used.requests.tflops, request[0])),
-            ("vram.request", "vram", (quota.requests.vram, used.requests.vram, request[1])),
-            ("tflops.limit", "tflops", (quota.limits.tflops, used.limits.tflops, limit[0])),
-            ("vram.limit", "vram", (quota.limits.vram, used.limits.vram, limit[1])),
-            ("workers.limit", "workers", workers),
-        ):
-            if most is not None and has + wants > most:
-                yield Exceeded(quota.namespace, f"total.max.{bound}", wants, most, has, unit)
+        for each in self.totals(quota, requests, pods):
+            if each is not None and each.used + each.requested > each.limit:
+                yield each
+
+    def totals(
+        self, quota: GpuQuota, requests: list[DeviceRequest], pods: int
+    ) -> list[Exceeded | None]:
+        """The bounds on all pods, exceeded or not, as `Usage.figures` are; None: no bound."""
+        used = self.used.get(quota.namespace, Usage()).figures
+        asked = (
+            *(sum(w.request[i] * w.devices for w in requests) for i in (0, 1)),
+            *(sum(w.limit[i] * w.devices for w in requests) for i in (0, 1)),
+            pods,
+        )
+        bounds = (*quota.requests, *quota.limits, quota.workers)
+        rows = zip(_TOTALS, bounds, used, asked, strict=True)
+        return [
+            None if most is None else Exceeded(quota.namespace, bound, wants, most, has, unit)
+            for (bound, unit), most, has, wants in rows
+        ]
 
 
 def _single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:

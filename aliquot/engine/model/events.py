@@ -5,12 +5,15 @@ a missed one is made good by the next.
 """
 
 from dataclasses import dataclass
+from typing import get_args
 
+from aliquot.engine.model.checks import check, shown
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.node import Node
-from aliquot.engine.model.pod import Budget, Pod
+from aliquot.engine.model.pod import Budget, Pod, check_pod
 from aliquot.engine.model.quota import Quota
+from aliquot.errors import ArgumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +155,15 @@ Event = (
     | BindFailed
     | EvictFailed
 )
+
+_EVENTS = get_args(Event)
+
+
+def check_event(event: object) -> None:
+    """Refuse what is no event, or has content that is not what its type says."""
+    if type(event) is PodSet:
+        check_pod(event.pod)
+    elif isinstance(event, _EVENTS):
+        check(event, type(event), type(event).__name__)
+    else:
+        raise ArgumentError(f"{shown(event)} is not an event, such as NodeSet, QuotaSet or PodSet")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from aliquot.engine.model.checks import sorted_amounts
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import Amounts
 
@@ -36,6 +37,10 @@ class Gang:
     done: tuple[tuple[str, int], ...] = ()
     failed: int = 0
     preemptible: bool = True
+
+    def __post_init__(self) -> None:
+        found = sorted_amounts(self.min_resources, f"gang {self.name}: min_resources")
+        object.__setattr__(self, "min_resources", found)
 
 
 class CoreSelection(NamedTuple):

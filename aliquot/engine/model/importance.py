@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from aliquot.engine.model.pod import Pod
+from aliquot.errors import ArgumentError
 
 Natural = tuple[str, str]
 ImportanceKey = tuple[int, int, Natural]
@@ -18,6 +19,7 @@ ImportanceKey = tuple[int, int, Natural]
 OrderKey = tuple[Any, ...]
 """A pod's place in the order of its quota; comparable only with keys of the same `Order`."""
 
+_ORDER_WORDS = ("priority", "creation", "request", "name")
 _DIGITS = re.compile(r"[0-9]+")
 _LONGEST_NUMBER = 20
 """Digits that numbers in names are padded to: those of 2**64, so that timestamps and hashes fit."""
@@ -37,6 +39,10 @@ class Order:
     """
 
     def __init__(self, *words: str) -> None:
+        for word in words:
+            if word.removeprefix("-") not in _ORDER_WORDS:
+                known = ", ".join(_ORDER_WORDS)
+                raise ArgumentError(f"over_quota_order: {word!r} is none of {known}")
         self._words = words
         self.by_request = any(word.removeprefix("-") == "request" for word in words)
 

@@ -6,6 +6,7 @@ Values only: whether a pod may run on a node is decided in `placement.constraint
 from dataclasses import dataclass
 from typing import Literal
 
+from aliquot.engine.model.checks import sorted_amounts
 from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.selector import Term
 
@@ -80,3 +81,7 @@ class Node:
             taint.key in CLOSING_TAINTS and taint.effect != "PreferNoSchedule"
             for taint in self.taints
         )
+
+    def __post_init__(self) -> None:
+        found = sorted_amounts(self.allocatable, f"node {self.name}: allocatable")
+        object.__setattr__(self, "allocatable", found)

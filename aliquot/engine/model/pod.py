@@ -6,10 +6,12 @@ dialect builds them from Kubernetes objects; the engine never asks which dialect
 
 from dataclasses import dataclass, field
 
+from aliquot.engine.model.checks import check, shown, sorted_amounts
 from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.node import ANY_NODE, NodeConstraints
 from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.selector import Requirement
+from aliquot.errors import ArgumentError
 
 GPU_MEMORY = "nos.nebuly.ai/gpu-memory"
 """GB of GPU memory: charged to quotas, but not part of what a pod takes on a node."""
@@ -36,12 +38,27 @@ class Shape:
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        requests = sorted_amounts(self.requests, "shape: requests", zeros=False)
+        object.__setattr__(self, "requests", requests)
+        check(self.constraints, NodeConstraints, "shape: constraints")
+        if self.gpu is not None:
+            check(self.gpu, GpuAsk, "shape: gpu")
+        object.__setattr__(self, "charges", _sorted_charges(self.charges))
         object.__setattr__(
-            self, "_hash", hash((self.requests, self.constraints, self.charges, self.gpu))
+            self, "_hash", hash((requests, self.constraints, self.charges, self.gpu))
         )
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def _sorted_charges(given: object) -> tuple[tuple[str, Amounts], ...]:
+    """Charges by node class, the amounts of each sorted."""
+    if not isinstance(given, tuple) or not all(isinstance(p, tuple) and len(p) == 2 for p in given):
+        raise ArgumentError(f"shape: charges: {shown(given)} is not a tuple of class and amounts")
+    return tuple(
+        (name, sorted_amounts(charge, f"shape: charges of {shown(name)}")) for name, charge in given
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +140,31 @@ class Budget:
     def path(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+
+def check_pod(pod: Pod) -> None:
+    """Refuse a pod with fields that are not what the books count on.
+
+    Every pod of a watch passes here, so the common case is one expression.
+    """
+    if (
+        isinstance(pod, Pod)
+        and type(pod.uid) is str
+        and type(pod.namespace) is str
+        and type(pod.name) is str
+        and isinstance(pod.shape, Shape)
+        and isinstance(pod.priority, int)
+        and isinstance(pod.created, int)
+        and isinstance(pod.started, int)
+        and (pod.node is None or type(pod.node) is str)
+        and (pod.nominated is None or type(pod.nominated) is str)
+        and (pod.quota is None or type(pod.quota) is str)
+        and (pod.gang is None or type(pod.gang) is str)
+        and type(pod.labels) is tuple
+        and type(pod.devices) is tuple
+        and (pod.expected_duration is None or isinstance(pod.expected_duration, int))
+        and (pod.gone_by is None or isinstance(pod.gone_by, int))
+    ):
+        return
+    check(pod, Pod, "pod")
+    raise ArgumentError(f"pod {shown(pod)} makes no sense")

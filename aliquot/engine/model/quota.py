@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from aliquot.engine.model.checks import sorted_amounts
 from aliquot.engine.model.quantity import Amounts
 
 
@@ -34,3 +35,8 @@ class Quota:
     """Whether no more pods may start in it."""
     priority: int = 0
     """Queues of higher priority take their turns first, whatever the shares."""
+
+    def __post_init__(self) -> None:
+        for word in ("min", "max", "weight", "deserved"):
+            found = sorted_amounts(getattr(self, word), f"quota {self.name}: {word}")
+            object.__setattr__(self, word, found)

@@ -39,6 +39,7 @@ class Reason(StrEnum):
     QUEUE_PREEMPTED = "QueuePreempted"
     PREEMPTED = "Preempted"
     BACKFILL_OVERDUE = "BackfillOverdue"
+    PREEMPTED_IN_GPU_QUOTA = "PreemptedInGPUQuota"
     QUOTA_LOWERED = "QuotaLowered"
     NODE_LOST = "NodeLost"
 

@@ -9,7 +9,7 @@ from itertools import combinations, islice
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.gpus.devices import matches, resolve_ask
-from aliquot.engine.gpus.quotas import DeviceRequest, Usage
+from aliquot.engine.gpus.quotas import DeviceRequest, Exceeded, Usage
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
@@ -34,7 +34,11 @@ class DeviceRoom:
         self._state = state
         self._planned: dict[str, GpuAmount] = {}
         """What earlier pods of the claim take of a device, less what their victims free."""
-        self.rights = _rights(state, claim)
+        self._exceeded = _exceeded(state, claim)
+        self.rights: Needs = {
+            ("gpus", i): each.used + each.requested - each.limit
+            for i, each in self._exceeded.items()
+        }
         """What must come free in the GPU quota of the claim's namespace."""
         self._namespace = claim.pods[0].namespace
 
@@ -99,8 +103,14 @@ class DeviceRoom:
         for name, amount in _held_on_devices(entry):
             yield from ((("device", name, i), n) for i, n in enumerate((*amount, 1)))
         if self.rights and entry.booking.namespace == self._namespace:
-            figures = (*taken.request, *taken.limit, 1)
+            figures = Usage().plus(taken, +1).figures
             yield from ((("gpus", i), n) for i, n in enumerate(figures))
+
+    def freed_bound(self, entry: Entry) -> tuple[Exceeded, int] | None:
+        """The first exceeded bound of the GPU quota in which this pod frees something: how much."""
+        freed = dict(self.frees(entry))
+        found = ((each, freed.get(("gpus", i), 0)) for i, each in self._exceeded.items())
+        return next(((each, amount) for each, amount in found if amount), None)
 
     def commit(self, ask: Ask, option: Option, evicted: Iterable[str]) -> None:
         """Give these devices to one pod of the claim, with these pods evicted for it."""
@@ -154,29 +164,19 @@ class DeviceRoom:
         return self._state.devices.free(name).plus(leaving)
 
 
-def _rights(state: State, claim: Claim) -> Needs:
-    """By how much the claim exceeds its namespace's GPU quota once the leaving pods are gone."""
+def _exceeded(state: State, claim: Claim) -> dict[int, Exceeded]:
+    """The bounds of its namespace's GPU quota that the claim exceeds once leaving pods are gone."""
     namespace = claim.pods[0].namespace
     quota = state.gpu_quotas.known.get(namespace)
     asks = [pod.shape.gpu for pod in claim.pods if pod.shape.gpu is not None]
     if quota is None or not asks:
         return {}
-    used, leaving = (
-        books.get(namespace, Usage()) for books in (state.gpu_quotas.used, state.gpus_leaving.used)
-    )
+    leaving = state.gpus_leaving.used.get(namespace, Usage()).figures
     wishes = [DeviceRequest(*state.devices.least_need(ask), ask.count) for ask in asks]
-    bounds = (*quota.requests, *quota.limits, quota.workers)
-    has = (*used.requests, *used.limits, used.workers)
-    goes = (*leaving.requests, *leaving.limits, leaving.workers)
-    wants = (
-        *(sum(wish.request[i] * wish.devices for wish in wishes) for i in (0, 1)),
-        *(sum(wish.limit[i] * wish.devices for wish in wishes) for i in (0, 1)),
-        len(wishes),
-    )
     return {
-        ("gpus", i): has[i] - goes[i] + wants[i] - most
-        for i, most in enumerate(bounds)
-        if most is not None and has[i] - goes[i] + wants[i] > most
+        i: each._replace(used=each.used - leaving[i])
+        for i, each in enumerate(state.gpu_quotas.totals(quota, wishes, len(wishes)))
+        if each is not None and each.used - leaving[i] + each.requested > each.limit
     }
 
 

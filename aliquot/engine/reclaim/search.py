@@ -14,7 +14,9 @@ import numpy as np
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.columns import Slots
+from aliquot.engine.gpus.quotas import Exceeded
 from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import (
@@ -92,6 +94,11 @@ def _with_leaving_first(
     yield no_victims
     for rank in ranks:
         yield [eligible for eligible in rank if eligible.evictable.any()]
+
+
+_PREEMPTIONS = (Reason.PREEMPTED, Reason.PREEMPTED_IN_QUOTA, Reason.QUEUE_PREEMPTED)
+"""By priority, or by shares inside a queue: the reasons for which pods of a GPU quota go that its
+bounds are the cause of."""
 
 
 @dataclass(slots=True)
@@ -343,7 +350,20 @@ class _Attempt:
         pod = self.state.pods[uid]
         outside = self.state.tree.quota_of(pod) is None
         reason = Reason.PREEMPTED if outside else self.eligible.reason
+        if reason in _PREEMPTIONS:
+            freed = self.gpus.freed_bound(self.state.ledger.entries[uid])
+            if freed is not None:
+                words = self._gpu_quota_words(*freed)
+                return Victim(
+                    pod, Reason.PREEMPTED_IN_GPU_QUOTA, self.eligible.explain(pod) + words
+                )
         return Victim(pod, reason, self.eligible.explain(pod))
+
+    def _gpu_quota_words(self, exceeded: Exceeded, freed: int) -> str:
+        """The bound of the GPU quota for which a pod goes, and what it frees there."""
+        quota = self.state.gpu_quotas.known[exceeded.namespace]
+        part = f"{text(exceeded.unit, freed)} of it by this pod"
+        return f"; GPU quota {quota.namespace}/{quota.name}: {exceeded.numbers}, {part}"
 
     def _name(self, slot: int) -> str:
         return self.state.nodes.slots.names[slot] or ""

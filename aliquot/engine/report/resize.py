@@ -12,13 +12,14 @@ from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies.gates import max_gate, on_devices
 from aliquot.engine.state import State
+from aliquot.errors import ArgumentError
 
 
 def check(state: State, uid: str, shape: Shape) -> Refusal | None:
     """Why the pod may not be resized to this shape; None if it may."""
     pod, entry = replace(state.pods[uid], shape=shape), state.ledger.entries[uid]
     if entry.stage < Stage.ASSUMED:
-        raise ValueError(f"pod {pod.path} does not run")
+        raise ArgumentError(f"pod {pod.path} does not run")
     devices = entry.booking.gpu.devices if entry.booking.gpu is not None else ()
     with state.speculating(asking=True) as speculation:
         speculation.set_aside([uid])

@@ -23,11 +23,11 @@ from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, ClientTime
 from multidict import CIMultiDict
 from yarl import URL
 
-import aliquot
 from aliquot.errors import ApiError, UnreachableError
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.credential import Credential
 from aliquot.kube.api.refusals import refusal
+from aliquot.version import __version__
 
 JSON = "application/json"
 _PATCH_TYPES = {
@@ -66,7 +66,7 @@ class Client:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, socket_factory=_socket),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": f"aliquot/{aliquot.__version__}", "Accept": JSON},
+            headers={"User-Agent": f"aliquot/{__version__}", "Accept": JSON},
             # In a cluster's network, compressing a long list takes longer than sending it does.
             skip_auto_headers=("Accept-Encoding", "Content-Type"),
             timeout=ClientTimeout(total=None),

@@ -7,9 +7,9 @@ defined only here.
 
 from dataclasses import dataclass, field
 
-from aliquot import __version__
 from aliquot.dialects import configuration
 from aliquot.json import Body
+from aliquot.version import __version__
 
 SCHEDULER = "aliquot-scheduler"
 """The scheduler's Deployment, service account, roles and Lease."""

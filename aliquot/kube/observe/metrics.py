@@ -18,9 +18,9 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-import aliquot
 from aliquot.engine import Bind, Decision, Evict, Nominate, Wait
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot, SnapshotCollector
+from aliquot.version import __version__
 
 DECISION_WORDS = {Bind: "bind", Wait: "hold", Evict: "evict", Nominate: "nominate"}
 """The decisions in metrics and logs, which dashboards match: there, a pod that waits is on hold."""
@@ -115,4 +115,4 @@ def build_info(registry: CollectorRegistry) -> None:
     """Register a gauge whose labels name the version of Aliquot and of Python."""
     labels = ["version", "python"]
     info = Gauge("aliquot_build_info", "What runs here; always 1.", labels, registry=registry)
-    info.labels(aliquot.__version__, platform.python_version()).set(1)
+    info.labels(__version__, platform.python_version()).set(1)

@@ -2,12 +2,12 @@
 
 from aiohttp import web
 
-from aliquot import __version__
 from aliquot.server.http import discovery
 from aliquot.server.http.bodies import json_response
 from aliquot.server.http.refusals import method_not_allowed, no_such_path
 from aliquot.server.kinds.registry import Registry
 from aliquot.server.schema import openapi
+from aliquot.version import __version__
 
 _HEALTH = ("healthz", "livez", "readyz")
 _MINOR = "32"

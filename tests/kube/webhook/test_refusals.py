@@ -95,6 +95,13 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
         "max of its parent root-team/root-team does not name it",
     ),
     (
+        "an id below none",
+        TREE,
+        member("m", "root-team", labels={f"{KOORDINATOR}tree-id": "t2"}),
+        403,
+        "is 't2', but there is none in ElasticQuota root-team/root-team",
+    ),
+    (
         "another tree",
         TREE,
         member("m", labels={f"{KOORDINATOR}tree-id": "t2"}),

@@ -23,7 +23,10 @@ class OwedFirst(Turns):
         return (claim.quota,)
 
     def turn(self, group: Group, claim: Claim) -> object:
-        """0 for a claim within min, or without a quota, which borrows nothing; else 1."""
-        if claim.quota not in self._state.tree.quotas:  # or deleted: its claims are elsewhere by now
+        """0 for a claim within min, or without a quota, which borrows nothing; else 1.
+
+        A claim in this queue whose quota was deleted is in another group by now.
+        """
+        if claim.quota not in self._state.tree.quotas:
             return 0
         return int(not self._borrowing.is_owed(claim))

@@ -14,4 +14,6 @@ from aliquot.engine.state import State
 def fair(state: State) -> Policy:
     """The policy of quotas that share idle min in proportion to their own min."""
     borrowing = Borrowing(state, state.knobs.fair.borrow)
-    return Policy(borrowing, FairReclaim(state, borrowing), FairReport(state), OwedFirst(state, borrowing))
+    return Policy(
+        borrowing, FairReclaim(state, borrowing), FairReport(state), OwedFirst(state, borrowing)
+    )
