@@ -86,7 +86,8 @@ class Trial:
             if refusal.reason is Reason.WAITING_FOR_VICTIMS:
                 return refusal
             told = reservations.describe(claim, self.now)
-            return replace(told, watch=tuple(dict.fromkeys((*refusal.watch, *told.watch))))
+            watch = tuple(dict.fromkeys((*refusal.watch, *told.watch)))
+            return replace(told, resource=refusal.resource, watch=watch)
         if not reserved or refusal.reason not in CAN_BE_PASSED:
             return refusal
         with self.state.speculating(claim) as speculation:

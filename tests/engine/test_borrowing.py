@@ -155,8 +155,8 @@ def test_only_guaranteed_resources_keep_a_claim_from_a_reservation() -> None:
     world.pod("a", "fits", amounts(gpu=2, cpu=9))
     world.pod("a", "borrows", amounts(gpu=3, cpu=1))
     gates, claim = world.engine._policy.gates, world.state.waiting.claim
-    assert gates.could_start(claim("a/fits"))
-    assert not gates.could_start(claim("a/borrows"))
+    assert gates.could_start(claim("a/fits"), None)
+    assert not gates.could_start(claim("a/borrows"), None)
 
 
 def test_nothing_is_free_of_a_resource_that_no_node_has() -> None:

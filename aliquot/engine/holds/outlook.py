@@ -21,8 +21,10 @@ and small enough to add up over all resources."""
 class Outlook:
     """When each node has room, as pods of a claim are put on nodes one after another."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, classes: list[str]) -> None:
+        """Of nodes of these classes."""
         self._state = state
+        self._allowed = state.nodes.of_classes(classes)
         bound = state.bound_pods
         slots = np.flatnonzero((bound.node >= 0) & (bound.ends <= UNKNOWN))
         self._slots = slots[np.lexsort((bound.ends[slots], bound.node[slots]))]
@@ -51,6 +53,7 @@ class Outlook:
         """When each node has room for such a pod; and how much of what it asks for is idle."""
         placement, count = self._state.placement, len(self._state.nodes.slots)
         open_to = placement.open_nodes(ask)[:count] & placement.device_nodes(ask)[:count]
+        open_to &= self._allowed[:count]
         times = np.where(open_to, self._leaving, NEVER)
         idle = np.zeros(count, dtype=np.int64)
         for row, amount in ask.room:

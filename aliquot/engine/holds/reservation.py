@@ -33,6 +33,8 @@ _RIGHT = (
     Reason.ANCESTOR_EXCEEDED,
     Reason.QUEUE_OVER_DESERVED,
 )
+_MOST_TRIED = 8
+"""For how many claims nodes are sought in one cycle: each takes milliseconds at 50,000 pods."""
 CAN_BE_PASSED = (Reason.NO_NODE_FITS, *_RIGHT)
 """Refusals after which other claims may start with what the claim waits for."""
 
@@ -154,14 +156,18 @@ class Reservations:
         if not self._passed:
             return []
         told: list[Wait] = []
+        quotas = {each.claim.quota for each in self.active.values()}
+        tried = 0
         for claim in self._candidates(now):
-            alone = not self.active
-            quotas = {each.claim.quota for each in self.active.values()}
-            if claim.quota in quotas or not (alone or self._within_share(claim)):
+            if claim.quota in quotas or (self.active and not self._within_share(claim)):
                 continue
             if self._reserve(claim):
+                quotas.add(claim.quota)
                 refusal = self.describe(claim, now)
                 told += [Wait(pod, refusal) for pod in claim.pods]
+            tried += 1
+            if tried == _MOST_TRIED:
+                break
         return told
 
     def end(self, claim: Claim) -> None:
@@ -244,19 +250,26 @@ class Reservations:
             node in state.nodes.known and state.placement.open_nodes(ask)[state.nodes.slots[node]]
             for ask, node in zip(claim.asks, reservation.nodes, strict=True)
         )
-        return open_to and self._policy.gates.could_start(claim)
+        return open_to and all(
+            self._policy.gates.could_start(claim, state.nodes.known[node].node_class)
+            for node in reservation.nodes
+        )
 
     def _candidates(self, now: int) -> list[Claim]:
-        """The claims that may get a reservation now, those passed longest first."""
+        """The claims that may get a reservation now, those passed longest first.
+
+        Behind them those for which no nodes were found before.
+        """
         state, due = self._state, []
         for uid, passed in self._passed.items():
             claim = state.waiting.claim(uid)
             held = any(each in state.ledger.holding for each in claim.uids())
             if held or claim.missing or self._since(claim) + self._knobs.reserve_after > now:
                 continue
-            if self._without_nodes.get(uid) != self._versions():
-                due.append((passed, claim.key, claim))
-        return [claim for *_, claim in sorted(due, key=lambda each: each[:2])]
+            failed = self._without_nodes.get(uid)
+            if failed != self._versions():
+                due.append((failed is not None, passed, claim.key, claim))
+        return [claim for *_, claim in sorted(due, key=lambda each: each[:3])]
 
     def _versions(self) -> tuple[int, ...]:
         state = self._state
@@ -274,7 +287,7 @@ class Reservations:
     def _reserve(self, claim: Claim) -> bool:
         """Keep room and right for a claim; False if its bounds or the nodes never let it start."""
         state = self._state
-        found = self._choose(claim) if self._policy.gates.could_start(claim) else None
+        found = self._choose(claim)
         if found is None:
             self._without_nodes[claim.uid] = self._versions()
             return False
@@ -291,7 +304,12 @@ class Reservations:
 
     def _choose(self, claim: Claim) -> Reservation | None:
         """A node for each pod, those with room first, by the known ends of pods."""
-        outlook = Outlook(self._state)
+        state, could_start = self._state, self._policy.gates.could_start
+        every = sorted({each for ask in set(claim.asks) for each in state.placement.classes(ask)})
+        classes = [each for each in every if could_start(claim, each)]
+        if not classes:
+            return None
+        outlook = Outlook(state, classes)
         nodes = [outlook.choose(ask) for ask in claim.asks]
         if any(node is None for node in nodes):
             return None

@@ -46,10 +46,10 @@ class Gates(Protocol):
         """
 
     @abstractmethod
-    def could_start(self, claim: Claim) -> bool:
-        """Could the quotas let the claim start once other pods have ended?
+    def could_start(self, claim: Claim, node_class: str | None) -> bool:
+        """Could the quotas let the claim start on nodes of this class once other pods have ended?
 
-        A claim for which they could not gets no reservation.
+        A claim for which they could not gets no reservation there.
         """
 
     def could_keep_idle(self, claim: Claim) -> bool:

@@ -243,15 +243,15 @@ class ShareGates(Gates, Generic[B]):
             if row in book.rows
         )
 
-    def could_start(self, claim: Claim) -> bool:
+    def could_start(self, claim: Claim, node_class: str | None) -> bool:
         """Not if the claim asks for more than the whole share of its quota or an ancestor."""
         if claim.quota is None or self.is_outside(claim):
             return True
         book = self._shares.read()
-        return within_max(self._state, claim) and all(
+        return within_max(self._state, claim, node_class) and all(
             amount <= book.amounts.get(row, account)
             for account in book.accounts(claim.quota)
-            for row, amount in claim.charge(None)
+            for row, amount in claim.charge(node_class)
             if row in book.rows
         )
 

@@ -34,12 +34,12 @@ def ratio(part: int, whole: int) -> int:
     return part * _SCALE // whole if whole else INFINITE
 
 
-def within_max(state: State, claim: Claim) -> bool:
+def within_max(state: State, claim: Claim, node_class: str | None) -> bool:
     """Is what the claim asks for, by itself, within the max of its quota and every ancestor?"""
     return claim.quota is None or all(
         amount <= state.tree.max.get(row, slot)
         for slot in state.tree.lineage(claim.quota)
-        for row, amount in claim.charge(None)
+        for row, amount in claim.charge(node_class)
     )
 
 

@@ -196,12 +196,12 @@ class Borrowing(Gates):
             - state.ledger.wanted.get(row, outside)
         )
 
-    def could_start(self, claim: Claim) -> bool:
+    def could_start(self, claim: Claim, node_class: str | None) -> bool:
         """Not if the claim asks for more than max, or more than all quotas together may use."""
         if claim.quota is None:
             return True
-        lendable = ((self._lendable(row), amount) for row, amount in claim.charge(None))
-        return within_max(self._state, claim) and all(
+        lendable = ((self._lendable(row), amount) for row, amount in claim.charge(node_class))
+        return within_max(self._state, claim, node_class) and all(
             most is None or amount <= most for most, amount in lendable
         )
 
