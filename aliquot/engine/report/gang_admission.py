@@ -7,7 +7,7 @@ that has no pods after `holdFor` is Pending again, behind the others: its contro
 Nothing is held for such a gang: pods that exist may use what it waits for.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from aliquot.engine.books.gangs import booking_name
@@ -129,19 +129,23 @@ class GangAdmission:
         At last those that came behind the others. Gangs that have all of their pods and wait for
         room are Inqueue too.
         """
-        claims = {name: self._claim(gang) for name, gang in lacking.items()}
+        claims = {name: self._claim(lacking[name]) for name in sorted(lacking)}
+        complete = self._complete_gangs(lacking)
         inqueue = sorted(self._since.items(), key=lambda pair: (pair[1], pair[0]))
         first = [claims.pop(name) for name, _ in inqueue if name in claims]
         last = [claims.pop(name) for name in self._behind if name in claims]
         yield from first
-        yield from self._state.waiting.in_turn([*self._complete_gangs(), *claims.values()])
+        yield from self._state.waiting.in_turn([*complete.values(), *claims.values()])
         yield from last
 
-    def _complete_gangs(self) -> Iterable[Claim]:
-        """The claims of gangs that have all of their pods, and wait for room."""
+    def _complete_gangs(self, lacking: Container[str]) -> dict[str, Claim]:
+        """The claims of the cores of gangs that have all of their pods, and wait for room."""
+        known, found = self._state.gangs.known, dict[str, Claim]()
         for claim in self._state.waiting.refused_claims(_WAITS_FOR_ROOM):
-            if claim.gang is not None and not claim.missing and not claim.surplus:
-                yield claim
+            name = claim.gang
+            if name in known and name not in lacking and not (claim.missing or claim.surplus):
+                found.setdefault(str(name), claim)
+        return found
 
     def _claim(self, gang: Gang) -> Claim:
         """The claim of all that a gang needs, as one pod."""

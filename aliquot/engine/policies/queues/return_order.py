@@ -64,14 +64,20 @@ class ReturnOrder:
     def _levels(self, slots: Slots, kinds: Slots) -> Slots:
         """A number for each run of pods of one namespace in one queue, of one priority and kind.
 
-        Of pods beyond cores also of one gang.
+        Of pods beyond cores also of one gang. If all pods of a run are of one size, fewer of them
+        never do, and each has a number of its own; not so cores, which are evicted as a whole.
         """
         pods = self._pods
         gangs = np.where(kinds == _BEYOND_CORE, pods.gang[slots], _SINGLE)
         columns = (pods.quota, pods.namespace, pods.priority)
         facts = np.stack([*(column[slots] for column in columns), kinds, gangs])
-        changes = (facts[:, 1:] != facts[:, :-1]).any(axis=0)
-        return np.concatenate((np.zeros(min(len(slots), 1)), np.cumsum(changes))).astype(np.int64)
+        begins = np.ones(len(slots), dtype=bool)
+        begins[1:] = (facts[:, 1:] != facts[:, :-1]).any(axis=0)
+        charge, differs = pods.charge.data[:, slots], np.zeros(len(slots), dtype=bool)
+        differs[1:] = (charge[:, 1:] != charge[:, :-1]).any(axis=0)
+        runs = np.cumsum(begins)
+        mixed = np.bincount(runs, differs & ~begins, len(slots) + 1) > 0
+        return np.cumsum(begins | ~(mixed[runs] | (kinds == _CORE)))
 
     def _in_queue(self, queue: int, pods: Mask, kinds: Slots) -> Slots:
         """These pods of a queue, in order; their kinds are filled in."""
