@@ -216,7 +216,7 @@ class EngineMachine(RuleBasedStateMachine):
             assert why is not None
             if not books(self.engine).reserved:  # what is reserved counts as used by others
                 assert reason is not None
-                assert why.reason == reason
+                assert why.reason == reason, (why, books(self.engine).ledger.holding)
             assert why.message
             assert uid in self.holds
         assert not [d for d in self.engine.cycle(self.now) if not isinstance(d, Wait)]
@@ -236,7 +236,14 @@ class EngineMachine(RuleBasedStateMachine):
         for name in oracle.nodes:
             slot = state.nodes.slots[name]
             for row, resource in enumerate(state.resources.names):
-                assert state.ledger.taken.get(row, slot) == min(oracle.on(name, resource), limit)
+                taken = oracle.on(name, resource) + self.reserved_on(slot, row)
+                assert state.ledger.taken.get(row, slot) == min(taken, limit)
+
+    def reserved_on(self, node: int, row: int) -> int:
+        """What is reserved on a node for waiting pods."""
+        state = books(self.engine)
+        here = (state.ledger.entries[uid] for uid in state.reserved)
+        return sum(dict(e.booking.room).get(row, 0) for e in here if e.node == node)
 
     @invariant()
     def rebuild_equals_incremental(self) -> None:

@@ -139,12 +139,17 @@ class GangAdmission:
         yield from last
 
     def _complete_gangs(self, lacking: Container[str]) -> dict[str, Claim]:
-        """The claims of the cores of gangs that have all of their pods, and wait for room."""
+        """The claims of the cores of gangs that have all of their pods, and wait for room.
+
+        A claim whose quota was deleted is made anew in the next cycle.
+        """
         known, found = self._state.gangs.known, dict[str, Claim]()
         for claim in self._state.waiting.refused_claims(_WAITS_FOR_ROOM):
-            name = claim.gang
+            name, quotas = claim.gang, {each.quota for each in claim.parts or (claim,)} - {None}
+            stale = not quotas <= self._state.tree.quotas.keys()
             if name in known and name not in lacking and not (claim.missing or claim.surplus):
-                found.setdefault(str(name), claim)
+                if not stale:
+                    found.setdefault(str(name), claim)
         return found
 
     def _claim(self, gang: Gang) -> Claim:
