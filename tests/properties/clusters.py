@@ -151,8 +151,13 @@ class Oracle:
         return None
 
     def there_is(self, resource: str) -> int:
-        """What the nodes have of a resource for the quotas."""
-        has = (dict(node.allocatable).get(resource, 0) for node in self.nodes.values())
+        """What the nodes have of a resource for the quotas; cordoned ones only what runs there."""
+        has = (
+            min(dict(node.allocatable).get(resource, 0), self.on(node.name, resource))
+            if node.taints
+            else dict(node.allocatable).get(resource, 0)
+            for node in self.nodes.values()
+        )
         outside = {pod.namespace for pod, _ in self.running.values()} - self.quotas.keys()
         return sum(min(each, LIMIT) for each in has) - self.used(outside, resource)
 
