@@ -50,7 +50,7 @@ from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
 from aliquot.engine.reclaim.search import Plan
-from aliquot.engine.report import audit, resize, tree_figures
+from aliquot.engine.report import audit, refusals, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gangs import summarise_gang
 from aliquot.engine.report.quotas import summarise
@@ -261,10 +261,15 @@ class Engine:
         with self._state.speculating(asking=True):
             return [summarise_gang(self._trial, gang, claim_of) for gang in gangs]
 
-    def why(self, uid: str) -> Refusal | None:
-        """Why this waiting pod cannot start now, with the numbers of now; None if it can."""
+    def why(self, uid: str, now: int | None = None) -> Refusal | None:
+        """Why this waiting pod cannot start now, with the numbers of now; None if it can.
+
+        Times in the message are counted from `now`; without it, from the last cycle.
+        """
         self._policy.report.refresh()
-        return self._trial.why(self._gang_claims.lookup()(uid))
+        claim = self._gang_claims.lookup()(uid)
+        refusal = self._trial.why(claim, now)
+        return refusal and refusals.in_full(self._trial, claim, refusal)
 
     def _process(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane: start it, preempt for it, or park the whole lane.
@@ -281,8 +286,10 @@ class Engine:
             self._state.waiting.park(lane, verdict)
             self._reservations.note_refused(claim, verdict, self._now)
             self._wakeups.note_min_runtime(self._now)
-            for waiting in lane.unreported(verdict):
-                decisions.extend(Wait(pod, verdict) for pod in waiting.members)
+            unreported = lane.unreported(verdict)
+            told = refusals.in_full(self._trial, claim, verdict) if unreported else verdict
+            for waiting in unreported:
+                decisions.extend(Wait(pod, told) for pod in waiting.members)
             return
         self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
 

@@ -6,7 +6,8 @@ pods that its policy makes eligible. The result is a verdict; evicting, nominati
 left to the cycle.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -50,23 +51,40 @@ class Trial:
         self._policy = policy
         self._nominations = nominations
         always = tuple(partial(gate, state) for gate in (closed_gate, gpu_gate, max_gate))
-        self._gates: tuple[Gate, ...] = (*always, policy.gates.gate)
+        self.gates: tuple[Gate, ...] = (*always, policy.gates.gate)
         self.idle_gates: tuple[Gate, ...] = (*always, policy.gates.idle_gate)
         """The gates for a claim above its share when no claim within its share can start."""
         self._shortage: tuple[Ask, int]
         """The ask that no node held in the last trial, and how many like it were placed."""
         self.now = 0
+        self._asked_at: int | None = None
+        """When the question is asked that is being answered, if it says so."""
 
-    def why(self, claim: Claim) -> Refusal | None:
-        """Why a waiting claim cannot start now, with the numbers of now; None if it can."""
+    def why(self, claim: Claim, now: int | None = None) -> Refusal | None:
+        """Why a waiting claim cannot start now, with the numbers of now; None if it can.
+
+        Times in the message are counted from `now`, or else from the last cycle.
+        """
+        self._asked_at = now
+        with self.asking(claim) as only_class:
+            refusal = self.assume(claim, only_class=only_class)
+            verdict = refusal and self.reclaim(claim, refusal)
+        self._asked_at = None
+        return verdict if isinstance(verdict, Refusal) else refusal
+
+    @contextmanager
+    def asking(self, claim: Claim) -> Iterator[str | None]:
+        """Answer a question about a claim as if it were tried now; yields its only node class."""
         with self.state.speculating(claim, asking=True) as speculation:
             held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
             only_class = self._nominations.node_class(claim)
             less_important = self._nominations.less_important(claim)
             speculation.set_aside(dict.fromkeys([*held, *less_important]))
-            refusal = self.assume(claim, only_class=only_class)
-            verdict = refusal and self._reclaim(claim, refusal)
-        return verdict if isinstance(verdict, Refusal) else refusal
+            yield only_class
+
+    def victims_of(self, claim: Claim) -> list[str]:
+        """The uids of the victims that a nominated claim waits for."""
+        return self._nominations.victims_of(claim)
 
     def try_claim(self, claim: Claim) -> tuple[Verdict, list[str]]:
         """Assume the whole claim, or plan a preemption, or say why it waits.
@@ -78,7 +96,7 @@ class Trial:
         ledger = self.state.ledger
         if not ledger.holding:
             refusal = self.assume(claim)
-            return refusal and self._reclaim(claim, refusal), []
+            return refusal and self.reclaim(claim, refusal), []
         only_class = self._nominations.node_class(claim)
         less_important: list[str] = []
         with self.state.speculating() as speculation:
@@ -90,7 +108,7 @@ class Trial:
                 speculation.set_aside(less_important)
                 if less_important:
                     refusal = self.assume(claim, only_class=only_class)
-                verdict = refusal and self._reclaim(claim, refusal)
+                verdict = refusal and self.reclaim(claim, refusal)
             if verdict is None:
                 speculation.keep()
         return verdict, less_important
@@ -105,7 +123,7 @@ class Trial:
             state.ledger.assume(pod.uid, booking)
         return None
 
-    def _reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
+    def reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
         """What a refused claim can do: preempt, wait for leaving pods, or wait as refused."""
         if claim.parts:
             return refusal
@@ -117,7 +135,9 @@ class Trial:
         if plan is None:
             if not self._may_preempt_later(claim, refusal):
                 return refusal
-            message = refusal.message + self._policy.reclaim.explain_no_victims(claim, refusal)
+            now = self.now if self._asked_at is None else self._asked_at
+            words = self._policy.reclaim.explain_no_victims(claim, refusal, now)
+            message = refusal.message + words
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._repeats(claim, plan):
             message = f"{refusal.message}{_REPEATS}"
@@ -164,7 +184,7 @@ class Trial:
         state = self.state
         classes: list[str | None] = [None]
         if any(ask.by_class for ask in claim.asks):
-            classes = list(self._classes(claim))
+            classes = list(self.charged_classes(claim))
         plans = []
         for node_class in classes:
             rights = self._policy.gates.rights(claim, node_class)
@@ -183,7 +203,7 @@ class Trial:
         On nodes of `only_class`, if that is given. Where no node holds a pod of a gang, another
         waiting pod of the gang may take its place.
         """
-        refusal = self._assume(claim, gates or self._gates, only_class)
+        refusal = self._assume(claim, gates or self.gates, only_class)
         if refusal is None or not claim.others:
             return refusal
         pods, others, most = claim.pods, claim.others, dict[Ask, int]()
@@ -192,7 +212,7 @@ class Trial:
             most.update([self._shortage])
             if not substitute(self.state, claim, most):
                 break
-            retried = self._assume(claim, gates or self._gates, only_class)
+            retried = self._assume(claim, gates or self.gates, only_class)
             if retried is None:
                 return None
         if claim.pods is not pods:
@@ -212,11 +232,11 @@ class Trial:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if any(ask.by_class for ask in claim.asks):
             return self._assume_by_class(claim, gates, only_class)
-        return self._first_refusal(claim, None, gates) or self._place(claim, None)
+        return self._first_refusal(claim, None, gates) or self.place(claim, None)
 
     def check_gates(self, claim: Claim) -> Refusal | None:
         """Why the quotas would not let the claim start, whether or not a node has room."""
-        return self._first_refusal(claim, None, self._gates)
+        return self._first_refusal(claim, None, self.gates)
 
     def _incomplete(self, claim: Claim) -> Refusal:
         gang = self.state.gangs.of(claim.pods[0])
@@ -229,13 +249,13 @@ class Trial:
         self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
     ) -> Refusal | None:
         """Where the charge depends on the node class: place only on classes that pass the gates."""
-        classes = self._classes(claim) if only_class is None else [only_class]
+        classes = self.charged_classes(claim) if only_class is None else [only_class]
         by_class = {
             node_class: self._first_refusal(claim, node_class, gates) for node_class in classes
         }
         refusals = [refusal for refusal in by_class.values() if refusal is not None]
         allowed = [node_class for node_class in classes if by_class[node_class] is None]
-        refusal = refusals[0] if refusals and not allowed else self._place(claim, allowed)
+        refusal = refusals[0] if refusals and not allowed else self.place(claim, allowed)
         if refusal is None or not refusals:
             return refusal
         watch = {watch: None for each in (refusal, *refusals) for watch in each.watch}
@@ -244,7 +264,7 @@ class Trial:
             message += f"; of nodes of another class it is too much: {refusals[0].message}"
         return replace(refusal, message=message, watch=tuple(watch))
 
-    def _classes(self, claim: Claim) -> list[str]:
+    def charged_classes(self, claim: Claim) -> list[str]:
         """The node classes open to the claim's pods whose charge depends on the class."""
         asks = {ask for ask in claim.asks if ask.by_class}
         return sorted({each for ask in asks for each in self.state.placement.classes(ask)})
@@ -260,7 +280,7 @@ class Trial:
                     return refusal
         return None
 
-    def _place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
+    def place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
         """Assume a node for each pod, or for none; the pods that are hardest to place first."""
         if claim.size == 1:
             return self._place_one(claim, classes)

@@ -84,6 +84,11 @@ class Nominations:
         holding = self._state.ledger.holding
         return any(uid in holding for uid in self._claimants.get(victim, ()))
 
+    def victims_of(self, claim: Claim) -> list[str]:
+        """The victims that a nominated claim waits for."""
+        uids = set(claim.uids())
+        return [victim for victim, pods in self._claimants.items() if uids & set(pods)]
+
     def deadline(self) -> int | None:
         """When the next nomination ends."""
         return min(self._until.values(), default=None)

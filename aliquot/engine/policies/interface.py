@@ -99,7 +99,7 @@ class Reclaim(Protocol):
     ) -> Iterator[list[Eligible]]:
         """The pods that may be evicted for the claim: ranks of groups, the best rank first."""
 
-    def explain_no_victims(self, claim: Claim, refusal: Refusal) -> str:
+    def explain_no_victims(self, claim: Claim, refusal: Refusal, now: int) -> str:
         """What to add to the refusal's message when the claim found no victims."""
         return ""
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.columns import exact_sum
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
@@ -20,9 +20,6 @@ from aliquot.engine.policies.interface import Gates
 from aliquot.engine.policies.usage import after_leaving, taken, within_max
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
-
-_LOW_BITS = 31
-"""Where `exact_sum` parts an int64: 2**31 of either half add up without overflow."""
 
 Used = Callable[[State, int, int], int]
 """How much of a resource counts as used in an account: now, or once leaving pods are gone."""
@@ -203,9 +200,3 @@ class Borrowing(Gates):
         return max(
             guaranteed, self._state.nodes.total.get(self._state.resources.names[row], 0) - outside
         )
-
-
-def exact_sum(amounts: NDArray[np.int64]) -> int:
-    """The exact sum, which may be above an int64."""
-    high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
-    return (high << _LOW_BITS) + low
