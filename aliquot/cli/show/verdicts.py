@@ -3,10 +3,10 @@
 from xml.etree import ElementTree
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from aliquot.cli.show.documents import as_json
+from aliquot.cli.show.signs import console as make_console
 from aliquot.simulation.scenario import Verdict
 
 
@@ -19,7 +19,7 @@ def print_verdicts(verdicts: list[Verdict], output: str) -> None:
 
 
 def _print_text(verdicts: list[Verdict]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console(soft_wrap=True)
     for verdict in verdicts:
         passed = not verdict.differences
         mark = Text("pass", style="green") if passed else Text("FAIL", style="bold red")
