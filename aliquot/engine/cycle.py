@@ -271,6 +271,10 @@ class Engine:
         refusal = self._trial.why(claim, now)
         return refusal and refusals.in_full(self._trial, claim, refusal)
 
+    def kind_of_waiting(self, uid: str) -> object:
+        """Waiting pods with the same kind have the same answer to `why`; None: none is like it."""
+        return self._state.waiting.lane(uid)
+
     def _process(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane: start it, preempt for it, or park the whole lane.
 
@@ -286,12 +290,20 @@ class Engine:
             self._state.waiting.park(lane, verdict)
             self._reservations.note_refused(claim, verdict, self._now)
             self._wakeups.note_min_runtime(self._now)
-            unreported = lane.unreported(verdict)
-            told = refusals.in_full(self._trial, claim, verdict) if unreported else verdict
-            for waiting in unreported:
-                decisions.extend(Wait(pod, told) for pod in waiting.members)
+            decisions.extend(self._waits(lane, claim, verdict))
             return
         self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
+
+    def _waits(self, lane: Lane, claim: Claim, refusal: Refusal) -> Iterator[Wait]:
+        """The Waits of a refused lane, told in full; the same refusal is not looked into again."""
+        unreported = lane.unreported(refusal)
+        if not unreported:
+            return
+        if lane.told is None or lane.told[0] != refusal:
+            lane.told = refusal, refusals.in_full(self._trial, claim, refusal)
+        for waiting in unreported:
+            for pod in waiting.members:
+                yield Wait(pod, lane.told[1])
 
     def _vacated(self, claim: Claim, nominated_nodes: list[str]) -> list[str]:
         """The nodes that were nominated for a claim which has been placed on others."""

@@ -3,6 +3,7 @@
 import pytest
 
 from aliquot.dialects.quota_index import QuotaIndex
+from aliquot.engine import Refusal
 from aliquot.kube.control import stale_reasons
 from aliquot.kube.control.stale_reasons import StaleReasons
 from tests.kube.workshop import SECOND, Workshop, play
@@ -39,3 +40,33 @@ def test_the_time_that_is_left_is_written_every_thirty_seconds(
         assert seconds_said(shop, "p") == ["120", "90", "60", "30"]
 
     play(story, policy="hierarchy")
+
+
+def test_pods_that_wait_alike_are_looked_into_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stale_reasons, "_AT_ONCE", 60.0)
+
+    async def story(shop: Workshop) -> None:
+        shop.node("n", 1)
+        for name in ("p", "q", "r"):
+            shop.pod(name, "a", 2)
+        shop.pod("other", "a", 3)
+        shop.decide(0)
+        await shop.write()
+        asked: list[str] = []
+        why = shop.engine.why
+
+        def noted(uid: str, now: int | None = None) -> Refusal | None:
+            asked.append(uid)
+            return why(uid, now)
+
+        monkeypatch.setattr(shop.engine, "why", noted)
+        shop.answers.written.clear()
+        shop.node("m", 1)
+        StaleReasons(shop.pod_status).refresh(shop.engine, QuotaIndex(), 0)
+        await shop.write()
+        assert len(asked) == 2
+        for name in ("p", "q", "r", "other"):
+            (said,) = shop.answers.to(f"/pods/{name}/status")
+            assert "0 of 2 nodes" in said["status"]["conditions"][0]["message"]
+
+    play(story)

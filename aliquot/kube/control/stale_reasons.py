@@ -12,7 +12,7 @@ written once a tick.
 import time
 
 from aliquot.dialects.quota_index import QuotaIndex
-from aliquot.engine import Engine
+from aliquot.engine import Engine, Refusal
 from aliquot.kube.control.pod_status import PodStatus, refusal_of
 
 _ROUND_SECONDS = 15.0
@@ -45,13 +45,20 @@ class StaleReasons:
         if not self._due and time.monotonic() >= self._next_round:
             self._next_round = time.monotonic() + _ROUND_SECONDS
             self._due = self._pod_status.refused()
+        answers: dict[object, Refusal | None] = {}
         while self._due and time.monotonic() < until:
-            self._update(self._due.pop(), engine, now - now % _TICK)
+            self._update(self._due.pop(), engine, now - now % _TICK, answers)
 
-    def _update(self, uid: str, engine: Engine, tick: int) -> None:
+    def _update(
+        self, uid: str, engine: Engine, tick: int, answers: dict[object, Refusal | None]
+    ) -> None:
+        """Check one pod; `answers` has those for pods that wait for the same reason, by kind."""
         pod = engine.waiting_pod(uid)
         if pod is None or self._pod_status.refusal(uid) is None:
             return
-        why = engine.why(uid, tick)
+        kind = engine.kind_of_waiting(uid)
+        if kind is None or kind not in answers:
+            answers[kind] = engine.why(uid, tick)
+        why = answers[kind]
         if why is not None:
             self._pod_status.refuse(pod, refusal_of(why))
