@@ -37,10 +37,9 @@ POD_FIELDS: dict[str, dict[str, Any]] = {
     "volumes": {"volumes": [VOLUME]},
     "resourceClaims": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "is-not-there"}]},
     "runtimeClassName": {"runtimeClassName": "is-not-there"},
-    "activeDeadlineSeconds": {"activeDeadlineSeconds": 60},
 }
 """By what the page calls it, a field by which kube-scheduler would not start two such pods on a
-node, or by which they would end."""
+node."""
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
