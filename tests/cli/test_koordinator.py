@@ -366,6 +366,7 @@ def test_the_time_until_a_quota_gives_back_is_that_of_the_moment(aliquot: Run) -
         pod("b/p", {"gpu": 2}),
     ]
     for until, left in (("0s", 120), ("50s", 70), ("1m59s", 1)):
-        ran = aliquot("simulate", objects, "--until", until, "-o", "json")
+        flags = ("--policy", "hierarchy", "--until", until, "-o", "json")
+        ran = aliquot("simulate", objects, *flags)
         (waits,) = json.loads(ran.out)["pending"]
         assert f"gives back in {left} s" in waits["message"]

@@ -162,7 +162,8 @@ def budgeted(allowed: int) -> World:
     for name in ("x", "y"):
         world.pod("b", name, amounts(gpu=1), node="n", labels=(("app", "b"),))
     world.pod("a", "p", amounts(gpu=2))
-    assert len(list(evictions(world.cycle()))) == 2
+    world.evictions = list(evictions(world.cycle()))
+    assert len(world.evictions) == 2
     world.cycle()
     return world
 
@@ -177,6 +178,13 @@ def test_a_budget_that_keeps_victims_from_leaving_is_named() -> None:
 
 def test_a_budget_that_allows_the_evictions_is_not_named() -> None:
     assert "budget" not in budgeted(2).told("a/p")
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2])
+def test_a_victim_is_told_that_its_budget_would_have_spared_it(allowed: int) -> None:
+    messages = [each.message for each in budgeted(allowed).evictions]
+    words = "; chosen although disruption budget b/pdb allowed no eviction"
+    assert [each.endswith(words) for each in messages] == [allowed < 1, allowed < 2]
 
 
 def test_a_victim_that_terminates_is_past_its_budget() -> None:

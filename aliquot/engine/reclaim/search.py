@@ -141,7 +141,8 @@ class _Attempt:
             choice.devices.append(devices)
             choice.units += units
         choice.units = sorted(self._pruned(choice), key=self._soft_draw)
-        victims = tuple(self._victim(uid) for unit in choice.units for uid in unit.uids)
+        left = self._budgets(choice.units)
+        victims = tuple(self._victim(uid, left) for unit in choice.units for uid in unit.uids)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
         total = cost(choice.units, self._budgets(choice.units))
         return Plan(nodes, tuple(choice.devices), victims, rank, total)
@@ -327,11 +328,17 @@ class _Attempt:
             for (row, node), more in balance.items()
         )
 
-    def _victim(self, uid: str) -> Victim:
+    def _victim(self, uid: str, left: dict[str, int]) -> Victim:
+        """The victim with its message; `left` is what budgets allow before it, and then after."""
         pod = self.state.pods[uid]
         outside = self.state.tree.quota_of(pod) is None
         reason = Reason.PREEMPTED if outside else self.eligible.reason
-        return Victim(pod, reason, self.eligible.explain(pod))
+        message = self.eligible.explain(pod)
+        for path in self.state.budgets.on(pod):
+            left[path] -= 1
+            if left[path] < 0:
+                message += f"; chosen although disruption budget {path} allowed no eviction"
+        return Victim(pod, reason, message)
 
     def _name(self, slot: int) -> str:
         return self.state.nodes.slots.names[slot] or ""
