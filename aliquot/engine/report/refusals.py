@@ -14,6 +14,7 @@ from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.policies.gates import gpu_refusals
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.search import Plan
 from aliquot.engine.trial import Trial
@@ -76,6 +77,7 @@ def _all_refusals(trial: Trial, claim: Claim, only_class: str | None) -> Iterato
 def _gate_refusals(trial: Trial, claim: Claim, node_class: str | None) -> Iterator[Refusal]:
     """What every gate says, asked in every resource by itself and at every quota above."""
     for part in claim.parts or (claim,):
+        yield from gpu_refusals(trial.state, part)
         rows = [row for row, _ in part.charge(node_class)]
         for gate in trial.gates:
             for row in rows or [-1]:
