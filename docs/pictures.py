@@ -63,9 +63,9 @@ def before_and_after(example: str, name: str, policy: str, *minutes: int) -> Non
     parts: list[RenderableType] = []
     for minute in minutes:
         simulation.run(minute * 60 * SECOND)
-        *pictured, legend = quota_bars(policy, outcome(simulation)["quotas"], WIDTH)
+        pictured = quota_bars(policy, outcome(simulation)["quotas"], WIDTH)
         parts += [Text(f"after {minute} minutes", style="bold"), *pictured, Text()]
-    draw(f"aliquot simulate examples/{example}", name, Group(*parts, legend))
+    draw(f"aliquot simulate examples/{example}", name, Group(*parts[:-1]))
 
 
 def load(example: str, policy: str) -> Simulation:

@@ -14,6 +14,8 @@ from aliquot.engine.model.quantity import LIMIT, Amounts
 
 Vector = tuple[tuple[int, int], ...]
 """Amounts with each resource as its row: `((0, 500), (2, 1))`."""
+_LOW_BITS = 31
+"""Where `exact_sum` parts an int64: 2**31 of either half add up without overflow."""
 
 
 class Resources:
@@ -149,3 +151,9 @@ class Columns:
         self.data = data
         self.width = data.shape[1]
         self.cells: memoryview[int] = data.data.cast("B").cast("q")
+
+
+def exact_sum(amounts: NDArray[np.int64]) -> int:
+    """The exact sum, which may be above an int64."""
+    high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
+    return (high << _LOW_BITS) + low

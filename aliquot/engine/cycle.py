@@ -52,7 +52,7 @@ from aliquot.engine.queue.claim_queue import Position
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
 from aliquot.engine.reclaim.search import Plan
-from aliquot.engine.report import audit, resize, tree_figures
+from aliquot.engine.report import audit, refusals, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.gangs import summarise_gang
@@ -294,13 +294,22 @@ class Engine:
             verdicts = self._admission.verdicts()
             return [summarise_gang(self._trial, gang, claim_of, verdicts) for gang in gangs]
 
-    def why(self, uid: str) -> Refusal | None:
-        """Why this pod cannot start now, with the numbers of now; None if it can, or runs."""
+    def why(self, uid: str, now: int | None = None) -> Refusal | None:
+        """Why this pod cannot start now, with the numbers of now; None if it can, or runs.
+
+        Times in the message are counted from `now`; without it, from the last cycle.
+        """
         self._known_pod(uid)
         if self.waiting_pod(uid) is None:
             return None
         self._policy.report.refresh()
-        return self._trial.why(self._gang_claims.lookup()(uid))
+        claim = self._gang_claims.lookup()(uid)
+        refusal = self._trial.why(claim, now)
+        return refusal and refusals.in_full(self._trial, claim, refusal)
+
+    def kind_of_waiting(self, uid: str) -> object:
+        """Waiting pods with the same kind have the same answer to `why`; None: none is like it."""
+        return self._state.waiting.lane(uid)
 
     def _known_pod(self, uid: str) -> Pod:
         """The pod with this uid; one that the engine does not know is refused."""
@@ -328,10 +337,20 @@ class Engine:
             self._state.waiting.park(lane, told)
             self._reservations.note_refused(claim, verdict, self._now)
             self._wakeups.note_min_runtime(self._now)
-            for waiting in lane.unreported(told):
-                decisions.extend(Wait(pod, told) for pod in waiting.members)
+            decisions.extend(self._waits(lane, claim, told))
             return
         self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
+
+    def _waits(self, lane: Lane, claim: Claim, refusal: Refusal) -> Iterator[Wait]:
+        """The Waits of a refused lane, told in full; the same refusal is not looked into again."""
+        unreported = lane.unreported(refusal)
+        if not unreported:
+            return
+        if lane.told is None or lane.told[0] != refusal:
+            lane.told = refusal, refusals.in_full(self._trial, claim, refusal)
+        for waiting in unreported:
+            for pod in waiting.members:
+                yield Wait(pod, lane.told[1])
 
     def _vacated(self, claim: Claim, nominated_nodes: list[str]) -> list[str]:
         """The nodes that were nominated for a claim which has been placed on others."""

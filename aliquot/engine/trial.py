@@ -7,6 +7,7 @@ left to the cycle.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -60,24 +61,41 @@ class Trial:
         self._reservations = reservations
         self._precedence = Precedence(state, policy, nominations, reservations)
         always = tuple(partial(gate, state) for gate in (closed_gate, gpu_gate, max_gate))
-        self._gates: tuple[Gate, ...] = (*always, policy.gates.gate)
+        self.gates: tuple[Gate, ...] = (*always, policy.gates.gate)
         self.idle_gates: tuple[Gate, ...] = (*always, policy.gates.idle_gate)
         """The gates for a claim above its share when no claim within its share can start."""
         self._shortage: tuple[Ask, int]
         """The ask that no node held in the last trial, and how many like it were placed."""
         self.now = 0
+        self._asked_at: int | None = None
+        """When the question is asked that is being answered, if it says so."""
 
-    def why(self, claim: Claim) -> Refusal | None:
-        """Why a waiting claim cannot start now, with the numbers of now; None if it can."""
+    def why(self, claim: Claim, now: int | None = None) -> Refusal | None:
+        """Why a waiting claim cannot start now, with the numbers of now; None if it can.
+
+        Times in the message are counted from `now`, or else from the last cycle.
+        """
+        self._asked_at = now
+        with self.asking(claim) as only_class:
+            refusal = self.assume(claim, only_class=only_class)
+            verdict = refusal and self.reclaim(claim, refusal)
+        self._asked_at = None
+        found = verdict if isinstance(verdict, Refusal) else refusal
+        return found and self.describe(claim, found)
+
+    @contextmanager
+    def asking(self, claim: Claim) -> Iterator[str | None]:
+        """Answer a question about a claim as if it were tried now; yields its only node class."""
         with self.state.speculating(claim, asking=True) as speculation:
             held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
             only_class = self._nominations.node_class(claim)
             speculation.set_aside(held)
             speculation.set_aside(self._precedence.yielding(claim, self.now))
-            refusal = self.assume(claim, only_class=only_class)
-            verdict = refusal and self._reclaim(claim, refusal)
-        found = verdict if isinstance(verdict, Refusal) else refusal
-        return found and self.describe(claim, found)
+            yield only_class
+
+    def victims_of(self, claim: Claim) -> list[str]:
+        """The uids of the victims that a nominated claim waits for."""
+        return self._nominations.victims_of(claim)
 
     def describe(self, claim: Claim, refusal: Refusal) -> Refusal:
         """The refusal as users read it: where reservations are the cause, they are named."""
@@ -109,7 +127,7 @@ class Trial:
         ledger = self.state.ledger
         if not ledger.holding:
             refusal = self.assume(claim)
-            return refusal and self._reclaim(claim, refusal), []
+            return refusal and self.reclaim(claim, refusal), []
         only_class = self._nominations.node_class(claim)
         yielding: list[str] = []
         with self.state.speculating() as speculation:
@@ -121,7 +139,7 @@ class Trial:
                 speculation.set_aside(yielding)
                 if yielding:
                     refusal = self.assume(claim, only_class=only_class)
-                verdict = refusal and self._reclaim(claim, refusal)
+                verdict = refusal and self.reclaim(claim, refusal)
             if verdict is None:
                 speculation.keep()
         return verdict, yielding
@@ -136,7 +154,7 @@ class Trial:
             state.ledger.assume(pod.uid, booking)
         return None
 
-    def _reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
+    def reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
         """What a refused claim can do: preempt, wait for leaving pods, or wait as refused."""
         if claim.parts:
             return refusal
@@ -149,7 +167,9 @@ class Trial:
             if not self._may_preempt_later(claim, refusal):
                 return refusal
             refusal = self._policy.reclaim.name_no_victims(claim, refusal)
-            message = refusal.message + self._policy.reclaim.explain_no_victims(claim, refusal)
+            now = self.now if self._asked_at is None else self._asked_at
+            words = self._policy.reclaim.explain_no_victims(claim, refusal, now)
+            message = refusal.message + words
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._repeats(claim, plan):
             message = f"{refusal.message}{_REPEATS}"
@@ -198,7 +218,7 @@ class Trial:
         state = self.state
         classes: list[str | None] = [None]
         if any(ask.by_class for ask in claim.asks):
-            classes = list(self._classes(claim))
+            classes = list(self.charged_classes(claim))
         plans = []
         for node_class in classes:
             rights = self._policy.gates.rights(claim, node_class)
@@ -231,7 +251,7 @@ class Trial:
         On nodes of `only_class`, if that is given. Where no node holds a pod of a gang, another
         waiting pod of the gang may take its place.
         """
-        refusal = self._assume(claim, gates or self._gates, only_class)
+        refusal = self._assume(claim, gates or self.gates, only_class)
         if refusal is None or not claim.others:
             return refusal
         pods, others, most = claim.pods, claim.others, dict[Ask, int]()
@@ -240,7 +260,7 @@ class Trial:
             most.update([self._shortage])
             if not substitute(self.state, claim, most):
                 break
-            retried = self._assume(claim, gates or self._gates, only_class)
+            retried = self._assume(claim, gates or self.gates, only_class)
             if retried is None:
                 return None
         if claim.pods is not pods:
@@ -260,14 +280,14 @@ class Trial:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if any(ask.by_class for ask in claim.asks):
             return self._assume_by_class(claim, gates, only_class)
-        return self._first_refusal(claim, None, gates) or self._place(claim, None)
+        return self._first_refusal(claim, None, gates) or self.place(claim, None)
 
     def check_gates(self, claim: Claim, idle: bool = False) -> Refusal | None:
         """Why the quotas would not let the claim start, whether or not a node has room.
 
         `idle`: on idle capacity, when no claim within its share can start.
         """
-        return self._first_refusal(claim, None, self.idle_gates if idle else self._gates)
+        return self._first_refusal(claim, None, self.idle_gates if idle else self.gates)
 
     def _incomplete(self, claim: Claim) -> Refusal:
         gang = self.state.gangs.of(claim.pods[0])
@@ -280,13 +300,13 @@ class Trial:
         self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
     ) -> Refusal | None:
         """Where the charge depends on the node class: place only on classes that pass the gates."""
-        classes = self._classes(claim) if only_class is None else [only_class]
+        classes = self.charged_classes(claim) if only_class is None else [only_class]
         by_class = {
             node_class: self._first_refusal(claim, node_class, gates) for node_class in classes
         }
         refusals = [refusal for refusal in by_class.values() if refusal is not None]
         allowed = [node_class for node_class in classes if by_class[node_class] is None]
-        refusal = refusals[0] if refusals and not allowed else self._place(claim, allowed)
+        refusal = refusals[0] if refusals and not allowed else self.place(claim, allowed)
         if refusal is None or not refusals:
             return refusal
         watch = {watch: None for each in (refusal, *refusals) for watch in each.watch}
@@ -295,7 +315,7 @@ class Trial:
             message += f"; of nodes of another class it is too much: {refusals[0].message}"
         return replace(refusal, message=message, watch=tuple(watch))
 
-    def _classes(self, claim: Claim) -> list[str]:
+    def charged_classes(self, claim: Claim) -> list[str]:
         """The node classes open to the claim's pods whose charge depends on the class."""
         asks = {ask for ask in claim.asks if ask.by_class}
         return sorted({each for ask in asks for each in self.state.placement.classes(ask)})
@@ -311,7 +331,7 @@ class Trial:
                     return refusal
         return None
 
-    def _place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
+    def place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
         """Assume a node for each pod, or for none; the pods that are hardest to place first."""
         if claim.size == 1:
             return self._place_one(claim, classes)

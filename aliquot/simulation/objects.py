@@ -56,7 +56,8 @@ def _pod(record: PodRecord, capacity: dict[str, str], simulation: Simulation) ->
         body["spec"]["nodeName"] = record.pod.node
         status.pop("nominatedNodeName", None)
     condition = {"type": "PodScheduled", "status": "True"}
-    refusal = simulation.engine.why(record.pod.uid) if record.phase == "Pending" else None
+    pending = record.phase == "Pending"
+    refusal = simulation.engine.why(record.pod.uid, simulation.now) if pending else None
     if refusal is not None:
         condition.update(status="False", reason=refusal.reason.value, message=refusal.message)
     given = status.get("conditions") or []

@@ -67,7 +67,7 @@ def _pending(simulation: Simulation) -> list[Result]:
     engine = simulation.engine
     waiting = []
     for record in simulation.world.mirror.records.values():
-        refusal = engine.why(record.pod.uid) if record.phase == "Pending" else None
+        refusal = engine.why(record.pod.uid, simulation.now) if record.phase == "Pending" else None
         if refusal is not None:
             entry = {
                 "pod": record.pod.path,

@@ -56,6 +56,10 @@ def test_what_calls_for_attention_is_marked() -> None:
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 200])
-def test_no_line_is_wider_than_the_console(width: int) -> None:
+def test_nothing_is_cut_on_a_narrow_console(width: int) -> None:
     assert max(len(line) for line in shown(width)) <= width
-    assert any("█" in line for line in shown(width)) is (width >= 72)
+    words = " ".join(" ".join(shown(width)).split())
+    for number in ("98", "100", "5Gi", "10Gi", "19Gi", "20Gi", "∞", "alert: above 95%", "exceeded"):
+        assert number in words
+    for sign in ("█ used", "▓ beyond the alert", "▒ beyond the bound", "· up to the bound"):
+        assert sign in words

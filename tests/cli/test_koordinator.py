@@ -355,3 +355,18 @@ def test_rules_hold_in_folders_and_scenarios_too(aliquot: Run, tmp_path: Path) -
     assert aliquot("test", [scenario]).code == 0
     scenario["objects"] = [TREE[2]]
     assert aliquot("test", [scenario]).code == 2
+
+
+def test_the_time_until_a_quota_gives_back_is_that_of_the_moment(aliquot: Run) -> None:
+    objects = [
+        node("n", gpu=4, cpu=8),
+        tree_quota("a/a", {"gpu": 2}, {"gpu": 4}),
+        tree_quota("b/b", {"gpu": 2}, {"gpu": 4}),
+        pod("a/x", {"gpu": 4}, nodeName="n"),
+        pod("b/p", {"gpu": 2}),
+    ]
+    for until, left in (("0s", 120), ("50s", 70), ("1m59s", 1)):
+        flags = ("--policy", "hierarchy", "--until", until, "-o", "json")
+        ran = aliquot("simulate", objects, *flags)
+        (waits,) = json.loads(ran.out)["pending"]
+        assert f"gives back in {left} s" in waits["message"]

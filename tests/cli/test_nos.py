@@ -159,7 +159,8 @@ def test_gpu_memory_is_shown_where_a_quota_names_it(aliquot: Run, name: str) -> 
     assert a["runtime"] == {MEMORY: "64"}
     assert MEMORY not in {*b["used"], *b["request"], *b["runtime"], *b["borrowed"]}
     waits = {each["pod"]: each["message"] for each in result["pending"]}
-    assert waits["a/q"] == f"quota a/quota: max 96 {MEMORY}, used 64, pod asks 64"
+    told = f"quota a/quota: max 96 {MEMORY}, used 64, pod asks 64"
+    assert waits["a/q"] == f"{told}; also BorrowingExhausted ({MEMORY})"
 
 
 def test_gpu_memory_is_not_shown_where_no_quota_names_it(aliquot: Run) -> None:

@@ -19,6 +19,7 @@ from tests.build.manifests import (
     workload,
 )
 from tests.cli.conftest import Run
+from tests.docs.test_examples import ROOT
 
 
 def refused(aliquot: Run, *documents: Any) -> str:
@@ -106,3 +107,10 @@ def test_the_devices_of_a_pod_are_written_into_it(aliquot: Run) -> None:
 def test_the_policy_says_which_quotas_there_are(aliquot: Run) -> None:
     ran = aliquot("simulate", [model(node("n", gpu=1)), gpu_quota("a/q"), pod("a/p", {"gpu": 1})])
     assert ran.out.startswith("policy capacity (there are no quotas but those on GPUs)")
+
+
+def test_every_bound_of_a_gpu_quota_that_refuses_a_pod_is_named(aliquot: Run) -> None:
+    ran = aliquot("simulate", str(ROOT / "examples/tensor-fusion/refusals"), "-o", "json")
+    (waits,) = json.loads(ran.out)["pending"]
+    assert waits["resource"] == "single.max.tflops.request"
+    assert waits["message"].endswith("; also GPUQuotaExceeded (total.max.tflops.request)")

@@ -48,7 +48,7 @@ def test_console_blocks_show_what_comes_out(page: str, block: str, tmp_path: Pat
 def test_yaml_blocks_are_read(page: str, block: str, tmp_path: Path) -> None:
     kind = yaml.safe_load(block)["kind"]
     if kind == "Scenario":
-        file = tmp_path / "docs" / "tasks" / "scenario.yaml"
+        file = tmp_path / "my-scenarios" / "scenario.yaml"
         file.parent.mkdir(parents=True)
         (tmp_path / "examples").symlink_to(ROOT / "examples")
         file.write_text(block)

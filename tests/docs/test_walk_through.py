@@ -6,12 +6,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.docs.test_examples import ROOT, blocks
+from tests.docs.pages import clone
+from tests.docs.test_examples import blocks
 
 AGE = re.compile(r"\b\d+[smhd]\b")
 SPACES = re.compile(" +")
@@ -24,35 +24,30 @@ def plain(text: str) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="NOT run: there is no kubectl here")
 def test_kubectl_says_what_the_page_shows(tmp_path: Path) -> None:
-    ((_, session),) = blocks("session")
-    kubeconfig = tmp_path / "kubeconfig"
-    words = ["up", "--nodes", "2x8", "--port", "0"]
-    words += ["--gpu-model", "NVIDIA-A100-SXM4-80GB"]
-    words += ["--kubeconfig", str(kubeconfig), "--data-dir", str(tmp_path / "data")]
-    start = [sys.executable, "-m", "aliquot", *words]
-    with subprocess.Popen(start, stdout=subprocess.PIPE, text=True) as server:
+    ((page, session),) = blocks("session")
+    (begun,) = (body for found, body in blocks("sh") if found == page)
+    start, export, ready = begun.splitlines()
+    assert (start.split()[0], start[-2:]) == ("aliquot", " &")
+    assert export == "export KUBECONFIG=kubeconfig"
+    folder = clone(tmp_path / "clone")
+    words = [sys.executable, "-m", "aliquot", *start.removesuffix(" &").split()[1:]]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL) as server:
         try:
-            walk(server, session, {**os.environ, "KUBECONFIG": str(kubeconfig)})
+            walk(ready, session, folder)
         finally:
             server.terminate()
             assert server.wait(60) == 0
 
 
-def walk(server: "subprocess.Popen[str]", session: str, environment: dict[str, str]) -> None:
-    """Once the nodes are there, one step after the other."""
-    assert server.stdout is not None
-    assert "kubeconfig" in server.stdout.readline()
-    ready = ["kubectl", "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=20s"]
-    for _ in range(50):
-        if subprocess.run(ready, env=environment, capture_output=True, check=False).returncode:
-            time.sleep(0.2)
-        else:
-            break
+def walk(ready: str, session: str, folder: Path) -> None:
+    """Once the nodes are there, one step after the other, in the folder that the page names."""
+    environment = {**os.environ, "KUBECONFIG": str(folder / "kubeconfig")}
+    subprocess.run(["bash", "-c", ready], cwd=folder, env=environment, check=True, timeout=90)
     for step in session.split("$ ")[1:]:
         command, _, shown = step.partition("\n")
         done = subprocess.run(
             shlex.split(command),
-            cwd=ROOT,
+            cwd=folder,
             env=environment,
             capture_output=True,
             text=True,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from aliquot.engine.columns import exact_sum
 from aliquot.engine.model.knobs import CapacityKnobs, EvictionKnobs, FairKnobs
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.model.reasons import Reason
-from aliquot.engine.policies.capacity.borrowing import exact_sum
 from aliquot.engine.policies.fair.guaranteed import GuaranteedShares
 from tests.build.values import GPU, amounts
 from tests.engine.world import World

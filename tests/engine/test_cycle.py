@@ -67,7 +67,9 @@ def test_the_gates_see_all_pods_of_a_claim() -> None:
     gang(engine, pod("g-0", 2), pod("g-1", 3))
     holds = [d for d in engine.cycle() if isinstance(d, Wait)]
     assert [hold.pod.name for hold in holds] == ["g-0", "g-1"]
-    assert holds[0].refusal.message == f"quota a/q: max 4 {GPU}, used 0, 2 pods ask 5"
+    assert holds[0].refusal.message == (
+        f"quota a/q: max 4 {GPU}, used 0, 2 pods ask 5; also BorrowingExhausted ({GPU})"
+    )
 
 
 def test_the_gates_charge_a_pod_by_the_class_of_the_node() -> None:

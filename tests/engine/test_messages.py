@@ -81,7 +81,7 @@ def test_a_claim_that_borrows_is_told_how_much_its_quota_may_take_back() -> None
     assert world.told("a/p") == (
         "all quotas together: sum of min 8 nvidia.com/gpu, used 8, pod asks 5; it waits until "
         "enough is given back; its quota may take back up to 3 nvidia.com/gpu "
-        "(min 2 and 1 of what is idle)"
+        "(min 2 and 1 of what is idle); also NoNodeFits (nvidia.com/gpu)"
     )
 
 
@@ -92,7 +92,7 @@ def test_a_claim_that_asks_for_no_more_than_that_is_not_told() -> None:
     world.run()
     assert world.told("a/p") == (
         "all quotas together: sum of min 8 nvidia.com/gpu, used 8, pod asks 3; it waits until "
-        "enough is given back"
+        "enough is given back; also NoNodeFits (nvidia.com/gpu)"
     )
 
 

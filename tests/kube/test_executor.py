@@ -1,6 +1,7 @@
 """What is carried out, and what becomes of it when the cluster has other ideas."""
 
 from aliquot.engine.model.decisions import Bind, Nominate, evictions
+from aliquot.errors import ApiError
 from aliquot.kube.observe.audit import violations
 from tests.build.engines import books, nominated
 from tests.kube.workshop import Workshop, always, lent, nominations, play, watched_pod
@@ -170,5 +171,60 @@ def test_who_makes_way_for_one_is_still_asked_for_the_other() -> None:
         await shop.again()
         assert len(shop.answers.to(f"{stubborn}/eviction")) == 1
         assert nominations(shop, "p2")[-1] == held["p1"]
+
+    play(story)
+
+
+def failures(shop: Workshop, pod: str) -> list[str]:
+    """The messages of the FailedScheduling events about a pod."""
+    return [
+        each["message"]
+        for each in shop.answers.to("/events")
+        if each["reason"] == "FailedScheduling" and each["involvedObject"]["name"] == pod
+    ]
+
+
+def test_the_event_of_a_refusal_begins_with_its_word_and_the_condition_has_it_apart() -> None:
+    async def story(shop: Workshop) -> None:
+        shop.node("n1")
+        shop.pod("p", "a", 3)
+        shop.decide()
+        await shop.write()
+
+    shop = play(story)
+    (said,) = shop.answers.to("/pods/p/status")
+    (condition,) = said["status"]["conditions"]
+    assert condition["reason"] == "Unschedulable"
+    assert condition["message"].startswith("0 of 1 nodes can hold it")
+    assert failures(shop, "p") == [f"NoNodeFits: {condition['message']}"]
+
+
+def test_so_does_the_event_of_a_binding_that_was_refused() -> None:
+    async def story(shop: Workshop) -> None:
+        shop.node("n1")
+        shop.pod("p", "a")
+        shop.answers.refuse["/binding"] = always(403)
+        shop.decide()
+        await shop.write()
+
+    (message,) = failures(play(story), "p")
+    assert message.startswith("BindingFailed: binding was refused")
+
+
+def test_a_pod_is_told_once_that_a_budget_keeps_its_victim() -> None:
+    causes = [{"reason": "DisruptionBudget", "message": "It needs 1 healthy pod and has 1."}]
+    refused = ApiError(429, "TooManyRequests", "Cannot evict pod.", details={"causes": causes})
+
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.pod("p", "a", 2)
+        shop.answers.refuse["/eviction"] = lambda: refused
+        (eviction,) = evictions(shop.decide())
+        await shop.write()
+        await shop.again()
+        assert failures(shop, "p") == [
+            f"WaitingForVictims: {eviction.pod.path} is not evicted yet: Cannot evict pod. "
+            "It needs 1 healthy pod and has 1."
+        ]
 
     play(story)

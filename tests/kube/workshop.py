@@ -150,9 +150,9 @@ def watched_pod(name: str, team: str, gpus: int = 1, node: str = "", **status: A
 Story = Callable[[Workshop], Awaitable[None]]
 
 
-def play(story: Story) -> Workshop:
+def play(story: Story, policy: str = "capacity") -> Workshop:
     async def run() -> Workshop:
-        shop = Workshop()
+        shop = Workshop(policy)
         await story(shop)
         return shop
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from aliquot.bench.figure import Figure
-from aliquot.cli.show.grid import Segment, bar
+from aliquot.cli.show.bars import Segment, bar
+from aliquot.cli.show.signs import console as make_console
 
-_SEGMENT: Segment = ("█", "cyan", "")
+_SEGMENT: Segment = ("█", "cyan", "measured, to one scale")
 _BAR = 16
 """Characters of the longest bar: a ratio of two figures is read from it, the numbers stand beside
 it."""
@@ -18,9 +18,13 @@ it."""
 
 def print_figures(name: str, figures: list[Figure]) -> None:
     """Print a benchmark's figures, in the order in which they were measured."""
-    bars, console = _bars(figures), Console(highlight=False)
+    bars, console = list(_bars(figures)), make_console()
+    left = iter(bars)
     for on, group in groupby(figures, lambda each: each.on):
-        console.print(_table(f"{name}: {on}" if on else name, group, bars))
+        console.print(_table(f"{name}: {on}" if on else name, group, left))
+    if any(bars):
+        sign, style, words = _SEGMENT
+        console.print(Text(f"{sign} {words}", style=style))
 
 
 def _table(title: str, figures: Iterable[Figure], bars: Iterator[Text]) -> Table:

@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
+from aliquot.cli.show.signs import console as make_console
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.times import seconds
 from aliquot.validation.inputs import Inputs
@@ -22,7 +22,7 @@ _STYLES = {"error": "bold red", "warning": "yellow"}
 
 def print_report(report: Report) -> None:
     """A line for each finding, under the file it is about; then how many there are."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console(soft_wrap=True)
     for file, findings in groupby(report.findings, key=lambda each: each.file):
         console.print(_printable(file), style="bold")
         for finding in findings:

@@ -1,20 +1,11 @@
 """GPUResourceQuotas as bars: how much of each bound is used, which are near it or above it."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from aliquot.cli.show.grid import (
-    NARROWEST_WITH_BARS,
-    Segment,
-    bar,
-    bar_length,
-    indented,
-    legend,
-    table,
-)
+from aliquot.cli.show.bars import BarRow, Segment, bar_table
 from aliquot.engine import GpuQuota, quantity, ratio
 from aliquot.simulation.outcome import Result
 
@@ -27,37 +18,16 @@ _SEGMENTS: tuple[Segment, ...] = (
 _HEADINGS = ("quota", "figure", "used", "bound")
 
 
-class _Line(NamedTuple):
-    """A line: its cells, where the segments of its bar end, and a remark."""
-
-    cells: tuple[str, ...]
-    ends: tuple[int, ...]
-    remark: Text
-
-
 def gpu_quota_bars(
     quotas: list[Result], bounds: Mapping[str, GpuQuota], width: int
 ) -> Iterator[RenderableType]:
     """The table and its legend. `bounds` are the quotas by namespace."""
-    lines = [
-        line for each in quotas for line in _lines(each, bounds[each["name"].partition("/")[0]])
-    ]
-    rows = [_HEADINGS, *(each.cells for each in lines)]
-    length = bar_length(width, rows, (each.remark for each in lines))
-    drawn = table(width, *_HEADINGS, "bar", "why", right=("used", "bound"))
-    for column in drawn.columns[len(_HEADINGS) :]:
-        column.header = ""
-    for line in lines:
-        room = length if width >= NARROWEST_WITH_BARS else 0
-        shown = bar(line.ends, _SEGMENTS, max(*line.ends, 1), room)
-        drawn.add_row(Text(line.cells[0], style="bold"), *line.cells[1:], shown, line.remark)
-    yield indented(drawn)
-    if width >= NARROWEST_WITH_BARS:
-        yield indented(legend(_SEGMENTS))
+    rows = [row for each in quotas for row in _rows(each, bounds[each["name"].partition("/")[0]])]
+    return bar_table(width, _HEADINGS, rows)
 
 
-def _lines(quota: Result, bounds: GpuQuota) -> Iterator[_Line]:
-    """A line for each figure that has a bound; one for the workers if no figure has."""
+def _rows(quota: Result, bounds: GpuQuota) -> Iterator[BarRow]:
+    """A row for each figure that has a bound; one for the workers if no figure has."""
     name, limits = quota["name"], _bounds(bounds)
     for figure in [each for each in limits if limits[each] is not None] or ["workers"]:
         shown, bound = _used(quota, figure), limits[figure]
@@ -65,7 +35,7 @@ def _lines(quota: Result, bounds: GpuQuota) -> Iterator[_Line]:
         used = quantity.amount(resource, shown)
         most = "∞" if bound is None else quantity.text(resource, bound)
         ends, remark = _ends(used, bound, bounds.threshold), _remark(used, bound, bounds.threshold)
-        yield _Line((name, figure, shown, most), ends, remark)
+        yield BarRow((name, figure, shown, most), _SEGMENTS, ends, max(*ends, 1), remark)
         name = ""
 
 

@@ -1,12 +1,13 @@
-"""The one look of tables and bars on a terminal: no box, dim headings, names that wrap.
+"""The one look of tables on a terminal: no box, dim headings, no number ever cut.
 
-Every table of a simulation, of the live view and of the quotas is made here, so that columns of the
-same name are equally wide and bars are drawn to scale in the same way.
+Every table of a simulation, of the live view and of the quotas is made here. A table is as wide as
+its words; where the console is narrower, columns of names wrap, and where that is not enough, each
+row is a paragraph: every number with its heading, then the words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -15,46 +16,24 @@ MOST_ROWS = 24
 """Rows of a list before the rest is only counted: as many as the lines of the smallest common
 terminal, so that no list alone fills more than one window."""
 
-Segment = tuple[str, str, str]
-"""A segment of a bar: its character, its style, and its entry in the legend (empty: no entry)."""
+Cell = str | Text
 
-_WRAPPING = ("why", "quota", "queue", "gang", "resource", "figure", "pod", "pods")
-_NARROW = 110
-"""Below this width of the console, columns of names have a least width, so that bars and remarks do
-not squeeze them. Chosen by eye: from here on, the tables of examples/ fit without wrapping."""
-_MIN_WIDTH = {
+_LEAST_WIDTH = {
     **dict.fromkeys(("quota", "queue", "gang", "pod", "pods"), 16),
-    **dict.fromkeys(("resource", "figure"), 8),
+    **dict.fromkeys(("resource", "figure"), 11),
 }
-"""How far names may be wrapped on a narrow console: `nvidia.com/gpu` takes two lines at 8, a
-`namespace/pod` of 32 characters two lines at 16."""
-_SHORTEST_BAR, _LONGEST_BAR = 8, 32
-"""Characters of a bar: 8 still show eighths of a quota; 32 keep its remark near its numbers on a
-wide console."""
-NARROWEST_WITH_BARS = 72
-"""A console narrower than this has no room for bars beside the cells and remarks of a queue or of a
-quota on GPUs."""
-_BAR_MARGIN = 6
-"""What a row takes beside its words and its bar: the indent and the padding of both columns."""
+"""How far names may be wrapped: `nvidia.com/gpu` breaks after its slash at 11, a `namespace/pod` of
+32 characters takes two lines at 16."""
+_LEAST_WORDS = 44
+"""The narrowest column of words, such as why a pod waits: narrower, a sentence takes five lines and
+more, and is read more easily as a paragraph below its row."""
+_GAP = 2
+INDENT = 2
 
 
-def table(width: int, *columns: str, right: tuple[str, ...] = ()) -> Table:
-    """A table of these columns on a console of this width; those in `right` hold numbers."""
-    made = Table(box=None, pad_edge=False, header_style="bright_black", padding=(0, 2, 0, 0))
-    for column in columns:
-        made.add_column(
-            column,
-            justify="right" if column in right else "left",
-            no_wrap=column not in _WRAPPING,
-            overflow="fold" if column in _WRAPPING else "ellipsis",
-            min_width=_min_width(column, width) or None,
-        )
-    return made
-
-
-def indented(part: RenderableType) -> RenderableType:
+def indented(part: RenderableType, by: int = INDENT) -> RenderableType:
     """Indented below its title."""
-    return Padding(part, (0, 0, 0, 2))
+    return Padding(part, (0, 0, 0, by))
 
 
 def omitted(rows: int) -> list[Text]:
@@ -63,33 +42,127 @@ def omitted(rows: int) -> list[Text]:
     return [Text(words, style="bright_black")] if rows > 0 else []
 
 
-def bar(ends: Iterable[int], segments: Iterable[Segment], scale: int, length: int) -> Text:
-    """The segments, each up to its end; a bar of the full length stands for `scale`."""
-    drawn, at = Text(), 0
-    for end, (sign, style, _) in zip(ends, segments, strict=True):
-        cells = round(end * length / scale)
-        drawn.append(sign * (cells - at), style=style)
-        at = max(cells, at)
-    return drawn
+def table(
+    width: int, columns: Sequence[str], rows: Sequence[Sequence[Cell]], right: tuple[str, ...] = ()
+) -> RenderableType:
+    """These rows on a console of this width; the columns in `right` hold numbers.
+
+    If the last column is `why`, it has the words of each row.
+    """
+    has_words = columns[-1] == "why"
+    widths = fitting(width - INDENT, columns[:-1] if has_words else columns, rows)
+    words = max((len(row[-1]) for row in rows), default=0) if has_words else 0
+    if widths is None or (words and _rest(width, widths) < min(words, _LEAST_WORDS)):
+        return indented(_paragraphs(width, columns, rows, right) if has_words else _plain(rows))
+    if has_words:
+        widths = [*widths, max(min(words, _rest(width, widths)), len("why"))]
+    return indented(drawn(columns, rows, widths, right))
 
 
-def bar_length(width: int, rows: Sequence[Sequence[str]], remarks: Iterable[Text]) -> int:
-    """How long bars can be on this console between these cells, headings first, and remarks."""
-    words = sum(
-        max(_min_width(column[0], width), *(len(cell) for cell in column)) + 2
-        for column in zip(*rows, strict=True)
-    )
-    words += max((len(remark) for remark in remarks), default=0)
-    return min(max(width - words - _BAR_MARGIN, _SHORTEST_BAR), _LONGEST_BAR)
+def drawn(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    widths: Sequence[int],
+    right: tuple[str, ...] = (),
+) -> Table:
+    """The table, with each column as wide as that."""
+    made = Table(box=None, pad_edge=False, header_style="bright_black", padding=(0, _GAP, 0, 0))
+    for column, width in zip(columns, widths, strict=True):
+        heading = "" if column == "bar" else column
+        made.add_column(
+            heading,
+            width=width,
+            overflow="fold",
+            justify="right" if column in right else "left",
+        )
+    for row in rows:
+        made.add_row(*(_broken(cell, width) for cell, width in zip(row, widths, strict=True)))
+    return made
 
 
-def legend(segments: Iterable[Segment]) -> Text:
-    """What the characters of a bar mean."""
-    return Text("   ").join(
-        Text(f"{sign} {words}", style=style) for sign, style, words in segments if words
-    )
+def _broken(cell: Cell, width: int) -> Cell:
+    """A name too long for its column on several lines, broken after slashes where it has any."""
+    text = _text(cell)
+    indent = len(text.plain) - len(text.plain.lstrip())
+    if len(text) <= width or " " in text.plain.strip() or "\n" in text.plain:
+        return cell
+    slash = text.plain.rfind("/", indent, width) + 1
+    if not slash:
+        return cell
+    head, rest = text.divide([slash])
+    return Text("\n" + " " * indent).join([head, rest])
 
 
-def _min_width(column: str, width: int) -> int:
-    """How narrow a column may become on a console of this width; 0 for no bound."""
-    return _MIN_WIDTH.get(column, 0) if width < _NARROW else 0
+def fitting(
+    width: int,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    wrapped: Mapping[str, int] | None = None,
+) -> list[int] | None:
+    """The widths of columns that fit this width, names wrapped where they must; None if none do.
+
+    `wrapped` has further columns that may be wrapped, and how far.
+    """
+    may_wrap = {**_LEAST_WIDTH, **(wrapped or {})}
+    widths = [len(column) for column in columns]
+    for row in rows:
+        widths = [max(each, len(cell)) for each, cell in zip(widths, row, strict=False)]
+    least = [
+        min(each, may_wrap.get(column, each)) for column, each in zip(columns, widths, strict=True)
+    ]
+    over = sum(widths) + _GAP * (len(widths) - 1) - width
+    while over > 0:
+        spare = [each - low for each, low in zip(widths, least, strict=True)]
+        if max(spare) <= 0:
+            return None
+        widths[spare.index(max(spare))] -= 1
+        over -= 1
+    return widths
+
+
+def _rest(width: int, widths: Sequence[int]) -> int:
+    """What is left beside these columns for one more."""
+    return width - INDENT - sum(widths) - _GAP * len(widths)
+
+
+def _paragraphs(
+    width: int,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    right: tuple[str, ...],
+) -> RenderableType:
+    """Each row on a line of its own, with its words below it."""
+    widths = fitting(width - INDENT, columns[:-1], rows)
+    parts: list[RenderableType] = []
+    for *cells, words in rows:
+        row: RenderableType = _plain([cells])
+        if widths is not None:
+            row = drawn(columns[:-1], [cells], widths, right)
+            row.show_header = False
+        parts += [
+            row,
+            *([indented(Text(str(words), overflow="fold"), 2 * INDENT)] if words else []),
+        ]
+    return Group(*parts)
+
+
+def _plain(rows: Iterable[Sequence[Cell]]) -> RenderableType:
+    """Rows that wrap like sentences: the last resort on a very narrow console."""
+    lines = (Text("  ").join(_text(cell) for cell in row if len(cell)) for row in rows)
+    return Group(*(Text.assemble(line, overflow="fold") for line in lines))
+
+
+def _text(cell: Cell) -> Text:
+    return cell if isinstance(cell, Text) else Text(cell)
+
+
+def packed(width: int, entries: Iterable[Text], gap: int) -> Iterator[Text]:
+    """The entries on as few lines as they need, none of them broken if it fits a line."""
+    line = Text(overflow="fold")
+    for entry in entries:
+        if line and len(line) + gap + len(entry) > width:
+            yield line
+            line = Text(overflow="fold")
+        line = Text.assemble(line, " " * gap if line else "", entry, overflow="fold")
+    if line:
+        yield line

@@ -9,8 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from aliquot.cli.show.grid import indented, table
 from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.cli.show.simulation import decision_row, decisions_table
 from aliquot.engine import Bind, Decision, Evict, binds_and_evictions
 from aliquot.kube.control.control_plane import ControlPlane
 from aliquot.simulation.outcome import quota
@@ -59,13 +59,8 @@ class LiveView:
         self._decided.extend((time.time(), each) for each in binds_and_evictions(decisions))
 
     def _history(self, width: int) -> RenderableType:
-        drawn = table(width, "at", "", "pod", "node", "why")
-        for at, each in self._decided:
-            clock = datetime.fromtimestamp(at).strftime("%H:%M:%S")
-            if isinstance(each, Bind):
-                drawn.add_row(clock, Text("starts", style="green"), each.pod.path, each.node, "")
-            else:
-                why = f"{each.reason}: {each.message}"
-                evicted = Text("evicted", style="red")
-                drawn.add_row(clock, evicted, each.pod.path, each.pod.node, why)
-        return indented(drawn)
+        rows = [
+            decision_row(datetime.fromtimestamp(at).strftime("%H:%M:%S"), each)
+            for at, each in self._decided
+        ]
+        return decisions_table(width, rows)

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import click
-from rich.console import Console
 
 from aliquot.cli.show.live_view import LiveView
+from aliquot.cli.show.signs import console as make_console
 from aliquot.kube.api.client import Client
 from aliquot.kube.control import control_plane
 from aliquot.local import demo
@@ -35,7 +35,7 @@ async def shown_cluster(
 async def _demo(made: LocalCluster) -> AsyncIterator[None]:
     """Play the demo, with the live view where stdout is a terminal."""
     look = f"KUBECONFIG={made.server.kubeconfig} kubectl get eq,pods -A -w"
-    console = Console(highlight=False)
+    console = make_console()
     async with Client(made.reach(), connections=2) as client, asyncio.TaskGroup() as group:
         tasks = [group.create_task(demo.play(client))]
         if console.is_terminal and made.plane is not None:

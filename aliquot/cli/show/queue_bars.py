@@ -10,17 +10,8 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from aliquot.cli.show.grid import (
-    MOST_ROWS,
-    NARROWEST_WITH_BARS,
-    Segment,
-    bar,
-    bar_length,
-    indented,
-    legend,
-    omitted,
-    table,
-)
+from aliquot.cli.show.bars import BarRow, Segment, bar_table
+from aliquot.cli.show.grid import MOST_ROWS, omitted
 from aliquot.engine import Quota, quantity, ratio
 from aliquot.simulation.outcome import Result
 
@@ -31,7 +22,10 @@ _OF_QUEUE: tuple[Segment, ...] = (
     ("·", "bright_black", "up to capability"),
 )
 _OF_NAMESPACE: tuple[Segment, ...] = (("▪", "blue", "of a namespace"),)
-_OF_GANG: tuple[Segment, ...] = (("█", "green", ""), ("░", "bright_black", ""))
+_OF_GANG: tuple[Segment, ...] = (
+    ("█", "green", "running"),
+    ("░", "bright_black", "still to start"),
+)
 _HEADINGS = ("queue", "weight", "resource", "used", "deserved")
 _GANG_BAR = 10
 """Characters of a gang's bar: it shows a fraction only, the numbers stand beside it."""
@@ -64,33 +58,33 @@ def queue_bars(
     scale: dict[str, int] = {}
     for line in lines:
         scale[line.resource] = max(scale.get(line.resource, 1), *line.ends, 1)
-    rows = [_HEADINGS, *(each.cells for each in lines)]
-    length = bar_length(width, rows, (each.remark for each in lines))
-    drawn = table(width, *_HEADINGS, "bar", "why", right=("weight", "used", "deserved"))
-    for column in drawn.columns[len(_HEADINGS) :]:
-        column.header = ""
-    for line in lines:
-        segments = _OF_QUEUE if line.of_queue else _OF_NAMESPACE
-        name = Text(line.cells[0], style="bold" if line.of_queue else "")
-        room = length if width >= NARROWEST_WITH_BARS else 0
-        shown = bar(line.ends, segments, scale[line.resource], room)
-        drawn.add_row(name, *line.cells[1:], shown, line.remark)
-    yield indented(drawn)
-    if width >= NARROWEST_WITH_BARS:
-        yield indented(legend((*_OF_QUEUE, *_OF_NAMESPACE)))
+    rows = [
+        BarRow(
+            line.cells,
+            _OF_QUEUE if line.of_queue else _OF_NAMESPACE,
+            line.ends,
+            scale[line.resource],
+            line.remark,
+            "bold" if line.of_queue else "",
+        )
+        for line in lines
+    ]
+    return bar_table(width, _HEADINGS, rows)
 
 
 def gang_bars(gangs: list[Result], width: int) -> Iterator[RenderableType]:
     """A line for each gang: its phase, and how many of its minMember pods run."""
-    drawn = table(width, "gang", "phase", "running", "", right=("running",))
-    for gang in islice(gangs, MOST_ROWS):
-        running, needed = gang["running"], gang["minMember"]
-        phase = Text(gang["phase"], style=_PHASE_STYLES.get(gang["phase"], "yellow"))
-        ends = (min(running, needed), needed) if gang["phase"] != "Completed" else (needed, needed)
-        shown = bar(ends, _OF_GANG, needed, _GANG_BAR)
-        drawn.add_row(gang["name"], phase, f"{running}/{needed}", shown)
-    yield indented(drawn)
-    yield from (indented(each) for each in omitted(len(gangs) - MOST_ROWS))
+    rows = [_gang_row(gang) for gang in islice(gangs, MOST_ROWS)]
+    more = omitted(len(gangs) - MOST_ROWS)
+    return bar_table(width, ("gang", "phase", "running"), rows, more, longest=_GANG_BAR)
+
+
+def _gang_row(gang: Result) -> BarRow:
+    running, needed = gang["running"], gang["minMember"]
+    phase = Text(gang["phase"], style=_PHASE_STYLES.get(gang["phase"], "yellow"))
+    ends = (min(running, needed), needed) if gang["phase"] != "Completed" else (needed, needed)
+    cells = (gang["name"], phase, f"{running}/{needed}")
+    return BarRow(cells, _OF_GANG, ends, needed, Text(), style="")
 
 
 def _depth_first(names: Iterable[str], tree: Mapping[str, Quota]) -> Iterator[tuple[str, int]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from aliquot.cli.show.grid import Segment, bar, bar_length, indented, legend, table
+from aliquot.cli.show.bars import BarRow, Segment, bar_table
 from aliquot.engine import quantity
 from aliquot.simulation.outcome import Result
 
@@ -26,25 +26,23 @@ _POLICY_FIGURES = {
 def quota_bars(policy: str, quotas: list[Result], width: int) -> Iterator[RenderableType]:
     """The table and its legend; bars are as long as the words leave room for."""
     figure, meaning = _POLICY_FIGURES.get(policy, ("", ""))
+    segments = tuple((sign, style, words or meaning) for sign, style, words in _SEGMENTS)
     named = {resource for each in quotas for word in ("min", "max") for resource in each[word]}
-    scale = {resource: _largest(quotas, resource) for resource in named}
+    scale = {resource: _largest(quotas, resource, figure) for resource in named}
     headings = ("quota", "resource", "used", "min", "max", *([figure] if figure else []))
-    lines = [
-        (quota, resource, _cells(quota, resource, name if number == 0 else "", figure))
+    rows = [
+        BarRow(
+            _cells(quota, resource, name if number == 0 else "", figure),
+            segments,
+            _ends(quota, resource, figure),
+            scale[resource],
+            _remark(quota, resource),
+        )
         for name, quota in _tree(quotas)
         for number, resource in enumerate(sorted(named & set(quota["used"])))
     ]
-    remarks = [_remark(quota, resource) for quota, resource, _ in lines]
-    length = bar_length(width, [headings, *(cells for _, _, cells in lines)], remarks)
-    drawn = table(width, *headings, "bar", "", right=headings[2:])
-    drawn.columns[len(headings)].header = ""
-    for (quota, resource, (name, *cells)), remark in zip(lines, remarks, strict=True):
-        shown = bar(_ends(quota, resource), _SEGMENTS, scale[resource], length)
-        drawn.add_row(Text(name, style="bold"), *cells, shown, remark)
-    yield indented(drawn)
-    if policy == "fair":
-        yield indented(_idle(quotas, sorted(named)))
-    yield indented(legend((sign, style, words or meaning) for sign, style, words in _SEGMENTS))
+    more = [_idle(quotas, sorted(named))] if policy == "fair" else []
+    yield from bar_table(width, headings, rows, more)
 
 
 def _tree(
@@ -77,18 +75,19 @@ def _idle(quotas: list[Result], resources: list[str]) -> Text:
     return Text(f"available over-quota: {'; '.join(words)}")
 
 
-def _largest(quotas: list[Result], resource: str) -> int:
+def _largest(quotas: list[Result], resource: str, figure: str) -> int:
     """The largest figure of any quota in this resource: what a full bar stands for."""
-    return max((figure for quota in quotas for figure in _ends(quota, resource)), default=0) or 1
+    ends = (_ends(quota, resource, figure) for quota in quotas)
+    return max((end for each in ends for end in each), default=0) or 1
 
 
-def _ends(quota: Result, resource: str) -> tuple[int, ...]:
-    """Where each segment of the bar ends."""
-    used, low, high, guaranteed, runtime = (
+def _ends(quota: Result, resource: str, figure: str) -> tuple[int, ...]:
+    """Where each segment of the bar ends; `figure` is the one that the policy adds, if any."""
+    used, low, high, added = (
         quantity.amount(resource, quota.get(word, {}).get(resource, "0"))
-        for word in ("used", "min", "max", "guaranteed", "runtime")
+        for word in ("used", "min", "max", figure)
     )
-    of_policy = low + guaranteed if "guaranteed" in quota else runtime
+    of_policy = low + added if figure == "guaranteed" else added
     ends = min(used, low), used, max(used, low), max(used, low, of_policy)
     return (*ends, max(*ends, high))
 

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import click
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
-from aliquot.cli.show.grid import MOST_ROWS, indented, omitted
-from aliquot.cli.show.grid import table as _table
+from aliquot.cli.show.grid import MOST_ROWS, Cell, indented, omitted, table
 from aliquot.cli.show.queue_bars import gang_bars, queue_bars
 from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.cli.show.signs import console as make_console
+from aliquot.cli.show.signs import for_stdout
 from aliquot.dialects.core.findings import list_names
 from aliquot.dialects.core.times import seconds
 from aliquot.engine import Bind, Evict
@@ -26,14 +27,14 @@ or two lines, and the same on every machine, so that outputs can be compared."""
 
 def print_tables(simulation: Simulation, why: str) -> None:
     """Print the tables: in colour on a terminal, plain and of a fixed width anywhere else."""
-    console = Console(highlight=False)
+    console = make_console()
     if console.is_terminal:
         console.print(tables(simulation, why, console.width))
         return
     console.width = _PIPE_WIDTH
     with console.capture() as capture:
         console.print(tables(simulation, why, console.width))
-    click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+    click.echo(for_stdout("\n".join(line.rstrip() for line in capture.get().splitlines())))
 
 
 def tables(simulation: Simulation, why: str, width: int) -> RenderableType:
@@ -85,29 +86,41 @@ def _headline(result: Result, why: str) -> Text:
 
 def _history(history: Sequence[Executed], width: int) -> RenderableType:
     """A line for each binding and eviction, in the order of the decisions."""
-    table = _table(width, "at", "", "pod", "node", "why", right=("at",))
-    for done in islice(history, MOST_ROWS):
-        at, pod = _time(seconds(done.at)), done.decision.pod
-        match done.decision:
-            case Bind(node=node, devices=devices):
-                on = f"{node} ({list_names(devices)})" if devices else node
-                table.add_row(at, Text("starts", style="green"), pod.path, on, "")
-            case Evict(reason=reason, message=message):
-                why = f"{reason}: {message}"
-                table.add_row(at, Text("evicted", style="red"), pod.path, pod.node, why)
-    return indented(Group(table, *omitted(len(history) - MOST_ROWS)))
+    shown = [
+        decision_row(_time(seconds(done.at)), done.decision) for done in islice(history, MOST_ROWS)
+    ]
+    return decisions_table(width, shown, omitted(len(history) - MOST_ROWS))
+
+
+def decision_row(at: str, decision: Bind | Evict) -> list[Cell]:
+    """A binding or an eviction, as `decisions_table` shows it."""
+    pod = decision.pod
+    if isinstance(decision, Bind):
+        devices = f" ({list_names(decision.devices)})" if decision.devices else ""
+        return [at, Text("starts", style="green"), pod.path, f"{decision.node}{devices}", ""]
+    why = f"{decision.reason}: {decision.message}"
+    return [at, Text("evicted", style="red"), pod.path, pod.node or "", why]
+
+
+def decisions_table(
+    width: int, rows: Sequence[Sequence[Cell]], more: Sequence[Text] = ()
+) -> RenderableType:
+    """Decisions in their order, each with its reason if it is an eviction."""
+    drawn = table(width, ("at", "", "pod", "node", "why"), rows, right=("at",))
+    return Group(drawn, *(indented(each) for each in more))
 
 
 def _waiting(pending: list[Result], width: int) -> RenderableType:
     """A line for each reason and message, with the first pod that waits for it and a count."""
-    table = _table(width, "pods", "reason", "why")
     groups: dict[tuple[str, str], list[str]] = {}
     for each in pending:
         groups.setdefault((each["reason"], each["message"]), []).append(each["pod"])
+    rows: list[list[Cell]] = []
     for (reason, message), pods in islice(groups.items(), MOST_ROWS):
         others = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
-        table.add_row(f"{pods[0]}{others}", Text(reason, style="yellow"), message)
-    return indented(Group(table, *omitted(len(groups) - MOST_ROWS)))
+        rows.append([f"{pods[0]}{others}", Text(reason, style="yellow"), message])
+    left_out = omitted(len(groups) - MOST_ROWS)
+    return Group(table(width, ("pods", "reason", "why"), rows), *map(indented, left_out))
 
 
 def _time(seconds: float) -> str:

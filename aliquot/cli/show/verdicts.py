@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from aliquot.cli.show.documents import as_json
+from aliquot.cli.show.signs import console as make_console
 from aliquot.errors import AliquotError
 from aliquot.simulation.scenario import Verdict
 
@@ -27,7 +27,7 @@ def print_verdicts(verdicts: list[Verdict], errors: Errors, output: str) -> None
 
 
 def _print_text(verdicts: list[Verdict], errors: Errors) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console(soft_wrap=True)
     for verdict in verdicts:
         passed = not verdict.differences
         mark = Text("pass", style="green") if passed else Text("FAIL", style="bold red")

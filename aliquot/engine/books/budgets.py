@@ -47,10 +47,20 @@ class Budgets:
             and all(requirement_matches(each, labels) for each in budget.selector)
         )
 
+    def refusing(self, pod: Pod) -> list[str]:
+        """The budgets that do not allow the eviction of this pod, which is decided and counted."""
+        return [
+            path
+            for path in self.on(pod)
+            if self._find(path).allowed < max(self._spent.get(path, 0), 1)
+        ]
+
     def left(self, path: str) -> int:
         """How many more evictions the budget allows."""
-        budget = self._budgets[path.partition("/")[0]][path]
-        return max(budget.allowed - self._spent.get(path, 0), 0)
+        return max(self._find(path).allowed - self._spent.get(path, 0), 0)
+
+    def _find(self, path: str) -> Budget:
+        return self._budgets[path.partition("/")[0]][path]
 
     def spend(self, pod: Pod) -> None:
         """Count the eviction of a pod."""

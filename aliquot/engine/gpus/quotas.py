@@ -112,13 +112,19 @@ class GpuQuotas:
 
         There is one request for each pod, unless `pods` says how many pods there are.
         """
+        return next(self.exceeded(namespace, requests, pods), None)
+
+    def exceeded(
+        self, namespace: str, requests: Iterable[DeviceRequest], pods: int | None = None
+    ) -> Iterator[Exceeded]:
+        """All bounds that they would exceed, in the order in which they are checked."""
         quota = self.known.get(namespace)
         if quota is None:
-            return None
+            return
         several = list(requests)
-        found = (each for pod_request in several for each in _single(quota, pod_request))
-        number = len(several) if pods is None else pods
-        return next(found, None) or next(self._total(quota, several, number), None)
+        for pod_request in several:
+            yield from _single(quota, pod_request)
+        yield from self._total(quota, several, len(several) if pods is None else pods)
 
     def _total(
         self, quota: GpuQuota, requests: list[DeviceRequest], pods: int

@@ -143,6 +143,11 @@ class Nominations:
         holding = self._state.ledger.holding
         return any(uid in holding for uid in self._claimants.get(victim, ()))
 
+    def victims_of(self, claim: Claim) -> list[str]:
+        """The victims that a nominated claim waits for."""
+        uids = set(claim.uids())
+        return [victim for victim, pods in self._claimants.items() if uids & set(pods)]
+
     def deadline(self, now: int) -> int | None:
         """When the next nomination ends; one that has ended does so in the next cycle."""
         ends = (*self._until.values(), *self._deadlines.values())

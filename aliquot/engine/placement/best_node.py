@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.columns import Columns, Resources, Vector
+from aliquot.engine.columns import Columns, Resources, Vector, exact_sum
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.knobs import ScoreMode
@@ -256,10 +256,30 @@ class Placement:
         listed = ", ".join(f"{number} {words}" for number, words, _ in causes)
         count = len(self._nodes.known)
         kept = "; some room is held for nominated pods" if self._ledger.holding else ""
-        message = f"0 of {count} nodes can hold it: {listed}{kept}"
+        message = f"0 of {count} nodes can hold it: {listed}{self._scattered(ask, open_to)}{kept}"
         if not count:
             message = "there are no nodes"
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+
+    def _scattered(self, ask: Ask, open_to: NDArray[np.bool_]) -> str:
+        """`; it needs one node with ...`: where all open nodes together have enough of everything.
+
+        Names the resources of which some node has too little.
+        """
+        exact, lacking = dict(ask.shape.requests), []
+        fits = np.ones(int(open_to.sum()), dtype=bool)
+        for row, amount in ask.room:
+            here = np.maximum(self._capacity.free.data[row, : len(open_to)][open_to], 0)
+            if exact_sum(here) < amount:
+                return ""
+            if (here < amount).any():
+                name = self._resources.names[row]
+                most = text(name, int(here.max()))
+                lacking.append(
+                    f"{text(name, exact[name])} {name} (most free on one node is {most})"
+                )
+            fits &= here >= amount
+        return "" if fits.any() else f"; it needs one node with {' and '.join(lacking)}"
 
     def _device_causes(
         self, gpu: GpuAsk, open_to: NDArray[np.bool_]

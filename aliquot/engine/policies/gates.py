@@ -4,6 +4,8 @@ A closed quota starts no pods; a quota and its ancestors use no more than their 
 uses no more than its GPU quota.
 """
 
+from collections.abc import Iterator
+
 from aliquot.engine.gpus.quotas import DeviceRequest
 from aliquot.engine.model.gpu import GpuAsk, Taken
 from aliquot.engine.model.pod import Pod
@@ -37,14 +39,18 @@ def gpu_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
 
     Where an ask is a percentage of a device, the smallest device that would do counts.
     """
-    if not state.gpu_quotas.known:
-        return None
+    return next(gpu_refusals(state, claim), None) if state.gpu_quotas.known else None
+
+
+def gpu_refusals(state: State, claim: Claim) -> Iterator[Refusal]:
+    """Every bound of its namespace's GPU quota that the claim would exceed."""
     wishes = [
         DeviceRequest(*state.devices.least_need(pod.shape.gpu), pod.shape.gpu.count)
         for pod in claim.pods
         if pod.shape.gpu is not None
     ]
-    return _gpu_quota_refusal(state, claim, wishes) if wishes else None
+    if wishes:
+        yield from _gpu_quota_refusals(state, claim, wishes)
 
 
 def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Refusal | None:
@@ -54,7 +60,8 @@ def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Re
         return None
     if not any((*ask.request_part, *ask.limit_part)):
         return None  # the amounts are the same on every device: `gpu_gate` has checked them
-    return _gpu_quota_refusal(state, claim, on_devices(state, ask, taken), pods=1)
+    wishes = on_devices(state, ask, taken)
+    return next(_gpu_quota_refusals(state, claim, wishes, pods=1), None)
 
 
 def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[DeviceRequest]:
@@ -64,17 +71,15 @@ def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[DeviceRequest]:
     return [DeviceRequest(*state.devices.need(ask, name), 1) for name in taken.devices]
 
 
-def _gpu_quota_refusal(
+def _gpu_quota_refusals(
     state: State, claim: Claim, wishes: list[DeviceRequest], pods: int | None = None
-) -> Refusal | None:
+) -> Iterator[Refusal]:
     namespace = claim.pods[0].namespace
-    exceeded = state.gpu_quotas.check(namespace, wishes, pods)
-    if exceeded is None:
-        return None
-    others = (BORROWERS,) if exceeded.is_total else ()
-    watch = (Watch(gpus=namespace), ROOM, *others)
-    reason, bound = Reason.GPU_QUOTA_EXCEEDED, exceeded.bound
-    return Refusal(reason, str(exceeded), claim.quota, bound, watch)
+    for exceeded in state.gpu_quotas.exceeded(namespace, wishes, pods):
+        others = (BORROWERS,) if exceeded.is_total else ()
+        watch = (Watch(gpus=namespace), ROOM, *others)
+        reason, bound = Reason.GPU_QUOTA_EXCEEDED, exceeded.bound
+        yield Refusal(reason, str(exceeded), claim.quota, bound, watch)
 
 
 def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:

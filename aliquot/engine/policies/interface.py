@@ -105,7 +105,7 @@ class Reclaim(Protocol):
         """The refusal of a claim that found no victims, where the lack of victims is the reason."""
         return refusal
 
-    def explain_no_victims(self, claim: Claim, refusal: Refusal) -> str:
+    def explain_no_victims(self, claim: Claim, refusal: Refusal, now: int) -> str:
         """What to add to the refusal's message when the claim found no victims."""
         return ""
 

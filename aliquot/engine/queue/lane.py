@@ -19,6 +19,8 @@ class Lane:
         self.refusal: Refusal | None = None
         self.due: Claim | None = None
         """The head with which the lane is in the queue of this cycle, if it is."""
+        self.told: tuple[Refusal, Refusal] | None = None
+        """The last refusal that was reported, and the same with everything else that refuses it."""
         self._reported: tuple[object, ...] = ()
         self._unreported: list[Claim] = []
         self._queue: list[Claim] = []

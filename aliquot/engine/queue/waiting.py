@@ -37,6 +37,11 @@ class Waiting:
         """The waiting claim that this pod belongs to."""
         return self._of[uid][1]
 
+    def lane(self, uid: str) -> Lane | None:
+        """The lane of this pod's claim, if it waits: claims of one lane are refused alike."""
+        found = self._of.get(uid)
+        return found[0] if found is not None else None
+
     def __len__(self) -> int:
         return len(self._of)
 

@@ -149,7 +149,8 @@ class _Attempt:
             choice.devices.append(devices)
             choice.units += units
         choice.units = sorted(self._pruned(choice), key=self._soft_draw)
-        victims = tuple(self._victim(uid) for unit in choice.units for uid in unit.uids)
+        left = self._budgets(choice.units)
+        victims = tuple(self._victim(uid, left) for unit in choice.units for uid in unit.uids)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
         total = cost(choice.units, self._budgets(choice.units))
         return Plan(nodes, tuple(choice.devices), victims, rank, total)
@@ -346,18 +347,22 @@ class _Attempt:
             for (row, node), more in balance.items()
         )
 
-    def _victim(self, uid: str) -> Victim:
+    def _victim(self, uid: str, left: dict[str, int]) -> Victim:
+        """The victim with its message; `left` is what budgets allow before it, and then after."""
         pod = self.state.pods[uid]
         outside = self.state.tree.quota_of(pod) is None
         reason = Reason.PREEMPTED if outside else self.eligible.reason
+        message = self.eligible.explain(pod)
+        for path in self.state.budgets.on(pod):
+            left[path] -= 1
+            if left[path] < 0:
+                message += f"; chosen although disruption budget {path} allowed no eviction"
         if reason in _PREEMPTIONS:
             freed = self.gpus.freed_bound(self.state.ledger.entries[uid])
             if freed is not None:
                 words = self._gpu_quota_words(*freed)
-                return Victim(
-                    pod, Reason.PREEMPTED_IN_GPU_QUOTA, self.eligible.explain(pod) + words
-                )
-        return Victim(pod, reason, self.eligible.explain(pod))
+                return Victim(pod, Reason.PREEMPTED_IN_GPU_QUOTA, message + words)
+        return Victim(pod, reason, message)
 
     def _gpu_quota_words(self, exceeded: Exceeded, freed: int) -> str:
         """The bound of the GPU quota for which a pod goes, and what it frees there."""

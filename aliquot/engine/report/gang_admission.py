@@ -147,9 +147,9 @@ class GangAdmission:
         for claim in self._state.waiting.refused_claims(_WAITS_FOR_ROOM):
             name, quotas = claim.gang, {each.quota for each in claim.parts or (claim,)} - {None}
             stale = not quotas <= self._state.tree.quotas.keys()
-            if name in known and name not in lacking and not (claim.missing or claim.surplus):
-                if not stale:
-                    found.setdefault(str(name), claim)
+            is_core = not (claim.missing or claim.surplus or stale)
+            if name in known and name not in lacking and is_core:
+                found.setdefault(str(name), claim)
         return found
 
     def _claim(self, gang: Gang) -> Claim:

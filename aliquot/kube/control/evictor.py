@@ -1,8 +1,9 @@
 """Evicts pods by the eviction API, which respects PodDisruptionBudgets.
 
-An eviction that a budget refuses is retried with backoff for as long as a claim still waits for it;
-with `delete_after`, for those who put guarantees above budgets, the pod is deleted after that time.
-Once no claim waits for it any longer, the eviction is dropped: no pod may be evicted without need.
+An eviction that a budget refuses is reported once, and retried with backoff for as long as a claim
+still waits for it; with `delete_after`, for those who put guarantees above budgets, the pod is
+deleted after that time. Once no claim waits for it any longer, the eviction is dropped: no pod may
+be evicted without need.
 """
 
 import time
@@ -17,6 +18,9 @@ from aliquot.kube.api.resource import PODS
 from aliquot.kube.control.binder import read_pod
 from aliquot.kube.control.writer import WRITE_SECONDS, Urgency, Write, Writer, is_retriable
 
+_BUDGET = "DisruptionBudget"
+"""The cause in the answer of the eviction API where a PodDisruptionBudget refuses."""
+
 
 class Evictor:
     """Carries out `Evict` decisions; `wanted` says whether one is still needed."""
@@ -28,6 +32,7 @@ class Evictor:
         wanted: Callable[[Evict], bool],
         evicted: Callable[[Evict], None],
         failed: Callable[[Evict, str], None],
+        refused_by_budget: Callable[[Evict, str], None],
         delete_after: float | None = None,
     ) -> None:
         self._client = client
@@ -35,6 +40,9 @@ class Evictor:
         self._wanted = wanted
         self._evicted = evicted
         self._failed = failed
+        self._refused_by_budget = refused_by_budget
+        self._reported: set[str] = set()
+        """The uids of the pods whose eviction a budget refuses, as far as that was reported."""
         self._delete_after = delete_after
 
     def evict(self, decision: Evict) -> None:
@@ -48,6 +56,7 @@ class Evictor:
 
     async def _evict(self, decision: Evict, since: float) -> None:
         if not self._wanted(decision):
+            self._reported.discard(decision.pod.uid)
             self._failed(decision, "nobody waits for it to go any longer")
             return
         overdue = self._delete_after is not None and time.monotonic() - since >= self._delete_after
@@ -56,13 +65,23 @@ class Evictor:
         except ApiError as error:
             conflict = error.code == HTTPStatus.CONFLICT
             if not conflict and is_retriable(error):
+                self._report_budget(decision, error)
                 raise
             if conflict and await self._is_running(decision):
                 raise  # the pod was written at the same moment: the writer retries
             if not conflict and error.code != HTTPStatus.NOT_FOUND:
                 self._failed(decision, error.message)
                 return
+        self._reported.discard(decision.pod.uid)
         self._evicted(decision)  # or it was deleted already, or another pod has its name
+
+    def _report_budget(self, decision: Evict, error: ApiError) -> None:
+        """Report that a disruption budget refuses the eviction, the first time that it does."""
+        causes = error.details.get("causes") or ()
+        why = [each.get("message", "") for each in causes if each.get("reason") == _BUDGET]
+        if why and decision.pod.uid not in self._reported:
+            self._reported.add(decision.pod.uid)
+            self._refused_by_budget(decision, f"{error.message} {why[0]}".strip())
 
     async def _is_running(self, decision: Evict) -> bool:
         """Does the pod still exist, without a deletion timestamp?"""

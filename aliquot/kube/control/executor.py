@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import structlog
 
-from aliquot.engine import Bind, Decision, Engine, Evict, Nominate, Pod, Reason, Wait
+from aliquot.engine import Bind, Decision, Engine, Evict, Nominate, Pod, Reason, Refusal, Wait
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.binder import Binder
 from aliquot.kube.control.events import Events, of_pod
 from aliquot.kube.control.evictor import Evictor
-from aliquot.kube.control.pod_status import BINDING_FAILED, PodStatus, refusal_of
+from aliquot.kube.control.pod_status import BINDING_FAILED, PodStatus, event_message, refusal_of
 from aliquot.kube.control.write_results import Backoff, BindRefused, EvictionRefused, WriteResult
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
@@ -58,8 +58,8 @@ class Executor:
         self._report = report
         self._binder = Binder(client, writer, self._bound, self._bind_failed)
         self._evictor = Evictor(
-            *(client, writer, engine.is_wanted),
-            *(self._evicted, self._evict_failed, delete_after),
+            *(client, writer, engine.is_wanted, self._evicted),
+            *(self._evict_failed, self._refused_by_budget, delete_after),
         )
         self._preemptions: dict[str, _Preemption] = {}
         """The preemptions under way, by the uids of their victims."""
@@ -78,20 +78,25 @@ class Executor:
                 case Nominate():
                     self._preempt(decision)
                 case Wait(pod, refusal):
-                    self._refuse(pod, refusal_of(refusal), refusal.reason not in _NO_EVENT)
+                    self._refuse(pod, refusal)
         self._pod_status.update_nominations(self._engine)
 
     def explain(self, backoffs: Iterable[Backoff]) -> None:
         """Write why these pods wait: their binding was refused, and they back off."""
         for each in backoffs:
             message = f"binding was refused: {each.problem}; tried again in {each.seconds:.0f} s"
-            self._events.record(of_pod(each.pod), "Warning", "FailedScheduling", message)
+            self._fail(each.pod, BINDING_FAILED, message)
             self._pod_status.refuse(each.pod, (BINDING_FAILED, message))
             self._pod_status.clear_nomination(each.pod)
 
-    def _refuse(self, pod: Pod, refusal: tuple[str, str], event: bool) -> None:
-        if self._pod_status.refuse(pod, refusal) and event:
-            self._events.record(of_pod(pod), "Warning", "FailedScheduling", refusal[1])
+    def _refuse(self, pod: Pod, refusal: Refusal) -> None:
+        written = self._pod_status.refuse(pod, refusal_of(refusal))
+        if written and refusal.reason not in _NO_EVENT:
+            self._fail(pod, refusal.reason, refusal.message)
+
+    def _fail(self, pod: Pod, reason: str, message: str) -> None:
+        words = event_message(reason, message)
+        self._events.record(of_pod(pod), "Warning", "FailedScheduling", words)
 
     def _evict(self, decision: Evict) -> None:
         if decision.reason is Reason.NODE_LOST:
@@ -151,6 +156,13 @@ class Executor:
         else:
             self._answered(decision.pod.uid)
         self._report(EvictionRefused(decision))
+
+    def _refused_by_budget(self, decision: Evict, problem: str) -> None:
+        """A disruption budget refuses an eviction: the pod that waits for it is told."""
+        _log.info("not evicted yet", pod=decision.pod.path, problem=problem)
+        if decision.claimant is not None:
+            message = f"{decision.pod.path} is not evicted yet: {problem}"
+            self._fail(decision.claimant, Reason.WAITING_FOR_VICTIMS, message)
 
     def _answered(self, uid: str) -> None:
         """Nothing more is to be written for the eviction of this pod."""

@@ -98,7 +98,7 @@ class Operator:
         self._create_missing()
         self._record_crossings()
         self._update_labels(engine)
-        self._stale_reasons.refresh(engine, mirror.quota_index)
+        self._stale_reasons.refresh(engine, mirror.quota_index, self._scheduler.clock())
         self._forget_old_writes()
 
     def _forget_old_writes(self) -> None:

@@ -160,6 +160,14 @@ def refusal_of(refusal: Refusal) -> ShownRefusal:
     return public_reason(refusal.reason), refusal.message
 
 
+def event_message(reason: str, message: str) -> str:
+    """A refusal as a FailedScheduling event has it: its word first, as events have none for it.
+
+    The word of the engine, not the condition's: `NoNodeFits`, where that says `Unschedulable`.
+    """
+    return f"{reason}: {message}"
+
+
 def now() -> str:
     """The current time in the API's format."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

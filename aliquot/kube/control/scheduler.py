@@ -22,7 +22,7 @@ from aliquot.kube.control.dry_run import log_decisions
 from aliquot.kube.control.events import Events, of_pod
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
-from aliquot.kube.control.pod_status import INVALID_POD, PodStatus
+from aliquot.kube.control.pod_status import INVALID_POD, PodStatus, event_message
 from aliquot.kube.control.write_results import Backoff
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
@@ -87,7 +87,7 @@ class Scheduler:
         """Has the intake applied changes since statuses were last due?"""
         self._statuses_due = 0.0
         """When statuses are due even if nothing changes."""
-        self._now = _steady_clock()
+        self.clock = _steady_clock()
         self.intake = Intake(client, settings.configuration, settings.policy, self._news.set)
         self.pod_status = PodStatus(client, writer, lambda: self.intake.pods.shown)
 
@@ -119,7 +119,7 @@ class Scheduler:
         """Wait for changes, for the engine's next deadline, or for `_LONGEST_WAIT`."""
         seconds = _LONGEST_WAIT
         if self.engine is not None and (due := self.engine.next_deadline()) is not None:
-            seconds = min(max((due - self._now()) / 1e9, _SHORTEST_WAIT), _LONGEST_WAIT)
+            seconds = min(max((due - self.clock()) / 1e9, _SHORTEST_WAIT), _LONGEST_WAIT)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -158,7 +158,7 @@ class Scheduler:
             *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
             *(self.intake.feed.report, self._settings.delete_after),
         )
-        self.engine, self._now = engine, _steady_clock()
+        self.engine, self.clock = engine, _steady_clock()
         _log.info(
             "leading",
             policy=self.intake.sharing_mode.policy,
@@ -187,7 +187,7 @@ class Scheduler:
         self.intake.objects.restate_budgets()
         began = time.perf_counter()
         try:
-            decisions = engine.cycle(self._now())
+            decisions = engine.cycle(self.clock())
         except Exception:
             _log.exception("the engine failed, and is made anew")
             await self._restart()
@@ -219,7 +219,8 @@ class Scheduler:
         for pod, error in self.intake.pods.invalid.values():
             message = f"{error.field}: {error.problem}"
             if self.pod_status.refuse(pod, (INVALID_POD, message)):
-                self.events.record(of_pod(pod), "Warning", "FailedScheduling", message)
+                words = event_message(INVALID_POD, message)
+                self.events.record(of_pod(pod), "Warning", "FailedScheduling", words)
 
 
 def _steady_clock() -> Callable[[], int]:

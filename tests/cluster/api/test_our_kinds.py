@@ -8,11 +8,13 @@ import yaml
 
 from aliquot.dialects.crds import definitions
 from aliquot.json import Body
+from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import thing
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Wire
 from tests.cluster.conftest import Unique, established
 
+DUMPED_KINDS = "nodes,namespaces,pods,priorityclasses,resourcequotas,poddisruptionbudgets,aliquot"
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _OURS = {body["metadata"]["name"]: body for body in definitions()}
 
@@ -35,6 +37,30 @@ def test_a_definition_is_taken_as_it_is(api: Wire, name: str) -> None:
     assert conditions["NamesAccepted"] == "True"
     for said, found in zip(_OURS[name]["spec"]["versions"], kept["spec"]["versions"], strict=True):
         assert _without_empty(found["schema"]) == _without_empty(said["schema"])
+
+
+@pytest.mark.usefixtures("defined")
+def test_the_category_has_all_our_kinds_beside_those_of_kubernetes(kubectl: Kubectl) -> None:
+    """The recipe of docs/tasks/simulate.md for a dump: one command, one list."""
+    shown = kubectl("api-resources", "--categories=aliquot", "-o", "name").out
+    assert sorted(shown.split()) == sorted(_OURS)
+    quota = {
+        "apiVersion": "nos.nebuly.com/v1alpha1",
+        "kind": "ElasticQuota",
+        "metadata": {"name": "q", "namespace": kubectl.namespace},
+        "spec": {"min": {"cpu": 1}},
+    }
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": f"of-{kubectl.namespace}"},
+        "spec": {"weight": 1},
+    }
+    kubectl("apply", "-f", "-", documents=[quota, queue])
+    dumped = yaml.safe_load(kubectl("get", DUMPED_KINDS, "-A", "-o", "yaml").out)
+    found = {(each["kind"], each["metadata"]["name"]) for each in dumped["items"]}
+    assert {("ElasticQuota", "q"), ("Queue", f"of-{kubectl.namespace}")} <= found
+    assert ("Namespace", kubectl.namespace) in found
 
 
 def _without_empty(schema: Any) -> Any:

@@ -25,7 +25,7 @@ def test_what_is_lent_comes_back_when_its_owner_asks(cluster: Cluster) -> None:
         cluster.running("team-a/a3")
         cluster.apply(limited_pod("team-a/a4", 1, schedulerName=ASKS))
         cluster.pending("team-a/a4", "QuotaMaxExceeded", "max 6", "used 6")
-        cluster.told("Pod", "team-a/a4", "FailedScheduling", "max 6")
+        cluster.told("Pod", "team-a/a4", "FailedScheduling", "QuotaMaxExceeded: quota team-a/")
         cluster.apply(limited_pod("team-b/b2", 3, schedulerName=ASKS))
         cluster.running("team-b/b2")
         cluster.gone("team-a/a3")
@@ -172,6 +172,7 @@ def test_a_budget_is_asked_again_until_it_agrees(spared: Cluster) -> None:
     with spared.scheduler():
         spared.apply(limited_pod("team-b/b", 2))
         spared.pending("team-b/b", "WaitingForVictims")
+        spared.told("Pod", "team-b/b", "FailedScheduling", "disruption budget")
         spared.untouched("team-a/a")
         spared.apply(limited_pod("team-a/other", labels={"app": "web"}, nodeName="node-1"))
         spared.running("team-a/other")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.columns import Vector
+from aliquot.engine.columns import Vector, exact_sum
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
@@ -23,9 +23,6 @@ from aliquot.engine.policies.interface import Gates
 from aliquot.engine.policies.usage import after_leaving, staying, taken, within_max
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
-
-_LOW_BITS = 31
-"""Where `exact_sum` parts an int64: 2**31 of either half add up without overflow."""
 
 Used = Callable[[State, int, int], int]
 """How much of a resource counts as used in an account: now, or once leaving pods are gone."""
@@ -254,9 +251,3 @@ def _amounts(state: State, row: int, slots: NDArray[np.int64], used: Used) -> ND
     if state.ledger.holding:
         amounts = amounts + state.ledger.held.data[row][slots]
     return amounts - state.leaving.charge.data[row][slots] if used is after_leaving else amounts
-
-
-def exact_sum(amounts: NDArray[np.int64]) -> int:
-    """The exact sum, which may be above an int64."""
-    high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
-    return (high << _LOW_BITS) + low

@@ -3,7 +3,7 @@
 import numpy as np
 
 from aliquot.engine.books.quota_tree import NO_GROUP
-from aliquot.engine.policies.capacity.borrowing import exact_sum
+from aliquot.engine.columns import exact_sum
 from aliquot.engine.state import State
 
 

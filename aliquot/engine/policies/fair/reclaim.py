@@ -46,7 +46,7 @@ class FairReclaim(MinReclaim):
         shares = GuaranteedShares(self._state, row, count_waiting=True)
         return max(super().spare(quota, row), shares.entitlement(quota))
 
-    def explain_no_victims(self, claim: Claim, refusal: Refusal) -> str:
+    def explain_no_victims(self, claim: Claim, refusal: Refusal, now: int) -> str:
         """How much the quota may use by preemption, where the claim would borrow more."""
         if refusal.reason is not Reason.BORROWING_EXHAUSTED or refusal.resource is None:
             return ""

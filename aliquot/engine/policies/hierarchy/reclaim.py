@@ -63,8 +63,8 @@ class HierarchyReclaim(reclaim_rules.RankedReclaim):
         if not self._state.tree.quotas[claimant.quota].fallback:
             yield from reclaim_rules.preempt_in_quota(claimant)
 
-    def explain_no_victims(self, claim: Claim, refusal: Refusal) -> str:
+    def explain_no_victims(self, claim: Claim, refusal: Refusal, now: int) -> str:
         """Which quota above runtime will be recycled, and when, if the claim is within its own."""
         if not self._gates.is_within_runtime(claim, None):
             return ""
-        return self._recycling.next_recycling(self._state)
+        return self._recycling.next_recycling(self._state, now)

@@ -72,16 +72,18 @@ class Recycling:
         ]
         return min((moment for moment in moments if moment > self._now), default=None)
 
-    def next_recycling(self, state: State) -> str:
-        """For a message: which quota is recycled next, and when."""
+    def next_recycling(self, state: State, now: int) -> str:
+        """For a message: which quota is recycled next, and in how many seconds from `now`."""
         if not self._since:
             return ""
         slot, since = min(self._since.items(), key=lambda pair: (pair[1], pair[0]))
-        left = since + self._knobs.revoke_after - self._now
+        left = min(since + self._knobs.revoke_after - now, self._knobs.revoke_after)
         if left <= 0 or self._knobs.recycle == "always":
             return ""
         name = state.tree.slots.names[slot]
-        return f"; quota {name} uses more than its runtime, and gives back in {left // SECOND} s"
+        return (
+            f"; quota {name} uses more than its runtime, and gives back in {-(-left // SECOND)} s"
+        )
 
     def recycle(self, state: State, shares: Shares, now: int) -> list[Evict]:
         """With `recycle: always`, evictions from quotas above runtime for `revokeAfter`."""
