@@ -21,9 +21,13 @@ from aliquot.kube.control import scheduler
 from aliquot.kube.control.control_plane import ControlPlane, control_plane
 from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
+from aliquot.server.admission.webhooks import LocalService
 from aliquot.server.app import Server, Settings, running
 from aliquot.server.controllers import simulated_nodes
 from aliquot.validation import files
+
+Reach = partial[access.Access]
+"""Finds the access to the cluster, as any client does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class LocalCluster:
 
     server: Server
     plane: ControlPlane | None
-    reach: "partial[access.Access]"
+    reach: Reach
 
 
 def plane_settings(
@@ -62,19 +66,26 @@ async def local_cluster(
         reach = partial(access.find, server.kubeconfig)
         made = None
         if own is not None:
-            await stack.enter_async_context(_admission(reach, own))
+            await stack.enter_async_context(_admission(server, reach, own))
             made = await stack.enter_async_context(control_plane(reach, own))
         yield LocalCluster(server, made, reach)
 
 
 @asynccontextmanager
-async def _admission(reach: "partial[access.Access]", own: plane.Settings) -> AsyncIterator[None]:
-    """The admission webhook, with the Configuration and the policy of the control plane."""
+async def _admission(server: Server, reach: Reach, own: plane.Settings) -> AsyncIterator[None]:
+    """The admission webhook, with the Configuration and the policy of the control plane.
+
+    It is registered as an installation registers it, behind a Service, so that `aliquot manifests`
+    and the chart can be applied over it; this process answers for that Service.
+    """
     settings = webhook.Settings(
-        own.scheduler.configuration, own.scheduler.policy, own.namespace, url=""
+        own.scheduler.configuration, own.scheduler.policy, own.namespace, registers=True
     )
     async with Client(reach(), connections=4) as client:
         await demo.make(client, NAMESPACES, demo.namespace(own.namespace))
         async with webhook.webhook(client, settings) as started:
             await started.ready.wait()
+            address = f"https://{settings.host}:{started.port}"
+            local = LocalService(address, settings.names[0])
+            server.api.admission.webhooks.local_services[settings.service] = local
             yield

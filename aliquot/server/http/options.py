@@ -43,8 +43,8 @@ class WriteOptions:
     dry_run: bool = False
     strict: bool = False
     """Are unknown fields an error?"""
-    warnings: list[str] | None = None
-    """Warnings to answer with; None if the client wants none."""
+    warn_unknown: bool = False
+    """Are they a warning?"""
     user: str = "kubernetes-admin"
 
 
@@ -54,7 +54,7 @@ def write_options(query: Mapping[str, str]) -> WriteOptions:
     if strict not in ("Ignore", "Warn", "Strict"):
         detail = f"Unsupported value: {strict[:50]!r}: supported values: Ignore, Strict, Warn"
         raise invalid_option("CreateOptions", "fieldValidation", detail)
-    return WriteOptions(_dry(query), strict == "Strict", [] if strict == "Warn" else None)
+    return WriteOptions(_dry(query), strict == "Strict", strict == "Warn")
 
 
 def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:

@@ -3,7 +3,6 @@
 Method, path and query are turned into calls of `api`, and its entries into responses.
 """
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -15,7 +14,7 @@ from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http import watch as watching
 from aliquot.server.http.bodies import json_response
-from aliquot.server.http.options import WriteOptions, delete_options, write_options
+from aliquot.server.http.options import delete_options, write_options
 from aliquot.server.http.pages import Pages
 from aliquot.server.http.refusals import (
     bad_request,
@@ -126,9 +125,7 @@ class Verbs:
             conversion.storage_kind(target.kind, self.api.registry), target.namespace, body, options
         )
         return json_response(
-            rendering.one(target.kind, made, representation),
-            HTTPStatus.CREATED,
-            _warning_header(options),
+            rendering.one(target.kind, made, representation), HTTPStatus.CREATED
         )
 
     async def _replace(self, request: web.BaseRequest, target: Target) -> web.Response:
@@ -139,11 +136,7 @@ class Verbs:
         kept = await self.api.replace(
             kind, target.namespace, target.name, body, target.subresource, options
         )
-        return json_response(
-            rendering.one(target.kind, kept, representation),
-            HTTPStatus.OK,
-            _warning_header(options),
-        )
+        return json_response(rendering.one(target.kind, kept, representation))
 
     async def _patch(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
@@ -159,11 +152,7 @@ class Verbs:
         kept = await self.api.change(
             kind, target.namespace, target.name, edit, target.subresource, options
         )
-        return json_response(
-            rendering.one(target.kind, kept, representation),
-            HTTPStatus.OK,
-            _warning_header(options),
-        )
+        return json_response(rendering.one(target.kind, kept, representation))
 
     async def _delete(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
@@ -236,12 +225,6 @@ def _too_large(wanted: int, now: int) -> RefusalError:
 
 _SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})
 """Kinds whose deletion answers with the object instead of a Status, as in kube-apiserver."""
-
-
-def _warning_header(options: WriteOptions) -> dict[str, str]:
-    """The Warning header of a response."""
-    lines = [f"299 - {json.dumps(text)}" for text in dict.fromkeys(options.warnings or ())]
-    return {"Warning": ", ".join(lines)} if lines else {}
 
 
 def _watches(query: Mapping[str, str]) -> bool:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from aliquot.server.kinds.kind import Kind
+from aliquot.server.kinds.stored_kinds import STORED_KINDS
 
 
 def _core(name: str, plural: str, *short: str, **more: Any) -> Kind:
@@ -80,4 +81,5 @@ BUILT_IN: tuple[Kind, ...] = (
         ("api-extensions",),
         _STATUS,
     ),
+    *STORED_KINDS,
 )

@@ -56,7 +56,13 @@ KUBERNETES_KINDS = {
     "policy": ["Eviction", "PodDisruptionBudget"],
     "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
     "scheduling.k8s.io": ["PriorityClass"],
-    "storage.k8s.io": ["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"],
+    "storage.k8s.io": [
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "StorageClass",
+        "VolumeAttachment",
+    ],
 }
 """By group, the kinds of Kubernetes itself, as far as manifests, rules or clients here use them."""
 

@@ -22,6 +22,7 @@ from aliquot.dialects.core.schema import (
     text,
     whole,
 )
+from aliquot.server.schema.message_schemas import KINDS, kind_schema
 from aliquot.server.schema.pod_schema import POD_SPEC, POD_STATUS
 from aliquot.server.schema.shared_shapes import METADATA, SELECTOR, merged
 
@@ -399,5 +400,6 @@ _SCHEMAS: dict[str, Schema] = {
         "Who may refuse what comes in.",
         webhooks=_WEBHOOKS,
     ),
+    **{kind: kind_schema(kind) for kind in KINDS},
 }
 _AS_READ = {kind: {**_as_read(shape), "nullable": False} for kind, shape in _SCHEMAS.items()}
