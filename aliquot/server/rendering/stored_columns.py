@@ -98,7 +98,7 @@ def _service(body: Body, now: datetime) -> list[Any]:
     return [
         name_of(body),
         seek(body, "spec", "type") or "",
-        next(iter(seek(body, "spec", "clusterIPs") or ()), NONE),
+        seek(body, "spec", "clusterIP") or NONE,
         _external(body),
         ",".join(map(_port, seek(body, "spec", "ports") or ())) or NONE,
         age_of(body, now),
