@@ -112,8 +112,9 @@ async def _admission(server: Server, reach: Reach, own: plane.Settings) -> Async
     async with Client(reach(), connections=4) as client:
         await demo.make(client, NAMESPACES, demo.namespace(own.namespace))
         async with webhook.webhook(client, settings) as started:
-            await started.ready.wait()
-            address = f"https://{settings.host}:{started.port}"
-            local = LocalService(address, settings.names[0])
+            local = LocalService(
+                lambda: f"https://{settings.host}:{started.port}", settings.names[0]
+            )
             server.api.admission.webhooks.local_services[settings.service] = local
+            await started.ready.wait()
             yield

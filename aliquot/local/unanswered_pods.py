@@ -1,7 +1,7 @@
 """Pods whose schedulerName no profile answers: an event tells which scheduler names there are.
 
-On a cluster such a pod waits for a scheduler of that name. On `aliquot up` there is no other one, so
-it would wait for ever without a word.
+On a cluster such a pod waits for a scheduler of that name. On `aliquot up` there is no other one,
+so it would wait for ever without a word.
 """
 
 import secrets

@@ -1,8 +1,7 @@
 """Schedules of CronJobs: five fields, or `@hourly` and the like, and the next time they name.
 
-The syntax is that of Kubernetes: `*`, lists, ranges, steps and names of months and weekdays. If both
-day of month and day of week are restricted, one of them is enough. The simulation and the embedded
-API server both ask here, the one in virtual time and the other in real time.
+The syntax is that of Kubernetes: `*`, lists, ranges, steps and names of months and weekdays. If
+both day of month and day of week are restricted, one of them is enough.
 """
 
 import re
@@ -89,9 +88,11 @@ def parse(text: str) -> Schedule:
     fields = _SHORTHANDS.get(text, text).split()
     if len(fields) != len(_BOUNDS):
         raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: {fields}")
-    sets = [_field(field, index) for index, field in enumerate(fields)]
+    minutes, hours, days, months, weekdays = (
+        _field(field, index) for index, field in enumerate(fields)
+    )
     any_day = any(fields[index][0] in "*?" for index in (2, 4))
-    return Schedule(*sets, any_day=any_day)
+    return Schedule(minutes, hours, days, months, weekdays, any_day)
 
 
 def _field(text: str, index: int) -> frozenset[int]:

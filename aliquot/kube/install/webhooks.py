@@ -3,8 +3,8 @@
 While the webhook is down, writes to our own kinds are refused: a quota that was not validated could
 promise what the cluster does not have. Pods, and Volcano's Jobs, which make pods, are allowed then:
 the cluster must not stop, and the scheduler validates pods again. For the same reason, those in
-kube-system and in Aliquot's namespace are never sent. `caBundle` must not be set here, because the webhook fills it in: applying these
-objects again would remove it.
+kube-system and in Aliquot's namespace are never sent. `caBundle` must not be set here, because the
+webhook fills it in: applying these objects again would remove it.
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ _WITH_PORTS = ("NodePort", "LoadBalancer")
 
 
 def allocate(store: Store, body: Body) -> None:
-    """Give a Service the addresses that it has none of; the caller must write it before it awaits."""
+    """Give a Service the addresses that it lacks; the caller writes it before it awaits."""
     spec = body["spec"]
     if spec.get("type") == "ExternalName":
         return

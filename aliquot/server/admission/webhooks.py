@@ -8,7 +8,7 @@ import base64
 import json
 import ssl
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
@@ -78,10 +78,12 @@ class AdmissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class LocalService:
-    """A Service that a program on this machine answers for: its URL, and its name in TLS."""
+    """A Service that a program on this machine answers for."""
 
-    url: str
+    url: Callable[[], str]
+    """Its URL; asked for at each call, since a program may begin to listen later."""
     host: str
+    """Its name in TLS."""
 
 
 class Webhooks:
@@ -196,14 +198,13 @@ class Webhooks:
             raise ValueError("the answer is not one to this question")
         return response
 
-
     def _address(self, client: Body) -> tuple[str, str | None]:
         """The URL of a webhook, and its name in TLS if that differs from the URL's host."""
         service = client.get("service") or {}
         local = self.local_services.get(service.get("name", ""))
         if client.get("url") or local is None:
             return _url(client), None
-        return f"{local.url}/{(service.get('path') or '/').lstrip('/')}", local.host
+        return f"{local.url()}/{(service.get('path') or '/').lstrip('/')}", local.host
 
 
 def _decoded(content: bytes) -> Body:

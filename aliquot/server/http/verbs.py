@@ -124,9 +124,7 @@ class Verbs:
         made = await self.api.create(
             conversion.storage_kind(target.kind, self.api.registry), target.namespace, body, options
         )
-        return json_response(
-            rendering.one(target.kind, made, representation), HTTPStatus.CREATED
-        )
+        return json_response(rendering.one(target.kind, made, representation), HTTPStatus.CREATED)
 
     async def _replace(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))

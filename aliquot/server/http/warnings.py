@@ -1,8 +1,9 @@
 """Warnings of a request, answered as `Warning` headers: kubectl prints them.
 
-Rules and admission webhooks warn while a request is handled, also one that is refused in the end. The
-limits are those of kube-apiserver: a text is sent once; if all texts together are too long, each is
-cut, and what is still too long is left out. Outside a request, as in controllers, nobody listens.
+Rules and admission webhooks warn while a request is handled, also one that is refused in the end.
+The limits are those of kube-apiserver: a text is sent once; if all texts together are too long,
+each is cut, and what is still too long is left out. Outside a request, as in controllers, a warning
+is dropped.
 """
 
 from contextvars import ContextVar

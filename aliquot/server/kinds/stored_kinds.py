@@ -39,9 +39,7 @@ STORED_KINDS: tuple[Kind, ...] = (
         subresources=_STATUS,
         namespaced=False,
     ),
-    _kind(
-        "", "PersistentVolumeClaim", "persistentvolumeclaims", ("pvc",), subresources=_STATUS
-    ),
+    _kind("", "PersistentVolumeClaim", "persistentvolumeclaims", ("pvc",), subresources=_STATUS),
     _kind("", "PodTemplate", "podtemplates", generation=True),
     _kind(
         *("", "ReplicationController", "replicationcontrollers", ("rc",), _ALL, _SCALED),

@@ -78,7 +78,11 @@ def _replication_controller(body: Body, now: datetime) -> list[Any]:
 
 def _controller_revision(body: Body, now: datetime) -> list[Any]:
     owner = next(
-        (each for each in seek(body, "metadata", "ownerReferences") or () if each.get("controller")),
+        (
+            each
+            for each in seek(body, "metadata", "ownerReferences") or ()
+            if each.get("controller")
+        ),
         None,
     )
     controller = NONE
@@ -300,9 +304,7 @@ def _labels(labels: Body | None) -> str:
 
 _TEMPLATE = ("Containers*", "Images*", "Selector*")
 _COUNTS = ("Desired", "Current", "Ready")
-_BINDING = Columns(
-    ("Name", "Role", "Age", "Users*", "Groups*", "ServiceAccounts*"), _binding
-)
+_BINDING = Columns(("Name", "Role", "Age", "Users*", "Groups*", "ServiceAccounts*"), _binding)
 
 STORED_COLUMNS: dict[str, Columns] = {
     "CSINode": Columns(("Name", "Drivers", "Age"), _csi_node, frozenset({"Drivers"})),
@@ -318,9 +320,7 @@ STORED_COLUMNS: dict[str, Columns] = {
         _daemon_set,
         frozenset({*_COUNTS, "Up-to-date", "Available"}),
     ),
-    "EndpointSlice": Columns(
-        ("Name", "AddressType", "Ports", "Endpoints", "Age"), _endpoint_slice
-    ),
+    "EndpointSlice": Columns(("Name", "AddressType", "Ports", "Endpoints", "Age"), _endpoint_slice),
     "Endpoints": Columns(("Name", "Endpoints", "Age"), _endpoints),
     "HorizontalPodAutoscaler": Columns(
         ("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"), _autoscaler
@@ -358,7 +358,5 @@ STORED_COLUMNS: dict[str, Columns] = {
         ),
         _storage_class,
     ),
-    "VolumeAttachment": Columns(
-        ("Name", "Attacher", "PV", "Node", "Attached", "Age"), _attachment
-    ),
+    "VolumeAttachment": Columns(("Name", "Attacher", "PV", "Node", "Attached", "Age"), _attachment),
 }

@@ -39,9 +39,7 @@ def _binding(body: Body) -> None:
 
 
 def _volume(body: Body) -> None:
-    set_missing(
-        part(body, "spec"), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem"
-    )
+    set_missing(part(body, "spec"), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
     set_missing(part(body, "status"), phase="Pending")
 
 

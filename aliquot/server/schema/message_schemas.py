@@ -1,8 +1,8 @@
 """The schemas of Kubernetes' kinds that have no part in scheduling, from their protobuf messages.
 
-Users bring them with their manifests: Services, roles, volumes, policies. They are stored and shown,
-so types and known fields are enough, and the table of messages (`protobuf`) has both. Pod templates
-and metadata have the schemas that all other kinds have.
+Users bring them with their manifests: Services, roles, volumes, policies. They are stored and
+shown, so types and known fields are enough, and the table of messages (`protobuf`) has both. Pod
+templates and metadata have the schemas that all other kinds have.
 """
 
 from functools import cache
