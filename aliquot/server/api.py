@@ -219,6 +219,8 @@ class Api:
             new.pop("status", None)
             if "status" in old:
                 new["status"] = old["status"]
+        if kind.unique_name == "Namespace" and subresource != "finalize":
+            new["spec"] = old.get("spec") or {}
         return rules.fill_defaults(kind, new)
 
     async def _write(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:

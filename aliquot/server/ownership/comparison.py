@@ -102,12 +102,17 @@ def _parts(
         before = old if isinstance(old, dict) else {}
         after = new if isinstance(new, dict) else {}
         _records(structure, before, after, inner_changed, inner_removed, literal)
-    if structure.sort == "any" and not (isinstance(old, dict) and isinstance(new, dict)):
+    if structure.sort == "any" and not _both_records(old, new):
         changed[element] = {_SELF: {}, **inner_changed} if inner_changed else {}
     elif inner_changed:
         changed[element] = inner_changed
     if inner_removed:
         removed[element] = inner_removed
+
+
+def _both_records(one: Any, other: Any) -> bool:
+    """Are both values records? Null counts as an empty one."""
+    return isinstance(one, dict | None) and isinstance(other, dict | None)
 
 
 def _lists(

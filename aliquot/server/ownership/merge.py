@@ -108,6 +108,8 @@ def compacted(structure: Structure, value: Any) -> Any:
             inner_value = compacted(field.structure, each)
             if inner_value not in field.empty:
                 kept[name] = inner_value
+        elif field.zero == {}:
+            kept[name] = {}
     return kept
 
 

@@ -80,6 +80,8 @@ def updated(writer: Writer, old: Body | None, new: Body, given: Any) -> list[Bod
     if not held and old is not None:
         return []
     changed, removed = compare(writer.structure, old or {}, new)
+    if old is None and writer.kind.has_status:
+        changed.pop("f:status", None)
     if not changed and not removed:
         return held or []
     found = _reduced(entries.read(held or []) or {}, changed, removed)
