@@ -20,6 +20,7 @@ from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers
 from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
 from aliquot.server.http.handler import Handler
+from aliquot.server.http.options import WriteOptions
 from aliquot.server.http.verbs import Verbs
 from aliquot.server.kinds.definitions import follow
 from aliquot.server.kinds.registry import Registry
@@ -33,6 +34,8 @@ _BACKLOG = 1024
 """Connections that may wait to be accepted: above the default of 128, for many clients at once."""
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """The namespaces that every cluster has from its start."""
+
+_OWN_WRITES = WriteOptions(manager="kube-apiserver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +124,4 @@ async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
 async def _create_missing(api: Api, kind_name: str, body: Body) -> None:
     kind = api.kind(kind_name)
     if api.store.get(kind.storage, "", body["metadata"]["name"]) is None:
-        await api.create(kind, None, body)
+        await api.create(kind, None, body, _OWN_WRITES)

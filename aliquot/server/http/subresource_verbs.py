@@ -73,7 +73,7 @@ class SubresourceVerbs:
         if not isinstance(wanted.get("metadata") or {}, dict):
             raise bad_request("a Scale is expected, with metadata")
         edit = scale.apply_scale(target.kind, target.name, wanted)
-        options = write_options(request.query)
+        options = write_options(request.query, request.headers.get("User-Agent", ""))
         kept = await self._api.change(
             target.kind, target.namespace, target.name, edit, "scale", options
         )
@@ -87,5 +87,6 @@ class SubresourceVerbs:
             body["spec"] = {"finalizers": left} if left else {}
             return body
 
-        kept = await self._api.change(target.kind, None, target.name, edit, "finalize")
+        options = write_options(request.query, request.headers.get("User-Agent", ""))
+        kept = await self._api.change(target.kind, None, target.name, edit, "finalize", options)
         return json_response(kept.body)

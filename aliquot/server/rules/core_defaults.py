@@ -60,7 +60,6 @@ def _namespace(body: Body) -> None:
     name = metadata.get("name")
     if name:
         part(metadata, "labels")["kubernetes.io/metadata.name"] = name
-    set_missing(part(body, "spec"), finalizers=["kubernetes"])
     set_missing(part(body, "status"), phase="Active")
 
 
