@@ -1,7 +1,9 @@
 """The workloads of a simulation, with their pods; `dialects.workloads` has the rules.
 
 A lost pod is replaced under the next index; a Volcano Job has one index for all its tasks. A pod
-that has succeeded counts as done, also one of a Deployment, ReplicaSet or StatefulSet.
+that has succeeded counts as done, also one of a Deployment, ReplicaSet or StatefulSet. A pod that
+terminates is replaced at once, by a StatefulSet or a Volcano Job once it is gone: on a cluster, its
+successor has the same name.
 """
 
 import heapq
@@ -104,10 +106,17 @@ class Workload:
         """The uids of its pods that wait or run."""
         return [uid for of_task in self.pods.values() for uid in of_task]
 
+    @property
+    def _replaces_terminating(self) -> bool:
+        gang_job = isinstance(self.manifest.content, GangJobWire)
+        return not gang_job and self.manifest.kind != "StatefulSet"
+
     def add(self, record: PodRecord) -> None:
-        """Add a pod that waits or runs."""
+        """Add a pod that waits or runs; one that terminates only while none may replace it."""
         uid = record.pod.uid
         self.remove(uid)
+        if record.pod.terminating and self._replaces_terminating:
+            return
         self.pods.setdefault(self.task_of(record.pod.task), {})[uid] = None
         self.indexes.take(record)
 

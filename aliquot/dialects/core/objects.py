@@ -42,6 +42,7 @@ class Metadata(Wire):
     annotations: dict[str, Any] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
     owner_references: list[OwnerReference] | None = None
 
 
@@ -129,6 +130,8 @@ class PodSpec(Wire):
     preemption_policy: str | None = None
     scheduling_gates: list[dict[str, Any]] | None = None
     topology_spread_constraints: Any = None
+    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: int | None = None
 
 
 class Condition(Wire):
@@ -138,6 +141,7 @@ class Condition(Wire):
     status: str = ""
     reason: str | None = None
     message: str | None = None
+    last_transition_time: str | None = None
 
 
 class ContainerStatus(Wire):
