@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aliquot.dialects.core import cron
-from aliquot.dialects.core.manifest import owner_reference
+from aliquot.dialects.core.manifest import Manifest, owner_reference
 from aliquot.json import Body
 
+CONCURRENCY = ("Allow", "Forbid", "Replace")
+"""What may happen to a Job that is due while another one of its CronJob runs."""
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """The annotation of a Job with the time for which it was made."""
 SUCCESSES, FAILURES = 3, 1
@@ -20,13 +22,27 @@ _WINDOWS = (timedelta(hours=1), timedelta(days=1), timedelta(days=31))
 """The last due time is searched for in these windows first, so that a long pause costs little."""
 
 
+def check(manifest: Manifest) -> None:
+    """Refuse a schedule or a time zone that cannot be read."""
+    body = manifest.body
+    if _zone(body) is None:
+        raise manifest.error("spec.timeZone", f"there is no time zone {body['spec']['timeZone']}")
+    try:
+        cron.parse(str(body["spec"].get("schedule") or ""))
+    except cron.ScheduleError as error:
+        raise manifest.error("spec.schedule", str(error)) from None
+    if concurrency(body) not in CONCURRENCY:
+        problem = f"{concurrency(body)!r} is none of {', '.join(CONCURRENCY)}"
+        raise manifest.error("spec.concurrencyPolicy", problem)
+
+
 def suspended(owner: Body) -> bool:
     """Does a CronJob start no Jobs for now?"""
     return bool(owner["spec"].get("suspend"))
 
 
 def concurrency(owner: Body) -> str:
-    """What happens to a Job that is due while another runs: Allow, Forbid or Replace."""
+    """What happens to a Job that is due while another runs."""
     return str(owner["spec"].get("concurrencyPolicy") or "Allow")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aliquot.dialects.core import cron
+from aliquot.dialects.cron_jobs import CONCURRENCY
 from aliquot.errors import SelectorError
 from aliquot.json import Body, same
 from aliquot.server.rules.causes import Cause, forbidden, invalid, not_supported, required
@@ -13,7 +14,6 @@ from aliquot.server.selectors.selectors import Labels
 
 _TEMPLATE = "spec.template"
 _AT_LEAST_ZERO = "must be greater than or equal to 0"
-_CONCURRENCY = ("Allow", "Forbid", "Replace")
 _LONGEST_CRON_JOB = 52
 """Characters of a CronJob's name: those of its Jobs have eleven more, and at most 63."""
 _CHANGEABLE = (
@@ -55,8 +55,8 @@ def check_replicated(body: Body) -> Iterator[Cause]:
 
 
 def check_stateful_set(body: Body) -> Iterator[Cause]:
-    """A StatefulSet: as a ReplicaSet, and known policies."""
-    yield from check_replicated(body)
+    """A StatefulSet: as a ReplicaSet, with the volumes of its claims, and known policies."""
+    yield from check_replicated(_with_claims(body))
     spec = body.get("spec") or {}
     policy, strategy = spec.get("podManagementPolicy"), spec.get("updateStrategy") or {}
     if policy not in ("OrderedReady", "Parallel"):
@@ -67,6 +67,22 @@ def check_stateful_set(body: Body) -> Iterator[Cause]:
     start = (spec.get("ordinals") or {}).get("start") or 0
     if start < 0:
         yield invalid("spec.ordinals.start", start, _AT_LEAST_ZERO)
+
+
+def _with_claims(body: Body) -> Body:
+    """The StatefulSet with a volume in its template for each claim template, as its pods have."""
+    spec = body.get("spec") or {}
+    claims = [
+        (each.get("metadata") or {}).get("name") for each in spec.get("volumeClaimTemplates") or ()
+    ]
+    if not claims:
+        return body
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    own = [each for each in pod.get("volumes") or () if each.get("name") not in claims]
+    made: list[Body] = [{"name": name, "emptyDir": {}} for name in claims]
+    template = {**template, "spec": {**pod, "volumes": [*own, *made]}}
+    return {**body, "spec": {**spec, "template": template}}
 
 
 def check_stateful_set_update(old: Body, new: Body) -> Iterator[Cause]:
@@ -110,8 +126,8 @@ def check_cron_job(body: Body) -> Iterator[Cause]:
     history = ("successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     yield from _not_negative(spec, "startingDeadlineSeconds", *history)
     policy = spec.get("concurrencyPolicy")
-    if policy not in _CONCURRENCY:
-        yield not_supported("spec.concurrencyPolicy", policy or "", _CONCURRENCY)
+    if policy not in CONCURRENCY:
+        yield not_supported("spec.concurrencyPolicy", policy or "", CONCURRENCY)
     for cause in check_job(spec.get("jobTemplate") or {}):
         yield Cause(f"spec.jobTemplate.{cause.field}", cause.reason, cause.message)
 
