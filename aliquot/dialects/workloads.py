@@ -69,9 +69,12 @@ def ordinals(owner: Body) -> range:
     return range(start, start + replicas(owner))
 
 
-def starts_in_order(owner: Body) -> bool:
-    """Does a StatefulSet create a pod only when all pods before it are ready?"""
-    return bool(owner["spec"].get("podManagementPolicy") != "Parallel")
+def starts_in_order(owner: Body, group: str) -> bool:
+    """Does a StatefulSet create a pod only when all pods before it are ready?
+
+    Not if its pods are in a group: the first one would wait for the others, and they for it.
+    """
+    return not group and owner["spec"].get("podManagementPolicy") != "Parallel"
 
 
 def stateful_pod(owner: Body, ordinal: int, template: Body, **names: str) -> Body:

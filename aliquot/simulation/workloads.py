@@ -106,7 +106,7 @@ class Workload:
         if self.manifest.kind == "DaemonSet":
             return {node: self._wanted_on(node) for node in self.places}
         wanted = max(replicas(self.manifest.body) - self.done[""], 0)
-        if self.manifest.kind == "StatefulSet" and starts_in_order(self.manifest.body):
+        if self.manifest.kind == "StatefulSet" and starts_in_order(self.manifest.body, self.group):
             there = len(self.pods.get("", ()))
             wanted = min(wanted, max(there, len(self.running) + 1))
         return {"": wanted}

@@ -6,10 +6,12 @@ down to the partition, each when all others are ready. Claims of pods are made, 
 
 from http import HTTPStatus
 
+from aliquot.dialects.volcano.made_groups import group_name
 from aliquot.dialects.workloads import claim_name, ordinals, starts_in_order, stateful_pod
-from aliquot.errors import RefusalError
+from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body, fresh
 from aliquot.server.api import Api
+from aliquot.server.controllers.pod_groups import manifest_of
 from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 from aliquot.server.controllers.revisions import HASH, Revision, Revisions
 from aliquot.server.controllers.worker import Worker
@@ -76,7 +78,7 @@ class StatefulSets:
         self, body: Body, newest: Revision, present: Revision
     ) -> RefusalError | None:
         """Create, delete or replace what is next; the first refusal, if there is one."""
-        in_order, wanted, pods = starts_in_order(body), ordinals(body), self._pods(body)
+        in_order, wanted, pods = _starts_in_order(body), ordinals(body), self._pods(body)
         made = 0
         for ordinal in wanted:
             pod = pods.get(ordinal)
@@ -182,6 +184,14 @@ class StatefulSets:
             except RefusalError as refusal:
                 if refusal.code != HTTPStatus.NOT_FOUND:
                     raise
+
+
+def _starts_in_order(body: Body) -> bool:
+    try:
+        group = group_name(manifest_of(body))
+    except InputError:
+        group = None
+    return starts_in_order(body, group or "")
 
 
 def _rolls(body: Body) -> bool:

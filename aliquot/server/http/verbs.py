@@ -13,6 +13,7 @@ from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http import watch as watching
+from aliquot.server.http.answered_verbs import AnsweredVerbs
 from aliquot.server.http.bodies import json_response
 from aliquot.server.http.options import (
     WriteOptions,
@@ -48,9 +49,12 @@ class Verbs:
         self.api = api
         self._pages = Pages()
         self._subresources = SubresourceVerbs(api)
+        self._answered = AnsweredVerbs(api)
 
     async def answer(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         """Answer a request about objects."""
+        if target.kind.verbs:
+            return await self._answered.answer(request, target)
         if target.subresource and target.subresource != "status":
             return await self._subresources.answer(request, target)
         match request.method, bool(target.name):

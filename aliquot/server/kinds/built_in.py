@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from aliquot.server.kinds.answered_kinds import ANSWERED_KINDS
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.kinds.stored_kinds import STORED_KINDS
 
@@ -27,7 +28,11 @@ BUILT_IN: tuple[Kind, ...] = (
     ),
     _core("Node", "nodes", "no", namespaced=False, subresources=_STATUS, generation=False),
     _core(
-        "Pod", "pods", "po", categories=_ALL, subresources=("status", "binding", "eviction", "log")
+        "Pod",
+        "pods",
+        "po",
+        categories=_ALL,
+        subresources=("status", "attach", "binding", "eviction", "exec", "log", "portforward"),
     ),
     _core("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS, generation=False),
     _core("Secret", "secrets", generation=False),
@@ -82,4 +87,5 @@ BUILT_IN: tuple[Kind, ...] = (
         _STATUS,
     ),
     *STORED_KINDS,
+    *ANSWERED_KINDS,
 )

@@ -97,6 +97,8 @@ class Kind:
     """The storage of another kind, if its objects are stored there: Events of events.k8s.io."""
     definition: Body | None = None
     """The CustomResourceDefinition it comes from."""
+    verbs: tuple[str, ...] = ()
+    """The only verbs of a kind that is answered from other objects; a stored kind has all."""
 
     @property
     def api_version(self) -> str:
