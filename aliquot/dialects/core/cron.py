@@ -87,7 +87,8 @@ def parse(text: str) -> Schedule:
         raise ScheduleError(f"unrecognized descriptor: {text}")
     fields = _SHORTHANDS.get(text, text).split()
     if len(fields) != len(_BOUNDS):
-        raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: {fields}")
+        listed = " ".join(fields)
+        raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: [{listed}]")
     minutes, hours, days, months, weekdays = (
         _field(field, index) for index, field in enumerate(fields)
     )

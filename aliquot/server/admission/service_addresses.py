@@ -28,8 +28,12 @@ def allocate(store: Store, body: Body) -> None:
         free = (str(each) for each in _RANGE.hosts() if str(each) not in taken)
         spec["clusterIP"] = next(free, "None")
     spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-    spec.setdefault("ipFamilies", ["IPv6" if ":" in spec["clusterIP"] else "IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    if spec["clusterIP"] == "None" and not spec.get("selector"):
+        families, policy = ["IPv4", "IPv6"], "RequireDualStack"
+    else:
+        families, policy = ["IPv6" if ":" in spec["clusterIP"] else "IPv4"], "SingleStack"
+    spec.setdefault("ipFamilies", families)
+    spec.setdefault("ipFamilyPolicy", policy)
     if spec.get("type") in _WITH_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
         _give_node_ports(spec, set(_node_ports(others)))
 

@@ -13,6 +13,8 @@ Cells = Callable[[Body, datetime], list[Any]]
 
 NONE = "<none>"
 _ROLE = "node-role.kubernetes.io/"
+_TYPES = {"Attached": "boolean", "Created At": "date", "Suspend": "boolean"}
+"""The types of columns that hold neither text nor numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Columns:
         bare = name.removesuffix("*")
         return {
             "name": bare,
-            "type": "integer" if bare in self.numbers else "string",
+            "type": "integer" if bare in self.numbers else _TYPES.get(bare, "string"),
             "format": "name" if bare == "Name" else "",
             "description": "",
             "priority": int(name != bare),

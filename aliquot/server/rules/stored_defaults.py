@@ -39,7 +39,10 @@ def _binding(body: Body) -> None:
 
 
 def _volume(body: Body) -> None:
-    set_missing(part(body, "spec"), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    spec = part(body, "spec")
+    set_missing(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    if "hostPath" in spec:
+        part(spec, "hostPath").setdefault("type", "")
     set_missing(part(body, "status"), phase="Pending")
 
 
@@ -96,7 +99,15 @@ def _csi_driver(body: Body) -> None:
         fsGroupPolicy="ReadWriteOnceWithFSType",
         volumeLifecycleModes=["Persistent"],
         requiresRepublish=False,
+        seLinuxMount=False,
     )
+
+
+def _limit_range(body: Body) -> None:
+    """A container's default is its default request, too, as far as none is given."""
+    for item in part(body, "spec").get("limits", ()):
+        if item.get("type") == "Container" and item.get("default"):
+            item["defaultRequest"] = {**item["default"], **(item.get("defaultRequest") or {})}
 
 
 FILL_STORED: dict[str, Callable[[Body], None]] = {
@@ -106,6 +117,7 @@ FILL_STORED: dict[str, Callable[[Body], None]] = {
     "Endpoints": _endpoints,
     "HorizontalPodAutoscaler": _autoscaler,
     "IngressClass": _ingress_class,
+    "LimitRange": _limit_range,
     "NetworkPolicy": _network_policy,
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,

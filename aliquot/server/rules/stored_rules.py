@@ -210,7 +210,7 @@ def _ingress(body: Body) -> Iterator[Cause]:
     spec = body.get("spec") or {}
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
-        yield invalid("spec", [], "either `defaultBackend` or `rules` must be specified")
+        yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     if backend is not None:
         yield from _backend(backend, "spec.defaultBackend")
     for index, rule in enumerate(rules):
@@ -252,7 +252,7 @@ def _ingress_class(body: Body) -> Iterator[Cause]:
 
 
 def _network_policy(body: Body) -> Iterator[Cause]:
-    words, spec = ("Egress", "Ingress"), body.get("spec") or {}
+    words, spec = ("Ingress", "Egress"), body.get("spec") or {}
     for index, word in enumerate(spec.get("policyTypes") or ()):
         if word not in words:
             yield not_supported(f"spec.policyTypes[{index}]", word, words)
@@ -271,6 +271,11 @@ def _autoscaler(body: Body) -> Iterator[Cause]:
     for word in ("kind", "name"):
         if not target.get(word):
             yield required(f"spec.scaleTargetRef.{word}")
+    version = target.get("apiVersion") or ""
+    if "/" not in version and target.get("kind") != "ReplicationController":
+        yield invalid(
+            "spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group"
+        )
 
 
 def _runtime_class(body: Body) -> Iterator[Cause]:
