@@ -37,8 +37,12 @@ class Inputs:
     """The places of objects that could not be read, of which only kind and name are known."""
     cards: Cards = field(default_factory=Cards)
     """The GB of the nodes' GPUs, and what quotas count of GPUs."""
-    pod_conflicts: list[Finding] = field(default_factory=list)
-    """What a cluster would refuse because of pods: errors to `validate`, not to a simulation."""
+    partial: dict[str, set[str]] = field(default_factory=dict)
+    """The places of objects that could be read only in part, with the fields that are missing."""
+    refusals: list[Finding] = field(default_factory=list)
+    """What a cluster would refuse: errors to `validate`, not to a simulation."""
+    about_skipped: list[Finding] = field(default_factory=list)
+    """Findings about objects that a simulation skips."""
     special: Special = ""
     """The dialect whose built-in quotas are expected to exist."""
 
@@ -48,7 +52,9 @@ class Inputs:
 
     def states(self) -> Iterator[history.State]:
         """Every state that the changes lead through."""
-        return history.replay(self.changes, self.placeholders, self.cards, self.special)
+        return history.replay(
+            self.changes, self.placeholders, self.cards, self.special, self.partial
+        )
 
 
 def load(paths: Iterable[str], settings: Configuration) -> Inputs:
@@ -71,6 +77,9 @@ def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inp
     for each in found:
         read.add(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.placeholders)
+    inputs.partial, inputs.about_skipped = read.partial, read.about_skipped
+    inputs.findings += read.newer_fields()
+    inputs.refusals += read.refusals
     inputs.cards = cards(settings.gpu, inputs.manifests())
     inputs.special = policy.special_quotas(policy.expected(settings, inputs.manifests()))
     _check(inputs, settings)
@@ -95,8 +104,10 @@ def _check(inputs: Inputs, settings: Configuration) -> None:
         note(history.check_state(state), at, inputs.findings)
         note(pods_in_the_way.find_unknown_quotas(state, quota_names), at, inputs.findings)
         note(pods_and_queues.find_unknown_queues_and_gangs(state, keys), at, inputs.findings)
-        note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.pod_conflicts)
-        note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.pod_conflicts)
+        note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.refusals)
+        note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.refusals)
+    errors = {(each.place, each.field) for each in inputs.findings if each.severity == "error"}
+    inputs.refusals = [each for each in inputs.refusals if (each.place, each.field) not in errors]
 
 
 def _keys(manifest: Manifest) -> list[Key]:

@@ -31,8 +31,8 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
     given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
     about_policy = _about_policy(given, settings)
-    about_pods = [*given.pod_conflicts, *unschedulable.findings(given.states())]
-    found = [*given.findings, *about_policy, *about_pods]
+    about_pods = [*given.refusals, *unschedulable.findings(given.states())]
+    found = [*given.findings, *given.about_skipped, *about_policy, *about_pods]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [replace(each, file=given.files[each.place]) for each in found]
     return Report(given, sorted(placed, key=lambda each: order[each.place]))

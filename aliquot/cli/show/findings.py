@@ -40,7 +40,7 @@ def print_warnings(inputs: Inputs) -> None:
     """Say on stderr what is odd about objects that are simulated all the same."""
     for finding in inputs.findings:
         click.echo(f"warning: {finding}", err=True)
-    for objection in inputs.pod_conflicts:
+    for objection in inputs.refusals:
         click.echo(f"warning: {objection} (a cluster would refuse it)", err=True)
 
 
