@@ -140,7 +140,7 @@ class State:
 
 def _follows(error_field: str, missing: Iterable[str]) -> bool:
     """Does an error about a field follow from another that is missing in it?"""
-    return any(each.startswith(error_field) for each in missing)
+    return any(each.startswith(error_field) or error_field.startswith(each) for each in missing)
 
 
 def _also_wrong(manifest: Manifest, cards: Cards, wrong: Collection[str]) -> list[Finding]:

@@ -37,6 +37,9 @@ _TYPES = {
     "object": "an object",
     "string": "text",
 }
+_CUTOFFS = (0.8, 0.6)
+"""How alike two words are: what is nearly the same word counts before the same word elsewhere, and
+that before what is somewhat alike."""
 _LEVELS = 2
 """How far below its place a misplaced field is looked for: `spec.template.spec` in a Deployment."""
 
@@ -145,8 +148,12 @@ def _nearest(schema: Schema, name: str) -> Steps:
     for each in known:
         if each.lower() == name.lower():
             return (each,)
-    close = difflib.get_close_matches(name, known, 1)
-    return (close[0],) if close else next(_below(schema, name, ()), ())
+    for close in (difflib.get_close_matches(name, known, 1, cutoff) for cutoff in _CUTOFFS):
+        if close:
+            return (close[0],)
+        if below := next(_below(schema, name, ()), None):
+            return below
+    return ()
 
 
 def _below(schema: Schema, name: str, steps: Steps) -> Iterator[Steps]:

@@ -47,6 +47,8 @@ class Changes:
     """What an API server would refuse of objects that can be read."""
     about_skipped: list[Finding] = field(default_factory=list)
     """Findings about objects of kinds that have no part in scheduling."""
+    paths: dict[str, tuple[str | int, ...]] = field(default_factory=dict)
+    """Where in its file every document stands, by place."""
     _newer: list[tuple[Document, Shape]] = field(default_factory=list)
     _generated: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _arrivals: dict[int, list[Manifest]] = field(default_factory=dict)
@@ -84,6 +86,7 @@ class Changes:
     def _read(self, document: Document) -> tuple[Manifest, int] | None:
         """An object and its arrival; None if its kind is skipped, or it cannot be identified."""
         self.files[document.place] = document.source
+        self.paths[document.place] = document.path
         shape = check_shape(document)
         if shape.newer:
             self._newer.append((document, shape))
@@ -131,6 +134,9 @@ class Changes:
             part = None
         if part is None or not part.name:
             return self._placeholder(document)
+        for other in manifest.all_errors(part, manifest.refuse_names):
+            if other.field != own.field:
+                self._note(refused(other, document.place, document.source))
         self.partial[document.place] = {each.field for each in found}
         return part, 0
 
@@ -178,14 +184,17 @@ class Changes:
             except InputError as error:
                 self._note(refused(error, document.place, document.source))
                 continue
-            applied = self._applied(step, at, place, document.source)
+            applied = self._applied(step, at, place, document, index)
             self._steps.append(Change(at, applied, self._deleted(step, place, document.source)))
 
-    def _applied(self, step: Step, at: int, place: str, source: str) -> tuple[Manifest, ...]:
+    def _applied(
+        self, step: Step, at: int, place: str, document: Document, index: int
+    ) -> tuple[Manifest, ...]:
         """The objects that a step applies at its time; those that arrive later are added apart."""
-        applied = []
+        applied, source = [], document.source
         for number, body in enumerate(step.apply or []):
-            for found in documents.unpack(body, f"{place}.apply[{number}]", source):
+            inside = (*document.path, "steps", index, "apply", number)
+            for found in documents.unpack(body, f"{place}.apply[{number}]", source, inside):
                 if isinstance(found, Finding):
                     self._note(found)
                     continue

@@ -208,11 +208,21 @@ def read(document: Document, check_names: bool = True) -> Manifest | None:
     unnamed = Manifest(kind, group, "", "", place, content, body)
     name = unnamed.metadata.name
     _, namespace, _ = key(kind, unnamed.metadata.namespace, name)
-    if kind not in _NAMELESS and check_names:
-        _check_name(name, _NAME, f"{place}: {kind}", "metadata.name")
-    if namespace and check_names:
-        _check_name(namespace, _NAMESPACE, f"{place}: {kind} {name}", "metadata.namespace")
-    return replace(unnamed, namespace=namespace, name=name)
+    found = replace(unnamed, namespace=namespace, name=name)
+    if check_names:
+        refuse_names(found)
+    return found
+
+
+def refuse_names(manifest: Manifest) -> None:
+    """Refuse a name or namespace that no object can have."""
+    kind, name, namespace, place = manifest.kind, manifest.name, manifest.namespace, manifest.place
+    if kind not in _NAMELESS:
+        where = f"{place}: {kind}"
+        manifest.attempt(lambda: _check_name(name, _NAME, where, "metadata.name"))
+    if namespace:
+        where = f"{place}: {kind} {name}"
+        manifest.attempt(lambda: _check_name(namespace, _NAMESPACE, where, "metadata.namespace"))
 
 
 def key(kind: str, namespace: str | None, name: str) -> Key:

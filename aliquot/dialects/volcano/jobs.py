@@ -62,6 +62,7 @@ def _task(number: int, written: TaskWire, manifest: Manifest) -> Task:
     replicas = 1 if written.replicas is None else written.replicas
     if not 0 <= replicas <= MOST_PODS:
         manifest.refuse(f"{at}.replicas", f"{replicas} is not between 0 and {MOST_PODS}")
+        replicas = 0
     min_available = replicas if written.min_available is None else written.min_available
     if not 0 <= min_available <= replicas:
         problem = f"{min_available} is not between 0 and its {replicas} replicas"
