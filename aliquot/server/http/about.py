@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from aliquot import __version__
+from aliquot.dialects.schemas import kubernetes
 from aliquot.server.http import discovery
 from aliquot.server.http.bodies import json_response
 from aliquot.server.http.refusals import method_not_allowed, no_such_path
@@ -10,7 +11,7 @@ from aliquot.server.kinds.registry import Registry
 from aliquot.server.schema import openapi
 
 _HEALTH = ("healthz", "livez", "readyz")
-_MINOR = "32"
+_MINOR = kubernetes.version().partition(".")[2]
 """The minor version of Kubernetes whose API the embedded server follows."""
 _VERSION = {
     "major": "1",

@@ -41,8 +41,7 @@ from aliquot.server.rules.workload_rules import (
     check_replicated_update,
 )
 from aliquot.server.schema.check import check
-from aliquot.server.schema.core_schemas import schema
-from aliquot.server.schema.shared_shapes import METADATA
+from aliquot.server.schema.core_schemas import METADATA, schema
 
 __all__ = ["check_create", "check_update", "fill_defaults"]
 

@@ -5,6 +5,7 @@ bad request, as it cannot be decoded; a custom one is invalid.
 """
 
 from aliquot.dialects.core.schema import QUANTITY_PATTERN
+from aliquot.dialects.schemas import kubernetes
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.http.options import WriteOptions
@@ -14,8 +15,6 @@ from aliquot.server.rules import core_rules
 from aliquot.server.rules.causes import Cause
 from aliquot.server.rules.causes import invalid as invalid_value
 from aliquot.server.schema import check
-from aliquot.server.schema.core_schemas import schema as own_schema
-from aliquot.server.schema.known_fields import path, unknown_fields, without
 
 _QUANTITIES = "quantities must match the regular expression of a quantity, such as 2, 500m or 10Gi"
 _NEEDED = "Invalid value: 0x0: must be specified for an update"
@@ -23,22 +22,18 @@ _NEEDED = "Invalid value: 0x0: must be specified for an update"
 
 def drop_unknown(kind: Kind, body: Body, options: WriteOptions) -> Body:
     """The object without unknown fields; refused or warned of, as fieldValidation says."""
-    schema = own_schema(kind.unique_name) if kind.schema is None else kind.schema
+    schema = kind.schema or kubernetes.schema(kind.api_version, kind.name)
     if schema is None:
         return body
     if kind.schema is None and (causes := check.check(schema, body)):
         raise _undecodable(kind, causes[0])
-    own = kind.schema is None
-    paths = unknown_fields(kind, body) if own else []
-    dropped = [path(steps) for steps in paths] if own else check.unknown(schema, body)
+    dropped = check.unknown(schema, body)
     messages = [f'unknown field "{field}"' for field in dropped[:10]]
     if options.strict and dropped:
         raise bad_request(f"strict decoding error: {', '.join(messages)}")
     if options.warnings is not None:
         options.warnings.extend(messages)
-    if not dropped:
-        return body
-    return without(body, paths) if own else check.prune(schema, body)
+    return check.prune(schema, body) if dropped else body
 
 
 def _undecodable(kind: Kind, cause: Cause) -> RefusalError:

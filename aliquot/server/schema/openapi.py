@@ -10,9 +10,9 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from aliquot.dialects.core.schema import Schema
+from aliquot.dialects.schemas import kubernetes
 from aliquot.json import Body
-from aliquot.server.schema.core_schemas import schema as core_schema
-from aliquot.server.schema.shared_shapes import METADATA
+from aliquot.server.schema.core_schemas import METADATA
 
 _JSON = "application/json"
 _OK = str(HTTPStatus.OK.value)
@@ -112,7 +112,8 @@ def _schemas(kind: Kind) -> Iterator[tuple[str, Schema]]:
 
 def _shape(kind: Kind) -> Schema:
     """The schema of a kind with that of metadata."""
-    shape = kind.schema or core_schema(kind.unique_name)
+    api_version = f"{kind.group}/{kind.version}".removeprefix("/")
+    shape = kind.schema or kubernetes.schema(api_version, kind.name)
     if shape is None:
         shape = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     properties = {
