@@ -6,8 +6,9 @@ that is atomic. `dialects.schemas.kubernetes` has these facts for Kubernetes' ow
 of a CustomResourceDefinition in its `x-kubernetes-` keywords.
 
 Kubernetes writes some empty fields and leaves others out, and compares objects as it writes them.
-`empties.json` has, by type, the fields that it `always` writes, those that are `pointers`, of which
-only null counts as empty, and the defaults of merge keys. `tools/kubernetes_empties.py` writes it.
+`go_types.json` has, by type, the fields that it `always` writes, those that are `pointers`, of which
+only null counts as empty, the defaults of merge keys, and whether the type is `atomic`.
+`tools/kubernetes_go_types.py` writes it.
 """
 
 import json
@@ -128,9 +129,9 @@ def _metadata() -> Structure:
 
 
 @cache
-def _empties() -> dict[str, dict[str, Any]]:
+def _go_types() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = json.loads(
-        (files(__package__) / "empties.json").read_text()
+        (files(__package__) / "go_types.json").read_text()
     )
     return found
 
@@ -143,8 +144,9 @@ def _record(name: str) -> Structure:
     found = _RECORDS.get(name)
     if found is None:
         found = _RECORDS[name] = Structure("record")
-        empties = _empties().get(name, {})
-        always, pointers = (empties.get(word, "").split() for word in ("always", "pointers"))
+        facts = _go_types().get(name, {})
+        found.atomic = "atomic" in facts
+        always, pointers = (facts.get(word, "").split() for word in ("always", "pointers"))
         for field_name, written in kubernetes.fields(name).items():
             part = _part(*written.split(" "))
             found.fields[field_name] = _field(
@@ -180,14 +182,13 @@ def _part(name: str, *merged: str) -> Structure:
         return ANY
     if name in _ZEROS:
         return _BY_TYPE.get(name, SCALAR)
-    found = _record(name)
-    return Structure("record", fields=found.fields, atomic=True) if "atomic" in merged else found
+    return _record(name)
 
 
 def _list(items: Structure, keys: tuple[str, ...], kind: str) -> Structure:
     """A list whose items are told apart by keys; a key that is always written has a default."""
     defaults = {name: each.zero for name, each in items.fields.items() if name in keys}
-    defaults |= _empties().get(kind, {}).get("defaults", {})
+    defaults |= _go_types().get(kind, {}).get("defaults", {})
     known = {key: each for key, each in defaults.items() if key in keys and each is not ABSENT}
     return Structure("list", items=items, keys=keys, key_defaults=known)
 

@@ -1,8 +1,9 @@
-"""Writes anew how Kubernetes writes the empty fields of its types: a maintainer's tool.
+"""Writes anew what only the Go types of Kubernetes say: a maintainer's tool.
 
-`python tools/kubernetes_empties.py FOLDER...` reads the `types.go` of a release below these
-folders, such as `staging/src/k8s.io/api`. It takes whether a field is a pointer, and whether it is
-left out if it is empty. `aliquot.server.schema.structure` has the form of the table.
+`python tools/kubernetes_go_types.py FOLDER...` reads the `types.go` of a release below these
+folders, such as `staging/src/k8s.io/api`. It takes whether a type is atomic, whether a field is a
+pointer, and whether it is left out if it is empty. `aliquot.server.schema.structure` has the form
+of the table.
 """
 
 import json
@@ -14,9 +15,10 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
 _TYPES = _ROOT / "aliquot/dialects/schemas/kubernetes.json"
-_TABLE = _ROOT / "aliquot/server/schema/empties.json"
+_TABLE = _ROOT / "aliquot/server/schema/go_types.json"
 _STRUCT = re.compile(r"^type (\w+) struct \{$")
 _FIELD = re.compile(r'^\s+(?:\w+\s+)?([^`\s]\S*)\s+`json:"([^"]*)"')
+_ATOMIC = re.compile(r"^//\s*\+structType=atomic")
 _DEFAULT = re.compile(r'^\s*//\s*\+default="([^"]*)"')
 
 Fields = dict[str, tuple[str, list[str]]]
@@ -30,10 +32,11 @@ class Struct:
     fields: Fields = field(default_factory=dict)
     embedded: list[str] = field(default_factory=list)
     defaults: dict[str, str] = field(default_factory=dict)
+    atomic: bool = False
 
 
 def main(folders: list[Path]) -> None:
-    """Read the structs and write what is known of their empty fields."""
+    """Read the structs and write what is known of them."""
     known = json.loads(_TYPES.read_text())["types"]
     keys = {key for fields in known.values() for each in fields.values() for key in _keys(each)}
     table = {}
@@ -44,7 +47,7 @@ def main(folders: list[Path]) -> None:
             known_as = name if name in known else f"{group}.{version}.{name}"
             plain = not re.search("alpha|beta", version)
             if known_as in known and (plain or known_as != name):
-                table[known_as] = _empties(structs, name, known[known_as], keys)
+                table[known_as] = _facts(structs, name, known[known_as], keys)
     lines = [f"{json.dumps(name)}: {json.dumps(table[name])}" for name in sorted(table)]
     _TABLE.write_text("{\n" + ",\n".join(each for each in lines if "{}" not in each) + "\n}\n")
 
@@ -56,11 +59,15 @@ def _keys(written: str) -> list[str]:
 
 def _structs(file: Path) -> Iterator[tuple[str, Struct]]:
     """The structs of a file."""
-    now, default = Struct(), None
+    now, default, atomic = Struct(), None, False
     for line in file.read_text().splitlines():
         if found := _STRUCT.match(line):
-            now = Struct()
+            now, atomic = Struct(atomic=atomic), False
             yield found[1], now
+        elif _ATOMIC.match(line):
+            atomic = True
+        elif line.startswith(("type ", "func ", "const ")):
+            atomic = False
         elif found := _DEFAULT.match(line):
             default = found[1]
         elif found := _FIELD.match(line):
@@ -73,11 +80,11 @@ def _structs(file: Path) -> Iterator[tuple[str, Struct]]:
             default = None
 
 
-def _empties(
+def _facts(
     structs: dict[str, Struct], name: str, types: dict[str, str], keys: set[str]
 ) -> dict[str, object]:
     """Of one type: pointers, fields that are always written, and the defaults of merge keys."""
-    found: dict[str, object] = {}
+    found: dict[str, object] = {"atomic": True} if structs[name].atomic else {}
     fields, defaults = _flat(structs, name)
     pointers = [each for each, (go, _) in fields.items() if go.startswith("*") and each in types]
     always = [each for each in fields if each in types and _always(fields[each], types[each])]
