@@ -9,7 +9,7 @@ from typing import Any
 
 from aliquot.json import Body, fresh
 from aliquot.server.ownership.field_set import FieldSet, inner, is_member, item_element
-from aliquot.server.schema.structure import ANY, Structure
+from aliquot.server.schema.structure import ABSENT, ANY, Structure
 
 
 def merge(structure: Structure, live: Body, config: Body) -> Body:
@@ -92,24 +92,24 @@ def remove(structure: Structure, value: Any, fields: FieldSet) -> Any:
     return left or None
 
 
-def compacted(structure: Structure, value: Any) -> Any:
-    """The value without the fields that Kubernetes leaves out when they are empty."""
+def compacted(structure: Structure, value: Any, zeros: bool = True) -> Any:
+    """The value without the fields that Kubernetes leaves out when they are empty.
+
+    Without `zeros`, also without the empty fields that it writes.
+    """
     if isinstance(value, list):
-        items = structure.items or ANY
-        return [compacted(items, each) for each in value]
+        return [compacted(structure.items or ANY, each, zeros) for each in value]
     if not isinstance(value, dict):
         return value
     kept: Body = {}
     for name, each in value.items():
         field = structure.fields.get(name)
         if field is None:
-            kept[name] = compacted(structure.items or ANY, each)
-        elif each not in field.empty:
-            inner_value = compacted(field.structure, each)
-            if inner_value not in field.empty:
-                kept[name] = inner_value
-        elif field.zero == {}:
-            kept[name] = {}
+            kept[name] = compacted(structure.items or ANY, each, zeros)
+            continue
+        read = field.read(compacted(field.structure, each, zeros))
+        if read is not ABSENT and (zeros or read != field.zero):
+            kept[name] = read
     return kept
 
 

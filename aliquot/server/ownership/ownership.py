@@ -153,7 +153,15 @@ class _Apply:
             self.merged = _pruned(structure, self.merged, last.fields, owned)
         changed, self._removed = compare(structure, live, self.merged, literal=True)
         self._changed = without_parts(changed, writer.reset)
+        self._differs = bool(changed or self._removed) or self._has_other_order()
         self._time = writer.time
+
+    def _has_other_order(self) -> bool:
+        """Do items of a list come in another order than before?"""
+        before, after = (
+            compacted(self._structure, each, zeros=False) for each in (self._live, self.merged)
+        )
+        return bool(before != after)
 
     def conflicts(self) -> dict[entries.Key, FieldSet]:
         """By manager, the fields that it owns and this apply changes."""
@@ -167,7 +175,7 @@ class _Apply:
         """The object with its entries."""
         own = self._found.pop(self._key)
         others = _reduced(self._found, self._changed, self._removed)
-        if self.merged != self._live:
+        if self._differs:
             own = replace(own, time=self._time)
         if own.fields:
             others[own.key] = own

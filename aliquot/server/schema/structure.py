@@ -2,8 +2,13 @@
 
 A field of a record and an entry of a map can each be managed by somebody else; so can an item of a
 list that is a set or a map by keys. Everything else is one value: a scalar, and any list or record
-that is atomic. `merging.json` has these facts for Kubernetes' own kinds, by message; the schema of
-a CustomResourceDefinition has them in its `x-kubernetes-` keywords.
+that is atomic. `dialects.schemas.kubernetes` has these facts for Kubernetes' own kinds, the schema
+of a CustomResourceDefinition in its `x-kubernetes-` keywords.
+
+Kubernetes writes some empty fields and leaves others out, and compares objects as it writes them.
+`go_types.json` has, by type, the fields that it `always` writes, those that are `pointers`, of which
+only null counts as empty, the defaults of merge keys, and whether the type is `atomic`.
+`tools/kubernetes_go_types.py` writes it.
 """
 
 import json
@@ -13,22 +18,16 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from aliquot.dialects.core.schema import Schema
-from aliquot.server.schema.protobuf import messages, root
+from aliquot.dialects.schemas import kubernetes
 
 ABSENT: Any = type("Absent", (), {"__slots__": (), "__repr__": lambda _: "ABSENT"})()
 """The value of a field that is not there; null is a value."""
 
-_SCALARS = frozenset(
-    {
-        *("string", "bytes", "bool", "int32", "int64", "double"),
-        *("Quantity", "IntOrString", "Time", "MicroTime"),
-    }
-)
-_ZEROS = {"int32": 0, "int64": 0, "bool": False, "double": 0}
-_STRUCTS = {"Time": None, "MicroTime": None, "Quantity": "0", "IntOrString": 0}
-"""Scalars that are records in Go, with their zero: these are written even if they are empty."""
-_OMITTED = "creationTimestamp"
-"""The one record that is left out if it is empty: of a pod template, for example."""
+_ZEROS: dict[str, Any] = {
+    **{"string": "", "boolean": False, "int32": 0, "int64": 0, "number": 0},
+    **{"time": None, "quantity": "0", "int-or-string": 0},
+}
+"""What Kubernetes writes for an empty scalar that it does not leave out."""
 _STRIPPED_METADATA = frozenset(
     {
         *("name", "namespace", "creationTimestamp", "selfLink", "uid"),
@@ -95,25 +94,27 @@ SCALAR = Structure("scalar")
 _TEXT, _NUMBER = Structure("scalar", "string"), Structure("scalar", "numeric")
 _FLAG = Structure("scalar", "boolean")
 _BY_TYPE = {
-    **{"string": _TEXT, "bytes": _TEXT, "bool": _FLAG, "boolean": _FLAG, "integer": _NUMBER},
-    **{"int32": _NUMBER, "int64": _NUMBER, "double": _NUMBER, "number": _NUMBER},
+    **{"string": _TEXT, "boolean": _FLAG, "integer": _NUMBER, "number": _NUMBER},
+    **{"int32": _NUMBER, "int64": _NUMBER},
 }
 ANY = Structure("any")
 ANY.items = ANY
-_ATOMIC = Structure("list", atomic=True)
+_ATOMIC = Structure("list", items=ANY, atomic=True)
 
 
 def of_kind(api_version: str, name: str, schema: Schema | None) -> Structure:
     """The structure of a kind, by its custom schema if it has one."""
     if schema is not None:
         return _of_custom(schema)
-    message = root(api_version, name)
-    return _of_built_in(message) if message is not None else _of_custom({})
+    return _of_built_in(api_version, name) or _of_custom(_NO_SCHEMA)
 
 
 @cache
-def _of_built_in(message: str) -> Structure:
-    whole = _record(message)
+def _of_built_in(api_version: str, name: str) -> Structure | None:
+    type_name = kubernetes.kinds().get((api_version, name))
+    if type_name is None:
+        return None
+    whole = _record(type_name)
     own = Structure("record", fields=dict(whole.fields), always=whole.always)
     own.fields["metadata"] = Field(_metadata(), {})
     own.fields["apiVersion"] = own.fields["kind"] = Field(SCALAR)
@@ -123,71 +124,76 @@ def _of_built_in(message: str) -> Structure:
 
 @cache
 def _metadata() -> Structure:
-    shape = _record("ObjectMeta")
-    always = tuple(name for name in shape.always if name not in _STRIPPED_METADATA)
-    return Structure("record", fields=shape.fields, always=always, stripped=_STRIPPED_METADATA)
+    fields = _record("ObjectMeta").fields
+    return Structure("record", fields=fields, stripped=_STRIPPED_METADATA)
 
 
 @cache
-def _facts() -> dict[str, dict[str, Any]]:
-    facts: dict[str, dict[str, Any]] = json.loads((files(__package__) / "merging.json").read_text())
-    return facts
+def _go_types() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(
+        (files(__package__) / "go_types.json").read_text()
+    )
+    return found
 
 
 _RECORDS: dict[str, Structure] = {}
 
 
-def _record(message: str) -> Structure:
-    """The structure of a message; one of itself again, so that messages may nest in themselves."""
-    found = _RECORDS.get(message)
+def _record(name: str) -> Structure:
+    """The structure of a type; one of itself again, so that types may nest in themselves."""
+    found = _RECORDS.get(name)
     if found is None:
-        found = _RECORDS[message] = Structure("record")
-        found.atomic = bool(_facts().get(message, {}).get("atomic"))
-        _add_fields(found, message)
-        found.always = tuple(name for name, each in found.fields.items() if each.zero is not ABSENT)
+        found = _RECORDS[name] = Structure("record")
+        facts = _go_types().get(name, {})
+        found.atomic = "atomic" in facts
+        always, pointers = (facts.get(word, "").split() for word in ("always", "pointers"))
+        for field_name, written in kubernetes.fields(name).items():
+            part = _part(*written.split(" "))
+            found.fields[field_name] = _field(
+                part, written, field_name in always, field_name in pointers
+            )
+        found.always = tuple(word for word in found.fields if word in always)
     return found
 
 
-def _add_fields(record: Structure, message: str) -> None:
-    facts = _facts().get(message, {})
-    always = facts.get("always", ())
-    for name, kind, how in messages()[message].values():
-        if how == "inline":
-            _add_fields(record, kind)
-        else:
-            record.fields[name] = _field(facts, name, kind, how, name in always)
+def _field(part: Structure, written: str, always: bool, pointer: bool) -> Field:
+    """A field and what Kubernetes makes of it if it is empty."""
+    if always:
+        record = part.sort == "record" and written[0] != "{" and not pointer
+        zero = {} if record else None if pointer else _ZEROS.get(written.split(" ")[0])
+        return Field(part, zero, () if zero is None else (None,))
+    if pointer or part.sort == "any":
+        return Field(part, ABSENT, (None,))
+    if part.sort == "scalar":
+        return Field(part, ABSENT, (None, _ZEROS[written.split(" ")[0]]))
+    return Field(part, ABSENT, (None, [] if part.sort == "list" else {}))
 
 
-def _field(facts: dict[str, Any], name: str, kind: str, how: str, always: bool) -> Field:
-    plain = kind in _SCALARS
-    one = _BY_TYPE.get(kind, SCALAR) if plain else _record(kind) if kind in messages() else ANY
-    if how == "repeated":
-        keys = facts.get("lists", {}).get(name)
-        shape = _ATOMIC if keys is None else _list(one, tuple(keys), kind)
-        return Field(shape, None) if always else Field(shape, ABSENT, (None, []))
-    if how == "map":
-        shape = Structure("record", items=one, atomic=name in facts.get("maps", ()))
-        return Field(shape, None) if always else Field(shape, ABSENT, (None, {}))
-    if name in facts.get("maps", ()):
-        one = Structure("record", fields=one.fields, atomic=True)
-    if how == "pointer" or kind in ("RawExtension", "FieldsV1"):
-        return Field(one, None if always else ABSENT, () if always else (None,))
-    if kind in _STRUCTS and name != _OMITTED:
-        return Field(one, _STRUCTS[kind])
-    if not plain:
-        return Field(one, {}, (None,))
-    zero = _ZEROS.get(kind, "")
-    return Field(one, zero, (None,)) if always else Field(one, ABSENT, (None, zero))
+def _part(name: str, *merged: str) -> Structure:
+    """The structure of a type in the words of `kubernetes.json`."""
+    if name.startswith("["):
+        keys = next((word[4:].split(",") for word in merged if word.startswith("map:")), None)
+        if keys is None and "set" not in merged:
+            return Structure("list", items=_part(name[1:-1]), atomic=True)
+        return _list(_part(name[1:-1]), tuple(keys or ()), name[1:-1])
+    if name.startswith("{"):
+        return Structure("record", items=_part(name[1:-1]), atomic="atomic" in merged)
+    if name == "any":
+        return ANY
+    if name in _ZEROS:
+        return _BY_TYPE.get(name, SCALAR)
+    return _record(name)
 
 
 def _list(items: Structure, keys: tuple[str, ...], kind: str) -> Structure:
     """A list whose items are told apart by keys; a key that is always written has a default."""
     defaults = {name: each.zero for name, each in items.fields.items() if name in keys}
-    defaults |= _facts().get(kind, {}).get("defaults", {})
+    defaults |= _go_types().get(kind, {}).get("defaults", {})
     known = {key: each for key, each in defaults.items() if key in keys and each is not ABSENT}
     return Structure("list", items=items, keys=keys, key_defaults=known)
 
 
+_NO_SCHEMA: Schema = {"x-kubernetes-preserve-unknown-fields": True, "type": "object"}
 _CUSTOM: dict[int, tuple[Schema, Structure]] = {}
 
 
