@@ -139,7 +139,6 @@ _METADATA: tuple[Body, ...] = (
     {"finalizers": ["example.com/x"]},
     {"ownerReferences": [{"kind": "Job"}]},
     {"ownerReferences": [{"apiVersion": "v1", "kind": "Job", "name": "j", "uid": "u", "u": 1}]},
-    {"creationTimestamp": "yesterday"},
     {"uid": 3},
 )
 """Metadata of which some are refused."""
@@ -148,14 +147,14 @@ _METADATA: tuple[Body, ...] = (
 def spoiled(body: Body) -> Iterator[tuple[str, Body]]:
     """An object with one thing wrong, or right after all; and what was done to it."""
     yield "as it is", fresh(body)
-    for more in _METADATA:
+    for added in _METADATA:
+        more = added
         metadata = body["metadata"]
         nameless = {key: each for key, each in metadata.items() if key != "name"}
         kept = nameless if "generateName" in more else metadata
-        labels = {
-            key: {**kept.get(key, {}), **each} for key, each in more.items() if key == "labels"
-        }
-        yield f"metadata has {more}", {**fresh(body), "metadata": {**kept, **more, **labels}}
+        for word in more.keys() & {"labels", "annotations"}:
+            more = {word: {**kept.get(word, {}), **more[word]}}
+        yield f"metadata has {more}", {**fresh(body), "metadata": {**kept, **more}}
     for version in ("v1", "v9"):
         group = body["apiVersion"].partition("/")[0]
         yield f"apiVersion {version}", {**fresh(body), "apiVersion": f"{group}/{version}"}
