@@ -5,11 +5,13 @@ A `Change` is what is applied and deleted at one moment.
 
 from dataclasses import dataclass, replace
 
+from aliquot.dialects import cron_jobs
 from aliquot.dialects.core import pods
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
 from aliquot.dialects.core.objects import (
     MOST_PODS,
+    CronJobWire,
     Metadata,
     PodSpec,
     PodStatus,
@@ -34,7 +36,9 @@ from aliquot.mirror.validity import check_by_itself, check_timestamp
 
 _LONGEST_OWNER = 240
 """A pod's name has at most 253 characters; this leaves 13 for the dash and the index."""
-_WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
+_WORKLOADS = (
+    *("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ class Store:
                 _check_gpus(metadata, manifest, "metadata")
             case WorkloadWire(spec=spec):
                 self._check_workload(spec or WorkloadSpec(), manifest)
+            case CronJobWire():
+                self._check_cron_job(manifest)
             case GangJobWire():
                 self._check_gang_job(manifest)
         check_by_itself(manifest)
@@ -122,6 +128,12 @@ class Store:
             if not 0 <= value <= MOST_PODS:
                 problem = f"{value} is not between 0 and {MOST_PODS}"
                 manifest.refuse(f"spec.{field}", problem)
+
+    def _check_cron_job(self, manifest: Manifest) -> None:
+        if not template_views(manifest):
+            raise manifest.error("spec.jobTemplate.spec.template", "is missing")
+        self._check_templates(manifest)
+        cron_jobs.check(manifest)
 
     def _check_gang_job(self, manifest: Manifest) -> None:
         jobs.min_available(manifest)

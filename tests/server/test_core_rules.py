@@ -201,7 +201,6 @@ def test_a_namespace_is_filled_in() -> None:
     assert fill_defaults("Namespace", {"kind": "Namespace", "metadata": {"name": "team"}}) == {
         "kind": "Namespace",
         "metadata": {"name": "team", "labels": {"kubernetes.io/metadata.name": "team"}},
-        "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     }
 

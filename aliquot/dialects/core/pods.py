@@ -6,7 +6,7 @@ overhead, resizes and pod-level resources.
 
 from collections.abc import Iterator, Mapping
 
-from aliquot.dialects.core import amounts
+from aliquot.dialects.core import amounts, lifetimes
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
@@ -57,11 +57,13 @@ def pod(
     defaults: Defaults = NO_DEFAULTS,
     known: Shape | None = None,
     started: int = 0,
+    gone_by: int | None = None,
 ) -> Pod:
     """A pod by itself: its quota and its gang depend on other objects and are left empty.
 
     `defaults` are the GPU requests of its namespace, for a pod that states none. `known` is the
     shape, if it was computed before for an equal pod. A pod that has a node is not nominated.
+    `started` and `gone_by` are on the caller's clock, which is not always that of the manifest.
     """
     pod_spec, pod_status = spec(manifest), status(manifest)
     metadata = manifest.metadata
@@ -85,6 +87,9 @@ def pod(
         labels=tuple(sorted(labels.items())),
         task=volcano.group_ref(metadata, manifest).task,
         devices=devices(manifest, cards),
+        expected_duration=lifetimes.expected_duration(manifest, pod_spec),
+        gone_by=gone_by,
+        endless=lifetimes.is_endless(manifest),
     )
 
 

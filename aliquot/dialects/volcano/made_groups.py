@@ -123,7 +123,7 @@ def _of_owner(manifest: Manifest) -> Body:
 
 def _asks_for_group(manifest: Manifest) -> bool:
     """Does a workload ask for a PodGroup? Not if its pods name one: they are in that instead."""
-    if not isinstance(manifest.content, WorkloadWire):
+    if not isinstance(manifest.content, WorkloadWire) or manifest.kind == "DaemonSet":
         return False
     pods_name_one = any(
         key in {**(view.metadata.annotations or {}), **(view.metadata.labels or {})}

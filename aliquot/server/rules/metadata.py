@@ -78,9 +78,59 @@ def normalize(body: Any, kind: Kind) -> Body:
         ) from None
     for key in [key for key, value in metadata.items() if value is None or value in ({}, [])]:
         del metadata[key]
-    metadata.pop("managedFields", None)
     metadata.pop("selfLink", None)
     return body
+
+
+def take_managers(body: Any) -> Any:
+    """The managedFields of a request, taken out of its object; None if it has none."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return metadata.pop("managedFields", None) if isinstance(metadata, dict) else None
+
+
+def set_managers(body: Body, managers: list[Body]) -> None:
+    """Write the entries of the managers into an object."""
+    if managers:
+        body["metadata"]["managedFields"] = managers
+    else:
+        body["metadata"].pop("managedFields", None)
+
+
+def same_but_times(old: Body, new: Body) -> bool:
+    """Do two states of an object differ in nothing but the times of their managers?"""
+    were, are = (each["metadata"].get("managedFields") or [] for each in (old, new))
+    if len(were) != len(are) or not all(map(_same_but_time, were, are)):
+        return False
+    return {**old, "metadata": None} == {**new, "metadata": None} and (
+        {**old["metadata"], "managedFields": None} == {**new["metadata"], "managedFields": None}
+    )
+
+
+def _same_but_time(one: Body, other: Body) -> bool:
+    return {**one, "time": None} == {**other, "time": None}
+
+
+def check_new_identity(kind: Kind, body: Body, name: str) -> None:
+    """Refuse to create by apply what has another name than the path, none, or a uid."""
+    metadata = body["metadata"]
+    if uid := metadata.get("uid"):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object"
+        raise conflict(kind, name, f"{why} was found")
+    metadata.pop("resourceVersion", None)
+    given = metadata.get("name")
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    _check_name(str(given), name)
+
+
+def _check_name(given: str, name: str) -> None:
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given[:253]}) does not match the name on the URL ({name})"
+        )
 
 
 def _check_kind(body: Body, kind: Kind) -> None:
@@ -142,11 +192,7 @@ def carry_over(kind: Kind, old: Body, new: Body) -> None:
     """Copy the server's fields into an updated object; refuse another name, uid or version."""
     was, metadata = old["metadata"], new["metadata"]
     name = was["name"]
-    if metadata.setdefault("name", name) != name:
-        raise bad_request(
-            f"the name of the object ({metadata['name'][:253]}) does not match the name on the URL "
-            f"({name})"
-        )
+    _check_name(metadata.setdefault("name", name), name)
     set_namespace(kind, was.get("namespace", ""), metadata)
     _check_same_object(kind, was, metadata)
     for key in _KEPT:

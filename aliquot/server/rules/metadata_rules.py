@@ -16,7 +16,7 @@ _NAMES: dict[str, Rule] = {
     "Namespace": names.label_name,
     "Role": names.path_segment,
     "RoleBinding": names.path_segment,
-    "Service": names.label_name,
+    "Service": names.service_name,
 }
 _MOST_IN_ANNOTATIONS = 256 * 1024
 """Bytes of all annotations together; the limit of Kubernetes."""
