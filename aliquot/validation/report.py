@@ -43,9 +43,20 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     found = [*given.findings, *given.about_skipped, *about_policy, *given.refusals]
     found += _about_requests(unschedulable, unmet)
     order = {place: number for number, place in enumerate(given.files)}
-    placed = [replace(each, file=given.files[each.place]) for each in found]
+    placed = [_eased(replace(each, file=given.files[each.place])) for each in found]
     ordered = sorted(placed, key=lambda each: order[each.place])
     return Report(given, with_lines(ordered, given.paths, sources.text))
+
+
+def _eased(finding: Finding) -> Finding:
+    """An error in a status as a warning: a server that is given the object drops its status.
+
+    Of a Node it is an error all the same: without allocatable amounts there is nothing to check.
+    """
+    in_status = finding.field.startswith("status") and not finding.object.startswith("Node ")
+    if finding.severity == "error" and in_status:
+        return replace(finding, severity="warning")
+    return finding
 
 
 def _about_requests(unschedulable: UnschedulablePods, unmet: UnmetRequests) -> Iterator[Finding]:
