@@ -1,8 +1,8 @@
 """The report of `aliquot validate`: all findings about the input, without running it.
 
-Its errors are those on which `aliquot simulate` refuses to start, because a simulation starts from
-the same inputs and raises the first of them; and what a cluster would refuse because of pods, which
-only warns a simulation.
+Its errors are what a server with our CRDs and webhook refuses. A simulation, which starts from the
+same inputs, raises the first of those that keep it from reading what was meant, and warns of the
+others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,9 +43,20 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     found = [*given.findings, *given.about_skipped, *about_policy, *given.refusals]
     found += _about_requests(unschedulable, unmet)
     order = {place: number for number, place in enumerate(given.files)}
-    placed = [replace(each, file=given.files[each.place]) for each in found]
-    ordered = sorted(placed, key=lambda each: order[each.place])
-    return Report(given, with_lines(ordered, given.paths, sources.text))
+    placed = [_eased(replace(each, file=given.files[each.place])) for each in found]
+    lined = with_lines(placed, given.paths, sources.text)
+    return Report(given, sorted(lined, key=lambda each: (order[each.place], each.line)))
+
+
+def _eased(finding: Finding) -> Finding:
+    """An error in a status as a warning: a server that is given the object drops its status.
+
+    Of a Node it is an error all the same: without allocatable amounts there is nothing to check.
+    """
+    in_status = finding.field.startswith("status") and not finding.object.startswith("Node ")
+    if finding.severity == "error" and in_status:
+        return replace(finding, severity="warning")
+    return finding
 
 
 def _about_requests(unschedulable: UnschedulablePods, unmet: UnmetRequests) -> Iterator[Finding]:

@@ -16,8 +16,9 @@ from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.manifest import title_of
 from aliquot.dialects.core.schema import QUANTITY_PATTERN, Schema
-from aliquot.dialects.schemas import known_kinds
+from aliquot.dialects.schemas import known_kinds, metadata, names
 from aliquot.dialects.schemas.known_kinds import group_of
+from aliquot.dialects.schemas.metadata import Problem
 from aliquot.dialects.schemas.misfits import (
     Misfit,
     Steps,
@@ -75,6 +76,8 @@ def check_shape(document: Document) -> Shape:
     assert schema is not None
     if not fits(api_version, kind)(body):
         _check(document, schema, shape)
+    if not was_accepted(body) and all(steps[0] != "metadata" for steps in shape.misfit_steps):
+        _check_metadata(document, shape)
     for at, template in known_kinds.templates(api_version, kind, body):
         _check_template(document, template, at, shape)
     return shape
@@ -110,6 +113,33 @@ def _check(document: Document, schema: Schema, shape: Shape) -> None:
     for each in misfits(schema, without_nulls(document.body)):
         shape.misfit_steps.append(each.steps)
         shape.refusals.append(_finding(document, "error", path(each.steps), _words(each)))
+
+
+def _check_metadata(document: Document, shape: Shape) -> None:
+    """Names, labels and the like; unquoted labels are a warning of their own."""
+    written = document.body.get("metadata") or {}
+    quoted = {
+        word: {key: value for key, value in (written.get(word) or {}).items() if _is_text(value)}
+        for word in ("labels", "annotations")
+    }
+    found = list(metadata.problems({**written, **quoted}))
+    name = written.get("name")
+    if name and known_kinds.is_ours(document.body["apiVersion"], document.body["kind"]):
+        found += [Problem("metadata.name", name, each) for each in names.subdomain(name)]
+    for each in found:
+        where = f"{each.field}[{_key(each, quoted)}]" if _key(each, quoted) else each.field
+        problem = f"{each.value!r}: {each.detail}"
+        shape.refusals.append(_finding(document, "error", where, problem))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _key(problem: Problem, quoted: dict[str, Body]) -> str:
+    """The key of a label or annotation that a problem is about; empty for other fields."""
+    values: Body = quoted.get(problem.field.removeprefix("metadata."), {})
+    return next((key for key, value in values.items() if problem.value in (key, value)), "")
 
 
 def _check_template(document: Document, template: Any, at: Steps, shape: Shape) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from aliquot.dialects.schemas import names
 from aliquot.server.kinds.kind import is_kubernetes_kind, unique_name
-from aliquot.server.rules import names
 
 Rule = Callable[[str], list[str]]
 

@@ -5,8 +5,8 @@ What users get wrong most is refused in the words of Kubernetes. Roles are check
 
 from collections.abc import Callable, Iterator
 
+from aliquot.dialects.schemas import names as naming
 from aliquot.json import Body, same
-from aliquot.server.rules import names as naming
 from aliquot.server.rules.causes import (
     Cause,
     duplicate,
