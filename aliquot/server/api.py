@@ -18,6 +18,7 @@ from aliquot.server.kinds.registry import Registry
 from aliquot.server.ownership import ownership
 from aliquot.server.rules import metadata
 from aliquot.server.rules import object_rules as rules
+from aliquot.server.rules.metadata import Managers
 from aliquot.server.rules.initial_status import drop_status, set_initial_status
 from aliquot.server.selectors.selection import Selection
 from aliquot.server.storage.entry import Entry, dry_run_entry
@@ -90,11 +91,11 @@ class Api:
         self._check_namespace(kind, namespace, body)
         drop_status(kind, body)
         body = rules.fill_defaults(kind, rules.drop_unknown(kind, body, options))
-        writer = _writer(kind, "", options)
-        managers = given if applied else ownership.updated(writer, None, body, given)
-        metadata.set_managers(body, managers)
+        managers: Managers = given
+        if not applied:
+            managers = ownership.created(_writer(kind, "", options), body)
         set_initial_status(kind, body)
-        body = await self.admission.create(kind, body, options)
+        body, managers = await self.admission.create(kind, body, managers, options)
         rules.check_new(kind, body)
         name = body["metadata"].get("name", "")
         if not name:
@@ -103,6 +104,7 @@ class Api:
             raise already_exists(kind, name)
         self._check_namespace(kind, namespace, body)
         self.admission.charge(kind, body)
+        metadata.set_managers(body, managers)
         return await self._write(kind, body, options)
 
     async def change(
@@ -119,20 +121,23 @@ class Api:
         writer = _writer(kind, subresource, options)
         for _ in range(_TRIES):
             present = self.find(kind, namespace, name)
-            old = present.read()
-            edited = edit(present.read())
-            given = metadata.take_managers(edited)
+            old, edited = present.read(), edit(present.read())
+            held, given = metadata.take_managers(old), metadata.take_managers(edited)
             new = self._updated(kind, old, edited, subresource, options)
-            managers = given if applied else ownership.updated(writer, old, new, given)
-            metadata.set_managers(new, managers)
-            new = await self.admission.update(kind, old, new, subresource, options)
+            managers: Managers = given
+            if not applied:
+                managers = ownership.updated(writer, old, new, held, given)
+            new, managers = await self.admission.update(
+                kind, old, new, managers, subresource, options
+            )
             rules.check_change(kind, old, new)
             metadata.count_generation(kind, old, new)
             if self.store.get(kind.storage, namespace or "", name) is not present:
                 continue
-            if new == old or metadata.same_but_times(old, new):
+            if new == old and metadata.same_but_times(held, managers):
                 await self.store.wait_durable()
                 return present
+            metadata.set_managers(new, managers)
             return await self._write(kind, new, options)
         raise RefusalError(
             HTTPStatus.CONFLICT, "Conflict", f'{kind.resource} "{name}" keeps changing; try again'

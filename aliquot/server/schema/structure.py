@@ -61,6 +61,11 @@ class Structure:
     stripped: frozenset[str] = frozenset()
     """Fields that no manager owns."""
 
+    def __post_init__(self) -> None:
+        """Write the keys of the fields."""
+        for name, each in self.fields.items():
+            each.key = f'"f:{name}":'
+
     def splits(self, value: Any) -> bool:
         """Do the parts of this value have owners of their own?"""
         if isinstance(value, dict):
@@ -82,6 +87,8 @@ class Field:
     """Its value if it was not given."""
     empty: tuple[Any, ...] = ()
     """Values that count as not given."""
+    key: str = ""
+    """Its path element as the key of a JSON object: `"f:name":`."""
 
     def read(self, value: Any) -> Any:
         """The value as Kubernetes has it."""
@@ -116,7 +123,7 @@ def _of_built_in(api_version: str, name: str) -> Structure | None:
         return None
     whole = _record(type_name)
     own = Structure("record", fields=dict(whole.fields), always=whole.always)
-    own.fields["metadata"] = Field(_metadata(), {})
+    own.fields["metadata"] = Field(_metadata(), {}, (), '"f:metadata":')
     own.fields["apiVersion"] = own.fields["kind"] = Field(SCALAR)
     own.stripped = frozenset({"apiVersion", "kind"})
     return own
@@ -153,6 +160,7 @@ def _record(name: str) -> Structure:
                 part, written, field_name in always, field_name in pointers
             )
         found.always = tuple(word for word in found.fields if word in always)
+        found.__post_init__()
     return found
 
 
