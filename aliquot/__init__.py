@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+KUBERNETES = "1.35"
+"""The release of Kubernetes whose kinds are known here (`dialects.schemas.kubernetes`)."""
 
 __all__ = [
     "AliquotError",

@@ -15,7 +15,7 @@ from importlib import import_module
 
 import click
 
-from aliquot import __version__
+from aliquot import KUBERNETES, __version__
 from aliquot.collector import tune_collector
 from aliquot.errors import AliquotError
 
@@ -58,7 +58,7 @@ class _Commands(MutableMapping[str, click.Command]):
         "show_default": True,
     },
 )
-@click.version_option(__version__, message="aliquot %(version)s")
+@click.version_option(__version__, message=f"aliquot %(version)s (Kubernetes {KUBERNETES})")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Elastic quotas and fair sharing for shared GPU clusters.

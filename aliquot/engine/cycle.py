@@ -175,15 +175,22 @@ class Engine:
                 queue.replace(lane, head)
 
     def next_deadline(self) -> int | None:
-        """When a cycle is due even without events: a nomination ends, a pod becomes evictable."""
+        """When a cycle is due even without events: a nomination ends, a pod becomes evictable.
+
+        At once, while claims are left that the last cycle did not get to; else after that cycle,
+        which has seen all that was due by then: time never stands still.
+        """
+        if self._wakeups.unfinished:
+            return self._now
         moments = (
-            self._wakeups.deadline(self._now),
-            self._nominations.deadline(),
+            self._wakeups.deadline(),
+            self._nominations.deadline(self._now),
             self._policy.reclaim.deadline(),
             self._reservations.deadline(),
             self._assumptions.deadline(),
         )
-        return min((moment for moment in moments if moment is not None), default=None)
+        later = (moment for moment in moments if moment is not None and moment > self._now)
+        return min(later, default=None)
 
     def summarise(self) -> list[QuotaSummary]:
         """The figures of every quota, by name."""

@@ -32,9 +32,14 @@ class Wakeups:
         self._min_runtime_due: int | None = None
         """When the next pod will have run for `minRuntime`, if a claim waits for that."""
 
-    def deadline(self, now: int) -> int | None:
-        """When a claim is to be woken even without an event."""
-        return now if self._retries else self._min_runtime_due
+    @property
+    def unfinished(self) -> bool:
+        """Are claims left that are to be tried again in the next cycle?"""
+        return bool(self._retries)
+
+    def deadline(self) -> int | None:
+        """When a pod becomes evictable for which a claim waits."""
+        return self._min_runtime_due
 
     def wake_by_freed(self) -> None:
         """Wake the claims that watch a quota, node or GPU quota in which something came free."""

@@ -220,7 +220,11 @@ class Mirror:
         if budgets.has_status(manifest):
             return budgets.budget(manifest)
         running, waiting = (
-            [record.pod for record in self.records.values() if record.phase == phase]
+            [
+                record.pod
+                for record in self.records.values()
+                if record.phase == phase and not record.pod.terminating
+            ]
             for phase in ("Running", "Pending")
         )
         return budgets.budget(manifest, running, waiting)

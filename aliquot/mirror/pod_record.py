@@ -30,13 +30,18 @@ class PodRecord:
     """The GPU requests of its namespace when it came, for a pod that states none."""
     duration: int | None = None
     started: int = 0
+    grace: int = 0
+    """How long it terminates once it is evicted, in a simulation."""
+    evicted: bool = False
+    """Was it evicted in a simulation, so that it terminates or is gone?"""
 
     @property
     def ends(self) -> int | None:
-        """When it ends, if it runs and has a duration."""
-        if self.phase != "Running" or self.duration is None:
-            return None
-        return self.started + self.duration
+        """When it ends: after its duration, if it runs, or at the end of its grace period."""
+        moments = [self.pod.gone_by] if self.pod.gone_by is not None else []
+        if self.phase == "Running" and self.duration is not None:
+            moments.append(self.started + self.duration)
+        return min(moments, default=None)
 
     @property
     def alive(self) -> bool:

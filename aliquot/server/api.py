@@ -29,11 +29,16 @@ Edit = Callable[[Body], Body]
 
 _VERSION_REQUIRED = frozenset(
     {
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
         "CustomResourceDefinition",
         "Lease",
         "MutatingWebhookConfiguration",
         "PodDisruptionBudget",
+        "RuntimeClass",
         "ValidatingWebhookConfiguration",
+        "VolumeAttachment",
     }
 )
 """Built-in kinds that are replaced only with a resourceVersion, as in kube-apiserver."""
@@ -134,6 +139,7 @@ class Api:
             metadata.count_generation(kind, old, new)
             if self.store.get(kind.storage, namespace or "", name) is not present:
                 continue
+            self.admission.allocate(kind, new)
             if new == old and metadata.same_but_times(held, managers):
                 await self.store.wait_durable()
                 return present

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from aliquot.dialects.crds import definitions
 from aliquot.dialects.priorities import SYSTEM
-from aliquot.json import Body
+from aliquot.json import Body, fresh
 from aliquot.server.admission.admission import Admission
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
@@ -36,6 +36,34 @@ _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """The namespaces that every cluster has from its start."""
 
 _OWN_WRITES = WriteOptions(manager="kube-apiserver")
+
+
+_RBAC = "rbac.authorization.k8s.io"
+_KUBERNETES: Body = {
+    "kind": "Service",
+    "metadata": {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"component": "apiserver", "provider": "kubernetes"},
+    },
+    "spec": {"ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
+}
+"""The Service of the API server itself."""
+_ADMIN: Body = {
+    "kind": "ClusterRole",
+    "metadata": {"name": "cluster-admin"},
+    "rules": [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+        {"nonResourceURLs": ["*"], "verbs": ["*"]},
+    ],
+}
+_ADMINS: Body = {
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "cluster-admin"},
+    "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": "system:masters"}],
+}
+"""The role, and who has it, that the holder of the token has on a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +143,8 @@ async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
         await _create_missing(api, "Namespace", {"metadata": {"name": name}})
     for name, value in SYSTEM.items():
         await _create_missing(api, "PriorityClass", {"metadata": {"name": name}, "value": value})
+    for body in (_KUBERNETES, _ADMIN, _ADMINS):
+        await _create_missing(api, body["kind"], fresh(body))
     for definition in definitions():
         await _create_missing(api, "CustomResourceDefinition", definition)
     for node in nodes:
@@ -122,6 +152,6 @@ async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
 
 
 async def _create_missing(api: Api, kind_name: str, body: Body) -> None:
-    kind = api.kind(kind_name)
-    if api.store.get(kind.storage, "", body["metadata"]["name"]) is None:
-        await api.create(kind, None, body, _OWN_WRITES)
+    kind, namespace = api.kind(kind_name), body["metadata"].get("namespace")
+    if api.store.get(kind.storage, namespace or "", body["metadata"]["name"]) is None:
+        await api.create(kind, namespace, body, _OWN_WRITES)

@@ -2,12 +2,13 @@
 
 `mirror.statuses` has those of quotas, queues, groups and GPUs. A pod has its node, its phase and
 its assigned GPUs; while it runs in a quota, the capacity label; while it waits, the `PodScheduled`
-condition with the reason. Evicted and deleted pods are left out.
+condition with the reason. Evicted and deleted pods are left out, once they have terminated.
 """
 
 from collections.abc import Iterator
 from copy import deepcopy
 
+from aliquot.dialects.core.times import moment
 from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
 from aliquot.dialects.tensor_fusion.status import events
 from aliquot.json import Body
@@ -47,6 +48,8 @@ def _pod(record: PodRecord, capacity: dict[str, str], simulation: Simulation) ->
     if record.pod.devices:
         chosen = {GPU_IDS: ",".join(record.pod.devices)}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **chosen}
+    if record.pod.gone_by is not None:
+        metadata.setdefault("deletionTimestamp", moment(record.pod.gone_by))
     status = body["status"] = body.get("status") or {}
     status["phase"] = record.phase
     if record.pod.node is not None:

@@ -3,21 +3,29 @@
 At each moment, pods whose time is over end, then objects change. Then the engine's cycle runs and
 its decisions are carried out at once, until it decides nothing more. Then time jumps to the next
 moment at which anything can happen.
+
+It ends on every input. Changes are as many as are given, and pods that end by themselves are as
+many as there are, since their owners do not replace them. Between two of these, evictions are
+limited, and so are moments at which the engine wants to look again and then decides nothing.
 """
 
 from dataclasses import dataclass
 
-from aliquot.dialects.core.times import seconds, timestamp
+from aliquot.dialects.core.times import seconds
 from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
-from aliquot.engine import Bind, Engine, Evict, Knobs, binds_and_evictions
+from aliquot.engine import Bind, Engine, Evict, Knobs, Reason, binds_and_evictions
 from aliquot.errors import EndlessError
+from aliquot.simulation.ages import Ages
 from aliquot.simulation.world import World
 from aliquot.validation.inputs import Inputs
 
 _MOST_EVICTIONS = 1_000
-"""Evictions at one moment beyond this and twenty for each pod are taken for an endless loop; the
-engine's repeat guard ends one far earlier."""
+"""Evictions beyond this and twenty for each pod, while nothing else happens, are taken for an
+endless loop; the engine's repeat guard ends one far earlier."""
+_MOST_IDLE_MOMENTS = 64
+"""Moments beyond this and four for each pod, at which the engine decides nothing, are the last: a
+claim waits for the end of a hold, of a reservation and of its victims' `minRuntime`, each once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +41,55 @@ class Simulation:
 
     def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
         self.engine = Engine(policy, knobs)
-        special = special_quotas(policy)
-        self.world = World(self.engine.apply, inputs.cards, _timestamps(inputs), special)
+        ages, special = Ages(inputs.manifests()), special_quotas(policy)
+        self.world = World(self.engine.apply, inputs.cards, ages, special)
         self.history: list[Executed] = []
         self.conditions = Conditions()
         self.now = 0
         self._changes = list(reversed(inputs.changes))
+        self._evictions = 0
+        """How many, since an object changed or a pod ended by itself."""
+        self._idle_moments = 0
+        """How many, since anything happened."""
 
     def run(self, until: int | None = None) -> None:
         """Run up to and including `until`; without it, until nothing more can happen."""
+        self.world.cron_jobs.once = until is None
         while (moment := self._next_moment()) is not None and (until is None or moment <= until):
-            happened = self.world.end_due(moment)
-            while self._changes and self._changes[-1].at <= moment:
-                self.world.change(self._changes.pop())
-                happened = True
+            happened = self._let_happen(moment)
             if self._decide(moment) or happened:
-                self.now = moment
+                self.now, self._idle_moments = moment, 0
                 if self.world.mirror.gpu_quotas.sent or self.conditions.noted:
                     self.conditions.note(self.engine.gpu_quotas(), moment)
+            else:
+                self._idle_moments += 1
         if until is not None:
             self.now = until
 
     def _next_moment(self) -> int | None:
-        moments = [self._changes[-1].at if self._changes else None]
-        moments += [self.world.next_end(), self.engine.next_deadline()]
+        moments = [self._changes[-1].at if self._changes else None, self.world.next_end()]
+        moments.append(self.world.cron_jobs.next())
+        if self._idle_moments <= _MOST_IDLE_MOMENTS + 4 * self.engine.pod_count():
+            moments.append(self.engine.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
+
+    def _let_happen(self, moment: int) -> bool:
+        """End pods that are due and change objects; did anything happen?"""
+        ended = self.world.end_due(moment)
+        changed = False
+        while self._changes and self._changes[-1].at <= moment:
+            self.world.change(self._changes.pop())
+            changed = True
+        for change in self.world.cron_jobs.changes(moment):
+            self.world.change(change)
+            changed = True
+        if changed or not all(record.evicted for record in ended):
+            self._evictions = 0
+        return changed or bool(ended)
 
     def _decide(self, now: int) -> bool:
         """Run cycles and carry out decisions until there are none; were there any?"""
         decided = False
-        evictions = 0
         while True:
             self.world.mirror.refresh_budgets()
             done = list(binds_and_evictions(self.engine.cycle(now)))
@@ -74,10 +101,14 @@ class Simulation:
                 if isinstance(decision, Bind):
                     self.world.start(decision.pod.uid, decision.node, decision.devices, now)
                 else:
-                    evictions += 1
-                    self.world.end(decision.pod.uid, "Evicted", now)
-            if evictions > _MOST_EVICTIONS + 20 * self.engine.pod_count():
-                raise EndlessError(_endless(self.history[-2:], now))
+                    self._evict(decision, now)
+
+    def _evict(self, decision: Evict, now: int) -> None:
+        """Evict a pod; if its node is gone, no kubelet lets it terminate."""
+        self.world.evict(decision.pod.uid, now, at_once=decision.reason is Reason.NODE_LOST)
+        self._evictions += 1
+        if self._evictions > _MOST_EVICTIONS + 20 * self.engine.pod_count():
+            raise EndlessError(_endless(self.history[-2:], now))
 
 
 def _endless(last: list[Executed], now: int) -> str:
@@ -93,11 +124,3 @@ def _endless(last: list[Executed], now: int) -> str:
         f"at {seconds(now)}s pods keep evicting each other without end{example}: "
         "the guarantees of their quotas cannot all be kept at once"
     )
-
-
-def _timestamps(inputs: Inputs) -> list[int]:
-    found = (
-        timestamp(each.metadata.creation_timestamp, each.place, "metadata.creationTimestamp")
-        for each in inputs.manifests()
-    )
-    return [moment for moment in found if moment is not None]

@@ -2,50 +2,33 @@
 
 It plays the API server, the controllers and the kubelets: objects change, workloads create and
 replace pods, pods start and end. What changes goes to the engine through the mirror. It decides
-nothing: the simulation carries the engine's decisions out on it. `Ages` orders objects by their
-creationTimestamp, which only orders and is no virtual time.
+nothing: the simulation carries the engine's decisions out on it. Of the objects' timestamps only
+what lies between them counts, since virtual time begins at 0 (`simulation.ages`).
 """
 
-import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
-from aliquot.dialects.core import pods, simulation_annotations
+from aliquot.dialects.core import lifetimes, nodes, pods, simulation_annotations
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, owner_of, read
-from aliquot.dialects.core.objects import Metadata
 from aliquot.dialects.core.pod_templates import WORKLOADS
-from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.daemon_sets import Placement, constraints, placement, readable_node
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.dialects.volcano import keys as volcano
+from aliquot.dialects.workloads import job_is_complete
 from aliquot.engine import Event, ImportanceKey, Pod, importance
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Change
+from aliquot.simulation.ages import Ages
+from aliquot.simulation.cron_jobs import CronJobs
+from aliquot.simulation.departures import Departures
 from aliquot.simulation.pod_groups import Groups
 from aliquot.simulation.workloads import Workload
-
-
-class Ages:
-    """The age of each object: when it arrived, then the rank of its creationTimestamp.
-
-    `timestamps` are those of all objects of the input. An object without one is the youngest.
-    """
-
-    def __init__(self, timestamps: Iterable[int] = ()) -> None:
-        self._ranks = {moment: rank for rank, moment in enumerate(sorted(set(timestamps)))}
-
-    def of(self, manifest: Manifest, now: int, owner: Metadata | None = None) -> int:
-        """The age of an object that arrives now; a pod without a timestamp has its `owner`'s."""
-        written = manifest.metadata.creation_timestamp
-        if written is None and owner is not None:
-            written = owner.creation_timestamp
-        moment = timestamp(written, manifest.place, "metadata.creationTimestamp")
-        youngest = len(self._ranks)
-        return now + (youngest if moment is None else self._ranks.get(moment, youngest))
 
 
 class World:
@@ -55,43 +38,68 @@ class World:
         self,
         send: Callable[[Event], None],
         cards: Cards,
-        timestamps: Iterable[int] = (),
+        ages: Ages | None = None,
         special: Special = "",
     ) -> None:
         self.mirror = Mirror(send, cards, special)
-        self._ends: list[tuple[int, str]] = []
+        self._departures = Departures(self.mirror.records, self._is_ready)
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}
         self._owners_of_workloads: set[Key] = set()
         """Deployments whose ReplicaSets are in the input too: those make the pods."""
-        self._ages = Ages(timestamps)
+        self._ages = ages or Ages()
         self._groups = Groups(self.mirror.store)
+        self.cron_jobs = CronJobs(self._is_active)
 
     def next_end(self) -> int | None:
-        """When the next running pod ends; None if none does."""
-        return self._ends[0][0] if self._ends else None
+        """When the next pod ends; None if none does."""
+        return self._departures.next()
 
-    def end_due(self, now: int) -> bool:
-        """End the pods whose duration is over; returns whether there were any."""
-        ended = False
-        while self._ends and self._ends[0][0] <= now:
-            moment, uid = heapq.heappop(self._ends)
-            if self.mirror.records[uid].ends == moment:
-                self.end(uid, "Succeeded", now)
-                ended = True
+    def end_due(self, now: int) -> list[PodRecord]:
+        """End the pods whose duration or grace period is over; returns them."""
+        ended = []
+        for record in self._departures.due(now):
+            self.end(record.pod.uid, _last_phase(record, now), now)
+            ended.append(record)
         return ended
 
+    def _is_ready(self, node: str) -> bool:
+        manifest = self.mirror.store.objects.get(("Node", "", node))
+        return manifest is not None and nodes.is_ready(manifest)
+
     def start(self, uid: str, node: str, devices: tuple[str, ...], now: int) -> None:
-        """Start a pod on a node, on these devices if it requests any."""
+        """Start a pod on a node, on these devices if it requests any; others may come after it."""
         record = self.mirror.records[uid]
-        here = replace(record.pod, node=node, devices=devices, nominated=None, started=now)
+        self._start(record, node, devices, now, now)
+        workload = self._owner(record)
+        if workload is not None:
+            workload.add(record)
+            if workload.manifest.kind == "StatefulSet":
+                self._reconcile(workload, now)
+
+    def _start(
+        self, record: PodRecord, node: str, devices: tuple[str, ...], started: int, now: int
+    ) -> None:
+        """A pod runs from now on; `started` may be before that, if it ran before the simulation."""
+        here = replace(record.pod, node=node, devices=devices, nominated=None, started=started)
         record.pod, record.phase, record.started = here, "Running", now
         self.mirror.send_pod(record)
-        self._await_end(record)
+        self._departures.add(record, now)
 
-    def _await_end(self, record: PodRecord) -> None:
-        if record.ends is not None:
-            heapq.heappush(self._ends, (record.ends, record.pod.uid))
+    def evict(self, uid: str, now: int, *, at_once: bool = False) -> None:
+        """Evict a pod: it is gone at once, or it terminates for as long as its annotation says."""
+        record = self.mirror.records[uid]
+        record.evicted = True
+        if at_once or not record.grace:
+            self.end(uid, "Evicted", now)
+            return
+        record.pod = replace(record.pod, terminating=True, gone_by=now + record.grace)
+        self.mirror.send_pod(record)
+        self._departures.add(record, now)
+        workload = self._owner(record)
+        if workload is not None:
+            workload.add(record)
+            self._reconcile(workload, now)
 
     def end(self, uid: str, phase: Phase, now: int) -> None:
         """End a pod in this phase; its workload replaces it."""
@@ -117,8 +125,27 @@ class World:
         touched = [*(each.key for each in change.apply), *(key for key, _ in change.delete)]
         touched += self._groups.make(change, self._owners_of_workloads)
         self.mirror.refresh(touched, lambda group: self._ages.of(group, change.at))
+        self._departures.retry(
+            {each.name for each in change.apply if each.kind == "Node"}, change.at
+        )
         for manifest in sorted(change.apply, key=lambda each: each.kind != "Pod"):
             self._apply(manifest, change.at)
+        if any(key[0] == "Node" for key in touched):
+            self._follow_nodes(change.at)
+
+    def _follow_nodes(self, now: int) -> None:
+        """DaemonSets make and end pods where nodes have come, gone or changed."""
+        for workload in list(self._workloads.values()):
+            if workload.manifest.kind == "DaemonSet":
+                self._reconcile(workload, now)
+
+    def _is_active(self, key: Key) -> bool:
+        """Does a Job exist that is not complete?"""
+        workload = self._workloads.get(key)
+        if workload is None:
+            return False
+        active = len(workload.all_pods())
+        return not job_is_complete(workload.manifest.body, workload.done[""], active)
 
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
@@ -126,6 +153,8 @@ class World:
                 self.mirror.send_budget(manifest)
             case "Pod":
                 self._apply_pod(manifest, now)
+            case "CronJob":
+                self.cron_jobs.apply(manifest, now)
         if isinstance(manifest.content, WORKLOADS):
             self._apply_workload(manifest, now)
 
@@ -136,6 +165,11 @@ class World:
             if isinstance(manifest.content, WORKLOADS):
                 self._drop_workload(manifest.key, now)
                 self._groups.drop(manifest.key)
+            for job in self.cron_jobs.drop(manifest.key):
+                self._delete(job, place, now)
+        if kind == "Node":
+            for record in self._departures.terminating_on({name}):
+                self.end(record.pod.uid, _last_phase(record, now), now)
         if kind == "Pod":
             self._delete_pods(f"{namespace}/{name}", now)
         if kind == "Namespace":
@@ -166,12 +200,8 @@ class World:
         record.group_ref, record.priority = ref, record.pod.priority
         self._join(record)
         record.pod = self.mirror.with_quota_and_gang(record)
-        record.duration = simulation_annotations.duration_of(manifest)
         workload = self._owner(record)
-        if workload is not None:
-            record.duration = record.duration or simulation_annotations.duration_of(
-                workload.manifest
-            )
+        _annotate(record, manifest, workload.manifest if workload is not None else None)
         if old is not None and old.alive:
             _carry_over(old, record)
         self.mirror.add(record)
@@ -184,23 +214,27 @@ class World:
             return
         self.mirror.gangs.note_phase(record, record.phase)
         if record.pod.node is not None and record.phase == "Pending":
-            self.start(record.pod.uid, record.pod.node, record.pod.devices, now)
+            started = self._ages.start(manifest, now)
+            self._start(record, record.pod.node, record.pod.devices, started, now)
         else:
             self.mirror.send_pod(record)
-            self._await_end(record)
+            self._departures.add(record, now)
 
     def _pod(self, manifest: Manifest, now: int, task: str, by_default: Defaults) -> Pod:
         path = f"{manifest.namespace}/{manifest.name}"
         uid = path if path not in self._uids else f"{path}#{len(self.mirror.records)}"
+        rest, gone_by = (self.mirror.cards, by_default), None
+        if manifest.metadata.deletion_timestamp is not None:
+            gone_by = now + lifetimes.grace_period(manifest, pods.spec(manifest))
         workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
         if workload is None:
             own = self.mirror.store.priority(pods.spec(manifest), manifest, "spec")
             age = self._ages.of(manifest, now)
-            return pods.pod(manifest, uid, own, age, self.mirror.cards, by_default)
+            return pods.pod(manifest, uid, own, age, *rest, gone_by=gone_by)
         by_workload = workload.priority_infos[workload.task_of(task)]
         since = workload.manifest.metadata if workload.applied == now else None
         age = self._ages.of(manifest, now, since)
-        return pods.pod(manifest, uid, by_workload, age, self.mirror.cards, by_default)
+        return pods.pod(manifest, uid, by_workload, age, *rest, gone_by=gone_by)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
@@ -210,6 +244,7 @@ class World:
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
             workload.indexes, workload.next_index = old.indexes, old.next_index
+            workload.running = old.running
         self._workloads[manifest.key] = workload
         if old is None:
             self._adopt(workload)
@@ -254,9 +289,23 @@ class World:
         """Create the pods that are missing; of too many, end waiting and less important ones."""
         if workload.manifest.key in self._owners_of_workloads:
             return
-        wanted = dict.fromkeys(workload.pods, 0) | workload.wanted
-        for task, count in wanted.items():
-            self._reconcile_task(workload, task, count, now)
+        if workload.manifest.kind == "DaemonSet":
+            workload.places = self._places(workload)
+        before = None
+        while (wanted := dict.fromkeys(workload.pods, 0) | workload.wanted) != before:
+            for task, count in wanted.items():
+                self._reconcile_task(workload, task, count, now)
+            before = wanted
+
+    def _places(self, workload: Workload) -> dict[str, Placement]:
+        """On which nodes a DaemonSet has a pod."""
+        where, objects = constraints(workload.manifest.body), self.mirror.store.objects
+        found = {key[2]: readable_node(each) for key, each in objects.items() if key[0] == "Node"}
+        return {
+            name: placement(where, node)
+            for name, node in sorted(found.items())
+            if where is not None and node is not None
+        }
 
     def _reconcile_task(self, workload: Workload, task: str, wanted: int, now: int) -> None:
         """The same for one task; pods pinned to a node are created only if the node exists."""
@@ -276,15 +325,35 @@ class World:
 
 
 def _carry_over(old: PodRecord, new: PodRecord) -> None:
-    """Keep uid, age, node and devices of a pod that is applied again."""
-    new.phase, new.started = old.phase, old.started
+    """Keep uid, age, node and devices of a pod that is applied again; its deletion goes on."""
+    new.phase, new.started, new.evicted = old.phase, old.started, old.evicted
     new.pod = replace(
         new.pod,
         uid=old.pod.uid,
         created=old.pod.created,
+        started=old.pod.started,
         node=old.pod.node or new.pod.node,
         devices=old.pod.devices or new.pod.devices,
     )
+    if old.pod.terminating:
+        new.pod = replace(new.pod, terminating=True, gone_by=old.pod.gone_by)
+
+
+def _annotate(record: PodRecord, manifest: Manifest, workload: Manifest | None) -> None:
+    """Note how long a pod runs and terminates, by its annotations, else by its workload's."""
+    written = [manifest] if workload is None else [manifest, workload]
+    durations = map(simulation_annotations.duration_of, written)
+    graces = map(simulation_annotations.grace_of, written)
+    record.duration = next((each for each in durations if each is not None), None)
+    record.grace = next((each for each in graces if each is not None), 0)
+
+
+def _last_phase(record: PodRecord, now: int) -> Phase:
+    """The phase in which a pod ends now that was not stopped from outside."""
+    if record.evicted:
+        return "Evicted"
+    terminated = record.pod.gone_by is not None and record.pod.gone_by <= now
+    return "Deleted" if terminated else "Succeeded"
 
 
 def _keep_order(record: PodRecord) -> tuple[bool, ImportanceKey]:

@@ -11,8 +11,11 @@ from dataclasses import dataclass, replace
 from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
-from aliquot.validation import files, inputs, unschedulable
+from aliquot.validation import files, inputs
 from aliquot.validation.inputs import Inputs
+from aliquot.validation.lines import with_lines
+from aliquot.validation.unmet_requests import UnmetRequests
+from aliquot.validation.unschedulable import UnschedulablePods
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +32,34 @@ class Report:
 
 def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
-    given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
+    sources = files.Sources()
+    unschedulable, unmet = UnschedulablePods(), UnmetRequests(settings)
+    given = inputs.examine(
+        (each for path in paths for each in sources.scan(path)),
+        settings,
+        (unschedulable.check_state, unmet.add_state),
+    )
     about_policy = _about_policy(given, settings)
-    about_pods = [*given.pod_conflicts, *unschedulable.findings(given.states())]
-    found = [*given.findings, *about_policy, *about_pods]
+    found = [*given.findings, *given.about_skipped, *about_policy, *given.refusals]
+    found += _about_requests(unschedulable, unmet)
     order = {place: number for number, place in enumerate(given.files)}
     placed = [replace(each, file=given.files[each.place]) for each in found]
-    return Report(given, sorted(placed, key=lambda each: order[each.place]))
+    ordered = sorted(placed, key=lambda each: order[each.place])
+    return Report(given, with_lines(ordered, given.paths, sources.text))
+
+
+def _about_requests(unschedulable: UnschedulablePods, unmet: UnmetRequests) -> Iterator[Finding]:
+    """Warnings about pods that can never start, and about requests that nothing can meet.
+
+    Of several reasons why a pod can never start, the first is said; of a pod that asks for a
+    resource which no node has, that one.
+    """
+    requests = list(dict.fromkeys(unmet.findings()))
+    explained = {each.place for each in requests if "no node has this resource" in each.problem}
+    never = [each for each in unschedulable.findings() if each.place not in explained]
+    said = {(each.place, each.field) for each in never}
+    yield from never
+    yield from (each for each in requests if (each.place, each.field) not in said)
 
 
 def _about_policy(given: Inputs, settings: Configuration) -> Iterator[Finding]:

@@ -114,6 +114,17 @@ def test_our_pods_wait_and_everybodys_bound_pods_count() -> None:
     assert bound.pod.started - bound.pod.created == 5_000_000_000
 
 
+def test_the_end_of_a_pod_is_read_from_its_deadline_its_annotation_and_its_deletion() -> None:
+    watched = Watched()
+    expected = {"annotations": {"aliquot.dev/expected-duration": "60s"}}
+    (runs,) = watched.pod("runs", node="n", **expected)
+    assert isinstance(runs, PodSet)
+    assert runs.pod.expected_end == runs.pod.started + 60_000_000_000
+    (leaves,) = watched.pod("runs", node="n", deletionTimestamp="2026-01-01T00:00:35Z", **expected)
+    assert isinstance(leaves, PodSet)
+    assert leaves.pod.expected_end == leaves.pod.gone_by == leaves.pod.created + 35_000_000_000
+
+
 def test_nothing_is_told_twice() -> None:
     watched = Watched()
     watched.pod("p", node="n")

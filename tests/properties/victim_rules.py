@@ -79,6 +79,7 @@ def cases(draw: st.DrawFn) -> Case:
             shape=draw(shapes((1, 1, 2, 3))),
             priority=draw(st.sampled_from((0, 0, 10, 20))),
             created=draw(st.integers(0, 5)),
+            started=draw(st.sampled_from((0, 0, 1, 2))),
             node=node.name,
             labels=draw(st.sampled_from(((), (("app", "x"),)))),
         )
@@ -255,11 +256,11 @@ class Rules:
             hit = [p for p in gone if p.namespace == budget.namespace and p.labels]
             broken = max(len(hit) - budget.allowed, 0)
         if not gone:
-            return (0, -(2**31), 0, 0, 0)
+            return (0, -(2**31), 0, 0, 0, 0)
         top = max(pod.priority for pod in gone)
-        oldest = min(pod.created for pod in gone if pod.priority == top)
+        oldest = min((pod.started, pod.created) for pod in gone if pod.priority == top)
         total = sum(pod.priority + 2**31 for pod in gone)
-        return (broken, top, total, len(gone), -oldest)
+        return (broken, top, total, len(gone), -oldest[0], -oldest[1])
 
     def ranks(self, pairs: list[Pair]) -> list[list[Gone]]:
         """The sets that the rules allow, the better rules first."""

@@ -29,6 +29,8 @@ class Finding:
     file: str = dataclasses.field(default="", compare=False)
     at: int = dataclasses.field(default=0, compare=False)
     """The virtual time at which it first holds."""
+    line: int = dataclasses.field(default=0, compare=False)
+    """The line of the field in the file; 0 if it is not known."""
 
     def error(self) -> InputError:
         """The finding as an error to raise."""

@@ -8,6 +8,7 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.engine import GPU_MEMORY, Effect, Node, Taint, quantity
 
 HOSTNAME = "kubernetes.io/hostname"
+_NOT_READY = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 _EFFECTS: dict[str, Effect] = {
     "NoSchedule": "NoSchedule",
     "PreferNoSchedule": "PreferNoSchedule",
@@ -39,6 +40,19 @@ def node(manifest: Manifest, cards: Cards) -> Node:
     )
 
 
+def is_ready(manifest: Manifest) -> bool:
+    """Does a kubelet look after the pods of this node? One without conditions is ready."""
+    read = manifest.content
+    assert isinstance(read, NodeWire)
+    taints = (read.spec or NodeSpec()).taints or []
+    return not (_reports_not_ready(read) or any(each.key in _NOT_READY for each in taints))
+
+
+def _reports_not_ready(read: NodeWire) -> bool:
+    conditions = read.status.conditions if read.status is not None else None
+    return any(each.type == "Ready" and each.status != "True" for each in conditions or [])
+
+
 def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
     """Its taints, and the taints for being cordoned (unschedulable) or not ready."""
     spec = read.spec or NodeSpec()
@@ -47,11 +61,11 @@ def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
         effect = _EFFECTS.get(each.effect)
         if effect is None:
             field = f"spec.taints[{index}].effect"
-            raise manifest.error(field, f"{each.effect!r} is none of {', '.join(_EFFECTS)}")
+            manifest.refuse(field, f"{each.effect!r} is none of {', '.join(_EFFECTS)}")
+            continue
         taints.append(Taint(each.key, each.value or "", effect))
     if spec.unschedulable:
         taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
-    conditions = read.status.conditions if read.status is not None else None
-    if any(each.type == "Ready" and each.status != "True" for each in conditions or []):
+    if _reports_not_ready(read):
         taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
     return tuple(taints)

@@ -42,6 +42,7 @@ class Metadata(Wire):
     annotations: dict[str, Any] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
     owner_references: list[OwnerReference] | None = None
 
 
@@ -129,6 +130,8 @@ class PodSpec(Wire):
     preemption_policy: str | None = None
     scheduling_gates: list[dict[str, Any]] | None = None
     topology_spread_constraints: Any = None
+    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: int | None = None
 
 
 class Condition(Wire):
@@ -138,6 +141,7 @@ class Condition(Wire):
     status: str = ""
     reason: str | None = None
     message: str | None = None
+    last_transition_time: str | None = None
 
 
 class ContainerStatus(Wire):
@@ -175,7 +179,7 @@ class PodTemplate(Wire):
 
 
 class WorkloadSpec(Wire):
-    """The spec of a Deployment, ReplicaSet, StatefulSet or Job."""
+    """The spec of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
 
     replicas: int | None = None
     parallelism: int | None = None
@@ -185,10 +189,35 @@ class WorkloadSpec(Wire):
 
 
 class WorkloadWire(Wire):
-    """A Deployment, ReplicaSet, StatefulSet or Job."""
+    """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: WorkloadSpec | None = None
+
+
+class JobTemplate(Wire):
+    """The template of a CronJob's Jobs."""
+
+    metadata: Metadata | None = None
+    spec: WorkloadSpec | None = None
+
+
+class CronJobSpec(Wire):
+    """The spec of a CronJob."""
+
+    schedule: str = ""
+    time_zone: str | None = None
+    suspend: bool | None = None
+    concurrency_policy: str | None = None
+    starting_deadline_seconds: int | None = None
+    job_template: JobTemplate | None = None
+
+
+class CronJobWire(Wire):
+    """A CronJob."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: CronJobSpec | None = None
 
 
 class TaintWire(Wire):

@@ -6,7 +6,7 @@ overhead, resizes and pod-level resources.
 
 from collections.abc import Iterator, Mapping
 
-from aliquot.dialects.core import amounts
+from aliquot.dialects.core import amounts, lifetimes
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
@@ -57,11 +57,13 @@ def pod(
     defaults: Defaults = NO_DEFAULTS,
     known: Shape | None = None,
     started: int = 0,
+    gone_by: int | None = None,
 ) -> Pod:
     """A pod by itself: its quota and its gang depend on other objects and are left empty.
 
     `defaults` are the GPU requests of its namespace, for a pod that states none. `known` is the
     shape, if it was computed before for an equal pod. A pod that has a node is not nominated.
+    `started` and `gone_by` are on the caller's clock, which is not always that of the manifest.
     """
     pod_spec, pod_status = spec(manifest), status(manifest)
     metadata = manifest.metadata
@@ -85,6 +87,9 @@ def pod(
         labels=tuple(sorted(labels.items())),
         task=volcano.group_ref(metadata, manifest).task,
         devices=devices(manifest, cards),
+        expected_duration=lifetimes.expected_duration(manifest, pod_spec),
+        gone_by=gone_by,
+        endless=lifetimes.is_endless(manifest),
     )
 
 
@@ -123,7 +128,8 @@ def shape(
     Requests for single GPUs are read where `metadata` are given, in which they are annotations.
     """
     if spec is None or not spec.containers:
-        raise manifest.error(f"{field}.containers", "a pod needs at least one container")
+        manifest.refuse(f"{field}.containers", "a pod needs at least one container")
+        spec = spec or PodSpec()
     held = _phases(spec, status, manifest, field)
     asked = {name: amount for name, amount in most(held).items() if amount}
     asked["pods"] = 1
@@ -204,7 +210,7 @@ def _requests(resources: ResourceRequirements | None, manifest: Manifest, field:
             numbers = (
                 f"requests {quantity.text(name, asked[name])}, limits {quantity.text(name, limit)}"
             )
-            raise manifest.error(f"{field}.requests", f"{name} is above its limit: {numbers}")
+            manifest.refuse(f"{field}.requests", f"{name} is above its limit: {numbers}")
     return asked
 
 
@@ -214,7 +220,7 @@ def _read(quantities: Quantities | None, manifest: Manifest, field: str) -> Sums
     if found.pop(GPU_MEMORY, 0):
         where = f"{field}[{as_written(GPU_MEMORY, quantities)}]"
         problem = "is a unit of quotas that no node has; ask for GPUs, or slices of them, instead"
-        raise manifest.error(where, problem)
+        manifest.refuse(where, problem)
     return found
 
 
@@ -264,7 +270,7 @@ def _term(term: SelectorTerm, manifest: Manifest, field: str) -> Term:
 def _requirement(written: SelectorRequirement, manifest: Manifest, field: str) -> Requirement:
     if written.operator not in _OPERATORS:
         known = ", ".join(sorted(_OPERATORS))
-        raise manifest.error(field, f"operator {written.operator!r} is none of {known}")
+        manifest.refuse(field, f"operator {written.operator!r} is none of {known}")
     return Requirement(written.key, written.operator, tuple(written.values or ()))
 
 
@@ -276,9 +282,9 @@ def _tolerations(spec: PodSpec, manifest: Manifest, field: str) -> tuple[Tolerat
         )
         if toleration.operator not in ("Equal", "Exists"):
             problem = f"operator {each.operator!r} is neither Equal nor Exists"
-            raise manifest.error(f"{field}.tolerations", problem)
+            manifest.refuse(f"{field}.tolerations", problem)
         if toleration.effect not in _EFFECTS:
             problem = f"effect {each.effect!r} is not an effect of a taint"
-            raise manifest.error(f"{field}.tolerations", problem)
+            manifest.refuse(f"{field}.tolerations", problem)
         found.append(toleration)
     return tuple(found)

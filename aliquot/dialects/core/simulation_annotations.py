@@ -1,4 +1,4 @@
-"""The annotations that only a simulation reads: an object's arrival and a pod's duration."""
+"""The annotations that only a simulation reads: an object's arrival, a pod's duration and grace."""
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Metadata
@@ -7,6 +7,7 @@ from aliquot.dialects.core.times import duration
 
 ARRIVAL = "sim.aliquot.dev/arrival"
 DURATION = "sim.aliquot.dev/duration"
+GRACE = "sim.aliquot.dev/grace"
 
 
 def arrival(manifest: Manifest) -> int:
@@ -17,13 +18,22 @@ def arrival(manifest: Manifest) -> int:
 
 
 def duration_of(manifest: Manifest) -> int | None:
-    """How long the pod, or each pod of the workload, runs; None if it never ends.
+    """How long the pod, or each pod of the workload, runs; None if it never ends."""
+    return _of_pods(manifest, DURATION)
 
-    A single template's annotation comes before the object's own. Of several templates, each holds
-    for its own pods only, which carry it themselves.
+
+def grace_of(manifest: Manifest) -> int | None:
+    """How long the pod, or each pod of the workload, terminates once it is evicted."""
+    return _of_pods(manifest, GRACE)
+
+
+def _of_pods(manifest: Manifest, key: str) -> int | None:
+    """A single template's annotation comes before the object's own.
+
+    Of several templates, each holds for its own pods only, which carry it themselves.
     """
-    in_templates = _of_templates(manifest, DURATION)
-    own = _read(manifest, "metadata", manifest.metadata, DURATION)
+    in_templates = _of_templates(manifest, key)
+    own = _read(manifest, "metadata", manifest.metadata, key)
     if len(in_templates) == 1 and in_templates[0] is not None:
         return in_templates[0]
     return own
@@ -41,4 +51,5 @@ def _read(manifest: Manifest, field: str, metadata: Metadata, key: str) -> int |
     if value is None:
         return None
     place = f"{manifest.place}: {manifest.title}"
-    return duration(value, place, f"{field}.annotations[{key}]")
+    where = f"{field}.annotations[{key}]"
+    return manifest.attempt(lambda: duration(value, place, where))

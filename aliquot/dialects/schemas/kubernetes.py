@@ -69,12 +69,7 @@ def schema(api_version: str, kind: str) -> Schema | None:
     name = _table()["kinds"].get(f"{api_version} {kind}")
     if name is None:
         return None
-    about = {
-        "apiVersion": shape.text("The group and version of this shape of the object."),
-        "kind": shape.text("The kind of the object."),
-    }
-    own = record(name)
-    return {**own, "nullable": False, "properties": {**about, **own["properties"]}}
+    return {**record(name), "nullable": False}
 
 
 @cache
@@ -84,7 +79,17 @@ def record(name: str) -> Schema:
         field: {**_type(written), **_description(name, field)}
         for field, written in fields(name).items()
     }
+    if name in _table()["kinds"].values():
+        properties = {**_identity(), **properties}
     return {**shape.record(properties), **_description(name, ""), "nullable": True}
+
+
+def _identity() -> dict[str, Schema]:
+    """The fields that name a kind; an object inside another one, such as a claim, may have them."""
+    return {
+        "apiVersion": shape.text("The group and version of this shape of the object."),
+        "kind": shape.text("The kind of the object."),
+    }
 
 
 def _description(name: str, field: str) -> Schema:

@@ -198,7 +198,7 @@ def _walk(schema: Schema, value: Any, steps: Steps, found: list[Steps], whole: b
         if (whole and name in OBJECT) or (inner is None and schema.get(OPEN)):
             continue
         if inner is None:
-            found.append((*steps, name))
+            found.append((*steps, name if isinstance(name, str) else Key(name)))
         elif isinstance(each, dict | list):
             _walk(inner, each, (*steps, step(schema, name)), found, whole=False)
 
@@ -214,7 +214,7 @@ def schema_of(schema: Schema, name: str) -> Schema | None:
 
 def step(schema: Schema, name: str) -> str:
     """A name as a step of a path: the key of a map, or the name of a field."""
-    return name if name in schema.get("properties", {}) else Key(name)
+    return name if name in schema.get("properties", ()) else Key(name)
 
 
 @lru_cache(maxsize=1024)

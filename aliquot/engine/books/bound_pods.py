@@ -136,15 +136,22 @@ class BoundPods:
         return found
 
     def _youngest(self, slots: NDArray[np.int64], most: int) -> list[int]:
-        """The youngest pods; where ages are equal, the last in the order of importance."""
-        if len(slots) > most:
-            created = self.created[slots]
-            cut = np.partition(created, len(slots) - most)[len(slots) - most]
-            tied = [int(slot) for slot in slots[created == cut]]
-            tied.sort(key=lambda slot: self._keys[str(self.slots.names[slot])], reverse=True)
-            sure = [int(slot) for slot in slots[created > cut]]
-            return sure + tied[: most - len(sure)]
-        return [int(slot) for slot in slots]
+        """The pods that started last; of those that started together, the ones created last.
+
+        Where these ages are equal too, the last in the order of importance.
+        """
+        found: list[int] = []
+        for age in (self.started, self.created):
+            wanted = most - len(found)
+            if len(slots) > wanted:
+                ages = age[slots]
+                cut = np.partition(ages, len(slots) - wanted)[len(slots) - wanted]
+                found += [int(slot) for slot in slots[ages > cut]]
+                slots = slots[ages == cut]
+        last = [int(slot) for slot in slots]
+        if len(last) > most - len(found):
+            last.sort(key=lambda slot: self._keys[str(self.slots.names[slot])], reverse=True)
+        return found + last[: most - len(found)]
 
     def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of its quota."""

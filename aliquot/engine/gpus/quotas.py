@@ -97,7 +97,7 @@ class GpuQuotas:
         if quota is None:
             return None
         several = list(requests)
-        found = (each for pod_request in several for each in _single(quota, pod_request))
+        found = (each for pod_request in several for each in above_single(quota, pod_request))
         number = len(several) if pods is None else pods
         return next(found, None) or next(self._total(quota, several, number), None)
 
@@ -119,7 +119,8 @@ class GpuQuotas:
                 yield Exceeded(quota.namespace, f"total.max.{bound}", wants, most, has, unit)
 
 
-def _single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:
+def above_single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:
+    """The bounds on a single pod that a request exceeds."""
     requests, limits = quota.single_requests, quota.single_limits
     for bound, unit, most, wants in (
         ("tflops.request", "tflops", requests.tflops, pod_request.request.tflops),

@@ -84,9 +84,9 @@ class Nominations:
         holding = self._state.ledger.holding
         return any(uid in holding for uid in self._claimants.get(victim, ()))
 
-    def deadline(self) -> int | None:
-        """When the next nomination ends."""
-        return min(self._until.values(), default=None)
+    def deadline(self, now: int) -> int | None:
+        """When the next nomination ends; one that has ended does so in the next cycle."""
+        return min((until for until in self._until.values() if until > now), default=None)
 
     def node_class(self, claim: Claim) -> str | None:
         """The class of the node nominated for a claim, where its charge depends on the class.

@@ -52,6 +52,10 @@ class Pod:
     quota it names; a pod that names none belongs to the quota of its namespace. `nominated` is the
     node held for it. A pod that is not `preemptible` is never a victim, and starts only within its
     quota's min. `gang` (`namespace/name`) is the gang it starts with, `task` its task there.
+
+    When it ends is known only as far as its objects say so: `expected_duration` counts from its
+    start, `gone_by` is when a terminating pod should be gone at the latest. All times are
+    nanoseconds on the clock that the cycles are told.
     """
 
     uid: str
@@ -73,11 +77,31 @@ class Pod:
     task: str = ""
     devices: tuple[str, ...] = ()
     """The GPU devices chosen for it, once it is bound."""
+    expected_duration: int | None = None
+    """How long it runs at most, or is expected to; None if nothing says so."""
+    gone_by: int | None = None
+    """The end of its grace period, once it is terminating."""
+    endless: bool = False
+    """Does its owner keep it running for good, as a Deployment does? A Job does not."""
 
     @property
     def path(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def expected_end(self) -> int | None:
+        """When a bound pod ends, as far as that is known."""
+        if self.terminating and self.gone_by is not None:
+            return self.gone_by
+        if self.node is None or self.expected_duration is None:
+            return None
+        return self.started + self.expected_duration
+
+    @property
+    def may_end(self) -> bool:
+        """Can it end without being evicted? Only such pods are worth waiting for."""
+        return self.terminating or self.expected_duration is not None or not self.endless
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 A need is an amount that must come free (room on the node, right in the quotas); a limit is what may
 be taken from an account at most. Sets are compared as kube-scheduler compares them: fewest
 violations of disruption budgets, then the lowest highest priority, then the lowest sum of
-priorities (offset, so that one pod more is always worse), fewest, youngest. The search is exact
-while it ends within its steps; beyond that it keeps the best set found. Either way no pod is in the
-set that could be spared.
+priorities (offset, so that one pod more is always worse), fewest, youngest. Youngest is the pod
+that started last, as there; of pods that started together, the one created last. The search is
+exact while it ends within its steps; beyond that it keeps the best set found. Either way no pod is
+in the set that could be spared.
 """
 
 from collections.abc import Sequence, Set
@@ -27,19 +28,21 @@ _MOST_UNITS_DEEP = 200
 """The search recurses once a unit: this stays well within Python's limit of 1,000 frames."""
 
 Amounts = dict[object, int]
+Age = tuple[int, int]
+"""When a pod was started, then created: larger is younger."""
 
 
 @dataclass(frozen=True, slots=True)
 class PricedUnit:
     """An eviction unit, with its importance, what its eviction frees, and what it draws on.
 
-    `priority` and `created` are those of its most important pod; `total` is the sum of the pods'
+    `priority` and `age` are those of its most important pod; `total` is the sum of the pods'
     priorities, each offset; `budgets` are the disruption budgets of each pod.
     """
 
     uids: tuple[str, ...]
     priority: int
-    created: int
+    age: Age
     name: Natural
     frees: Amounts
     draws: Amounts
@@ -56,13 +59,14 @@ def price(
 ) -> PricedUnit:
     """These pods as a unit, with its importance."""
     highest = max(pod.priority for pod in pods)
-    created = min(pod.created for pod in pods if pod.priority == highest)
+    age = min((pod.started, pod.created) for pod in pods if pod.priority == highest)
     total = sum(pod.priority + _PRIORITY_OFFSET for pod in pods)
     uids = tuple(pod.uid for pod in pods)
-    return PricedUnit(uids, highest, created, name, frees, draws, budgets, total)
+    return PricedUnit(uids, highest, age, name, frees, draws, budgets, total)
 
 
-Cost = tuple[int, int, int, int, int]
+Cost = tuple[int, int, int, int, Age]
+"""Violations, highest priority, sum of priorities, pods; and the oldest one's age, negated."""
 
 
 @dataclass(slots=True)
@@ -113,16 +117,21 @@ class _Allowance:
 def cost(units: Sequence[PricedUnit], budgets: dict[str, int]) -> Cost:
     """The cost of evicting all of these; smaller is better."""
     if not units:
-        return (0, -_PRIORITY_OFFSET, 0, 0, 0)
+        return (0, -_PRIORITY_OFFSET, 0, 0, (0, 0))
     highest = max(unit.priority for unit in units)
-    oldest = min(unit.created for unit in units if unit.priority == highest)
+    oldest = min(unit.age for unit in units if unit.priority == highest)
     return (
         count_violations(units, budgets),
         highest,
         sum(unit.total for unit in units),
         sum(len(unit.uids) for unit in units),
-        -oldest,
+        _negated(oldest),
     )
+
+
+def _negated(age: Age) -> Age:
+    """An age that sorts the younger first."""
+    return (-age[0], -age[1])
 
 
 def count_violations(units: Sequence[PricedUnit], budgets: dict[str, int]) -> int:
@@ -149,7 +158,7 @@ def choose(
             unit.priority,
             len(unit.uids) > 1,
             -_usefulness(unit, requirements),
-            -unit.created,
+            _negated(unit.age),
         )
     )
     start = _greedy(useful, requirements)
@@ -189,7 +198,7 @@ def _pruned(chosen: list[PricedUnit], requirements: Requirements) -> list[Priced
     """Spare the units that are not needed, the most important first."""
     total = {n: sum(unit.frees.get(n, 0) for unit in chosen) for n in requirements.needs}
     kept = dict.fromkeys(range(len(chosen)))
-    order = sorted(kept, key=lambda i: (-chosen[i].priority, chosen[i].created, chosen[i].name))
+    order = sorted(kept, key=lambda i: (-chosen[i].priority, chosen[i].age, chosen[i].name))
     for index in order:
         less = {n: had - chosen[index].frees.get(n, 0) for n, had in total.items()}
         if all(less[need] >= amount for need, amount in requirements.needs.items()):
@@ -250,10 +259,10 @@ class _Search:
             self.largest.append({n: max(top[n], unit.frees.get(n, 0)) for n in top})
         self.ahead.reverse()
         self.largest.reverse()
-        self.youngest = [unit.created for unit in units]
+        self.youngest = [unit.age for unit in units]
         for at in range(len(units) - 2, -1, -1):
             if units[at].priority == units[at + 1].priority:
-                self.youngest[at] = max(units[at].created, self.youngest[at + 1])
+                self.youngest[at] = max(units[at].age, self.youngest[at + 1])
 
     def run(self) -> list[PricedUnit] | None:
         """The best set, if there is one below the bound."""
@@ -295,9 +304,9 @@ class _Search:
         unit = self.units[at]
         violations, highest, total, count, age = partial.cost
         if unit.priority > highest:
-            highest, age = unit.priority, -self.youngest[at]
+            highest, age = unit.priority, _negated(self.youngest[at])
         elif unit.priority == highest:
-            age = max(age, -self.youngest[at])
+            age = max(age, _negated(self.youngest[at]))
         return (
             violations,
             highest,

@@ -10,7 +10,7 @@ from collections.abc import Collection
 import msgspec
 import structlog
 
-from aliquot.dialects.core import pods
+from aliquot.dialects.core import lifetimes, pods
 from aliquot.dialects.core.manifest import Manifest, owner_of
 from aliquot.dialects.core.objects import PodSpec, PodStatus, PodWire
 from aliquot.dialects.core.times import timestamp
@@ -140,8 +140,9 @@ class Pods:
         shape = None if mirror.cards.shared else self._shape(spec, status, manifest)
         started = 0
         if spec.node_name:
-            started = timestamp(status.start_time, _PLACE, "startTime") or created
-        rest = (mirror.cards, defaults, shape, started)
+            started = lifetimes.start_time(manifest, status) or created
+        gone_by = timestamp(wire.metadata.deletion_timestamp, _PLACE, "deletionTimestamp")
+        rest = (mirror.cards, defaults, shape, started, gone_by)
         pod = pods.pod(manifest, uid, priority_infos, created, *rest)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)

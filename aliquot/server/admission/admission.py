@@ -7,7 +7,7 @@ last, in the same step as the write, so that nothing can happen in between.
 from dataclasses import replace
 
 from aliquot.json import Body
-from aliquot.server.admission import priorities
+from aliquot.server.admission import priorities, service_addresses
 from aliquot.server.admission.resource_quotas import UsageIndex
 from aliquot.server.admission.webhooks import AdmissionRequest, Webhooks
 from aliquot.server.http.options import WriteOptions
@@ -28,7 +28,7 @@ class Admission:
     def __init__(self, store: Store) -> None:
         self.usage = UsageIndex(store)
         self._store = store
-        self._webhooks = Webhooks(store)
+        self.webhooks = Webhooks(store)
 
     async def create(
         self, kind: Kind, body: Body, managers: Managers, options: WriteOptions
@@ -40,7 +40,7 @@ class Admission:
             priorities.resolve(self._store, kind, body)
         if kind.unique_name == "PriorityClass":
             priorities.only_default(self._store, kind, body)
-        if self._webhooks.any():
+        if self.webhooks.any():
             metadata.set_managers(body, metadata.read_managers(managers))
             body = await self._call_webhooks("CREATE", kind, "", body, None, options)
             managers = metadata.take_managers(body)
@@ -56,7 +56,9 @@ class Admission:
         options: WriteOptions,
     ) -> tuple[Body, Managers]:
         """Admit an update, perhaps changed."""
-        if self._webhooks.any():
+        if kind.unique_name == "Service":
+            service_addresses.carry_over(old, new)
+        if self.webhooks.any():
             metadata.set_managers(new, metadata.read_managers(managers))
             new = await self._call_webhooks("UPDATE", kind, subresource, new, old, options)
             managers = metadata.take_managers(new)
@@ -64,7 +66,7 @@ class Admission:
 
     async def delete(self, kind: Kind, found: Entry, dry_run: bool) -> None:
         """Admit a deletion."""
-        if self._webhooks.any():
+        if self.webhooks.any():
             options = WriteOptions(dry_run=dry_run)
             await self._call_webhooks("DELETE", kind, "", None, found.read(), options)
 
@@ -72,10 +74,16 @@ class Admission:
         """Refuse what exceeds a ResourceQuota; the caller must write it before it awaits."""
         if kind.namespaced:
             self.usage.charge(kind, body)
+        self.allocate(kind, body)
+
+    def allocate(self, kind: Kind, body: Body) -> None:
+        """Give a Service its addresses; the caller must write it before it awaits."""
+        if kind.unique_name == "Service":
+            service_addresses.allocate(self._store, body)
 
     async def close(self) -> None:
         """Close the connections to webhooks."""
-        await self._webhooks.close()
+        await self.webhooks.close()
 
     async def _call_webhooks(
         self,
@@ -98,8 +106,8 @@ class Admission:
             options.user,
             options.dry_run,
         )
-        changed = await self._webhooks.mutate(request)
-        await self._webhooks.validate(replace(request, new=changed))
+        changed = await self.webhooks.mutate(request)
+        await self.webhooks.validate(replace(request, new=changed))
         return changed or {}
 
 

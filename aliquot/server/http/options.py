@@ -46,8 +46,8 @@ class WriteOptions:
     dry_run: bool = False
     strict: bool = False
     """Are unknown fields an error?"""
-    warnings: list[str] | None = None
-    """Warnings to answer with; None if the client wants none."""
+    warn_unknown: bool = False
+    """Are they a warning?"""
     user: str = "kubernetes-admin"
     manager: str = "kube-controller-manager"
     """Who owns the fields that are written; by default, one of the server's own controllers."""
@@ -68,7 +68,7 @@ def write_options(
     return WriteOptions(
         dry_run=_dry(query),
         strict=strict == "Strict",
-        warnings=[] if strict == "Warn" else None,
+        warn_unknown=strict == "Warn",
         manager=manager or _agent_name(agent),
         force=query.get("force", "false").lower() not in ("false", "0", ""),
     )

@@ -1,4 +1,4 @@
-"""Requests about subresources: binding, eviction, scale, finalize and log.
+"""Requests about subresources: binding, eviction, scale, finalize, and those of containers.
 
 The status subresource is handled with the object itself, in `verbs`.
 """
@@ -18,6 +18,7 @@ from aliquot.server.http.target import Target
 from aliquot.server.patch import request as patches
 from aliquot.server.subresources import scale
 from aliquot.server.subresources.binding import bind, pod_name
+from aliquot.server.subresources.containers import no_containers
 from aliquot.server.subresources.eviction import evict
 
 
@@ -53,9 +54,9 @@ class SubresourceVerbs:
                 return await self._scale(request, target)
             case "finalize", "PUT":
                 return await self._finalize(request, target)
-            case "log", "GET":
-                await self._api.get(target.kind, target.namespace, target.name)
-                return web.Response(text="")
+            case "attach" | "exec" | "log" | "portforward", "GET" | "POST":
+                found = await self._api.get(target.kind, target.namespace, target.name)
+                raise no_containers(found.read(), target.subresource)
         raise method_not_allowed()
 
     async def _scale(self, request: web.BaseRequest, target: Target) -> web.Response:

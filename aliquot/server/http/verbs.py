@@ -3,7 +3,6 @@
 Method, path and query are turned into calls of `api`, and its entries into responses.
 """
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -14,6 +13,7 @@ from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http import watch as watching
+from aliquot.server.http.answered_verbs import AnsweredVerbs
 from aliquot.server.http.bodies import json_response
 from aliquot.server.http.options import (
     WriteOptions,
@@ -49,9 +49,12 @@ class Verbs:
         self.api = api
         self._pages = Pages()
         self._subresources = SubresourceVerbs(api)
+        self._answered = AnsweredVerbs(api)
 
     async def answer(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         """Answer a request about objects."""
+        if target.kind.verbs:
+            return await self._answered.answer(request, target)
         if target.subresource and target.subresource != "status":
             return await self._subresources.answer(request, target)
         match request.method, bool(target.name):
@@ -130,11 +133,7 @@ class Verbs:
         made = await self.api.create(
             conversion.storage_kind(target.kind, self.api.registry), target.namespace, body, options
         )
-        return json_response(
-            rendering.one(target.kind, made, representation),
-            HTTPStatus.CREATED,
-            _warning_header(options),
-        )
+        return json_response(rendering.one(target.kind, made, representation), HTTPStatus.CREATED)
 
     async def _replace(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
@@ -144,11 +143,7 @@ class Verbs:
         kept = await self.api.replace(
             kind, target.namespace, target.name, body, target.subresource, options
         )
-        return json_response(
-            rendering.one(target.kind, kept, representation),
-            HTTPStatus.OK,
-            _warning_header(options),
-        )
+        return json_response(rendering.one(target.kind, kept, representation))
 
     async def _patch(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
@@ -168,11 +163,7 @@ class Verbs:
         kept = await self.api.change(
             kind, target.namespace, target.name, edit, target.subresource, options
         )
-        return json_response(
-            rendering.one(target.kind, kept, representation),
-            HTTPStatus.OK,
-            _warning_header(options),
-        )
+        return json_response(rendering.one(target.kind, kept, representation))
 
     async def _apply(
         self,
@@ -191,7 +182,6 @@ class Verbs:
         return json_response(
             rendering.one(target.kind, kept, representation),
             HTTPStatus.CREATED if new else HTTPStatus.OK,
-            _warning_header(options),
         )
 
     async def _delete(self, request: web.BaseRequest, target: Target) -> web.Response:
@@ -269,12 +259,6 @@ _SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})
 
 def _options(request: web.BaseRequest, what: str) -> WriteOptions:
     return write_options(request.query, request.headers.get("User-Agent", ""), what)
-
-
-def _warning_header(options: WriteOptions) -> dict[str, str]:
-    """The Warning header of a response."""
-    lines = [f"299 - {json.dumps(text)}" for text in dict.fromkeys(options.warnings or ())]
-    return {"Warning": ", ".join(lines)} if lines else {}
 
 
 def _watches(query: Mapping[str, str]) -> bool:

@@ -4,7 +4,6 @@ A manager is told apart by its name, the operation (Apply or Update), the subres
 updates, the apiVersion that it used.
 """
 
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,5 +158,3 @@ def capped(managers: Managers) -> Managers:
         kept[bucket.key] = replace(bucket, fields=union(held.fields, each.fields), time=each.time)
         surplus -= 1
     return kept
-
-

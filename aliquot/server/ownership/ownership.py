@@ -225,9 +225,7 @@ class _Apply:
         return {**body, "metadata": metadata}
 
 
-def _pruned(
-    structure: Structure, merged: Body, last: FieldSet, owned: Iterable[FieldSet]
-) -> Body:
+def _pruned(structure: Structure, merged: Body, last: FieldSet, owned: Iterable[FieldSet]) -> Body:
     """The object without what this manager applied last time, and no manager owns any more."""
     last = with_named_fields(last, structure)
     everything = with_named_fields(owned_fields(structure, merged), structure)

@@ -10,6 +10,7 @@ from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.http.options import WriteOptions
 from aliquot.server.http.refusals import bad_request, invalid
+from aliquot.server.http.warnings import warn
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules import core_rules
 from aliquot.server.rules.causes import Cause
@@ -31,8 +32,8 @@ def drop_unknown(kind: Kind, body: Body, options: WriteOptions) -> Body:
     messages = [f'unknown field "{field}"' for field in dropped[:10]]
     if options.strict and dropped:
         raise bad_request(f"strict decoding error: {', '.join(messages)}")
-    if options.warnings is not None:
-        options.warnings.extend(messages)
+    for message in messages if options.warn_unknown else ():
+        warn(message)
     return check.prune(schema, body) if dropped else body
 
 
