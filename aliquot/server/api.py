@@ -160,20 +160,21 @@ class Api:
     ) -> tuple[Entry, bool]:
         """Server-side apply; the object, and whether it is new."""
         writer = _writer(kind, subresource, options)
-        if subresource or self.store.get(kind.storage, namespace or "", name) is not None:
 
-            def edit(live: Body) -> Body:
-                rules.check_uid(kind, live, config)
-                return ownership.applied(writer, live, config, options.force)
+        def edit(live: Body) -> Body:
+            rules.check_uid(kind, live, config)
+            return ownership.applied(writer, live, config, options.force)
 
-            kept = await self.change(
-                kind, namespace, name, edit, subresource, options, applied=True
-            )
-            return kept, False
-        body = ownership.applied(writer, None, config, options.force)
-        metadata.check_new_identity(kind, body, name)
-        made = await self.create(kind, namespace, body, options, applied=True)
-        return made, True
+        if not subresource and self.store.get(kind.storage, namespace or "", name) is None:
+            body = ownership.applied(writer, None, config, options.force)
+            metadata.check_new_identity(kind, body, name)
+            try:
+                return await self.create(kind, namespace, body, options, applied=True), True
+            except RefusalError as refusal:
+                if refusal.reason != "AlreadyExists":
+                    raise
+        kept = await self.change(kind, namespace, name, edit, subresource, options, applied=True)
+        return kept, False
 
     async def replace(
         self,

@@ -13,11 +13,10 @@ from aliquot.server.http.refusals import method_not_allowed, no_such_path
 from aliquot.server.kinds.registry import Registry
 from aliquot.server.schema import openapi, openapi2
 
-_PROTOBUF = (
-    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
-    "application/com.github.proto-openapi.spec.v2.v1+protobuf",
-)
-"""The media types of OpenAPI v2 as protobuf."""
+_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1+protobuf"
+"""The media type of OpenAPI v2 as protobuf."""
+_ASKED_FOR = (_PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+"""How clients ask for it; the older form is no valid media type, and so is not answered with."""
 _DOCUMENTS: WeakKeyDictionary[Registry, tuple[int, dict[str, bytes]]] = WeakKeyDictionary()
 """OpenAPI v2 by media type, with the edition of the registry that it was made of."""
 _HEALTH = ("healthz", "livez", "readyz")
@@ -75,7 +74,7 @@ def _schemas(request: web.BaseRequest, registry: Registry, parts: list[str]) -> 
 
 def _version_2(accept: str, registry: Registry) -> web.Response:
     """OpenAPI v2 as JSON or, as kubectl wants it, as protobuf; kept until a kind changes."""
-    form = next((each for each in _PROTOBUF if each in accept), "")
+    form = _PROTOBUF if any(each in accept for each in _ASKED_FOR) else ""
     held = _DOCUMENTS.get(registry)
     if held is None or held[0] != registry.edition:
         held = _DOCUMENTS[registry] = (registry.edition, {})

@@ -13,15 +13,21 @@ from aliquot.server.schema.go_types import go_type
 
 V2, V3 = "#/definitions/", "#/components/schemas/"
 """Where a reference leads to, in version 2 and 3."""
-_PLAIN: dict[str, tuple[str, Schema]] = {
-    "quantity": ("io.k8s.apimachinery.pkg.api.resource.Quantity", {"type": "string"}),
+_PLAIN: dict[str, tuple[str, dict[str, Schema]]] = {
+    "quantity": (
+        "io.k8s.apimachinery.pkg.api.resource.Quantity",
+        {V2: {"type": "string"}, V3: {"oneOf": [{"type": "string"}, {"type": "number"}]}},
+    ),
     "int-or-string": (
         "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
-        {"type": "string", "format": "int-or-string"},
+        {
+            V2: {"type": "string", "format": "int-or-string"},
+            V3: {"oneOf": [{"type": "integer"}, {"type": "string"}]},
+        },
     ),
 }
-"""Scalars that have a definition of their own."""
-_NOT_IN_2 = ("allOf", "anyOf", "oneOf", "not", "nullable", "default", "pattern", "x-kubernetes-validations")
+"""Scalars that have a definition of their own, in version 2 and 3."""
+_NOT_IN_2 = ("allOf", "anyOf", "oneOf", "not", "nullable", "default", "pattern")
 _ARBITRARY = ("type", "properties", "additionalProperties", "items", "required", "format", "enum")
 
 
@@ -32,7 +38,7 @@ def name_of(type_name: str) -> str:
 
 def definitions(type_names: Iterable[str], place: str) -> dict[str, Schema]:
     """The definitions of these types, and of all that they refer to, by name."""
-    found: dict[str, Schema] = {name: dict(each) for name, each in _PLAIN.values()}
+    found: dict[str, Schema] = {name: each[place] for name, each in _PLAIN.values()}
     wanted = list(type_names)
     seen: set[str] = set()
     while wanted:
@@ -56,7 +62,7 @@ def _definition(type_name: str, place: str) -> Schema:
         field: _property(written, record["properties"][field], place)
         for field, written in kubernetes.fields(type_name).items()
     }
-    about = {"description": record.get("description", ""), "type": "object"}
+    about = {key: record[key] for key in ("description", "type") if key in record}
     required = go_type(type_name).required
     return {**about, **({"required": list(required)} if required else {}), "properties": properties}
 
