@@ -18,8 +18,8 @@ from aliquot.server.kinds.registry import Registry
 from aliquot.server.ownership import ownership
 from aliquot.server.rules import metadata
 from aliquot.server.rules import object_rules as rules
-from aliquot.server.rules.metadata import Managers
 from aliquot.server.rules.initial_status import drop_status, set_initial_status
+from aliquot.server.rules.metadata import Managers
 from aliquot.server.selectors.selection import Selection
 from aliquot.server.storage.entry import Entry, dry_run_entry
 from aliquot.server.storage.store import Store

@@ -48,7 +48,18 @@ def respond(request: web.BaseRequest, registry: Registry) -> web.Response | None
         return web.Response(text="ok")
     if first == "":
         return json_response(
-            {"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}
+            {
+                "paths": [
+                    "/api",
+                    "/apis",
+                    "/healthz",
+                    "/livez",
+                    "/openapi/v2",
+                    "/openapi/v3",
+                    "/readyz",
+                    "/version",
+                ]
+            }
         )
     if first == "version":
         return json_response(_VERSION)

@@ -1,4 +1,4 @@
-"""The fields of a new object as the text of its `fieldsV1`: what `comparison` finds against nothing.
+"""The fields of a new object as the text of `fieldsV1`: what `comparison` finds against nothing.
 
 Creating pods is the server's hottest path. Text instead of nested dicts halves the cost: nothing
 is allocated that the garbage collector must look at, and nothing is left to encode.
@@ -18,7 +18,7 @@ _ITSELF = '".":{}'
 
 
 def created(structure: Structure, body: Body, skipped: str = "") -> str:
-    """The text of all fields of a new object, but for one that is skipped; empty if none is left."""
+    """The text of all fields of a new object but the skipped one; empty if none is left."""
     kept = body if not skipped else {name: body[name] for name in body if name != skipped}
     parts = _from_empty(structure, kept)
     return "{" + ",".join(parts) + "}" if parts else ""

@@ -118,7 +118,7 @@ def inner(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The paths of a set as messages write them, `.spec.containers[name="a"].image`: level by level."""
+    """The paths of a set, level by level, as messages write them: `.spec.containers[name="a"]`."""
     ordered = sorted(fields, key=_order)
     yield from (prefix + written(each) for each in ordered if is_member(fields[each]))
     for element in ordered:

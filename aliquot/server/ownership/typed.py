@@ -93,4 +93,3 @@ def _unidentified(structure: Structure, item: Any) -> str:
         f"associative list with keys has an element that omits all key fields [{keys}] "
         "(and doesn't have default values for any key fields)"
     )
-

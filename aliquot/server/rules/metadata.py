@@ -112,7 +112,7 @@ def set_managers(body: Body, managers: Managers) -> None:
 def read_managers(managers: Managers) -> list[Body]:
     """The entries of the managers, decoded."""
     if isinstance(managers, msgspec.Raw):
-        managers = msgspec.json.decode(managers)
+        return msgspec.json.decode(managers, type=list[Body])
     return managers or []
 
 

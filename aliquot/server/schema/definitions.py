@@ -62,7 +62,7 @@ def _definition(type_name: str, place: str) -> Schema:
         field: _property(written, record["properties"][field], place)
         for field, written in kubernetes.fields(type_name).items()
     }
-    about = {key: record[key] for key in ("description", "type") if key in record}
+    about: Schema = {key: record[key] for key in ("description", "type") if key in record}
     required = go_type(type_name).required
     return {**about, **({"required": list(required)} if required else {}), "properties": properties}
 

@@ -43,7 +43,5 @@ def go_type(name: str) -> GoType:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    read: dict[str, dict[str, Any]] = json.loads(
-        (files(__package__) / "go_types.json").read_text()
-    )
+    read: dict[str, dict[str, Any]] = json.loads((files(__package__) / "go_types.json").read_text())
     return read

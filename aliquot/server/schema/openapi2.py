@@ -36,9 +36,7 @@ def document(kinds: Iterable[Kind]) -> Body:
 
 def _item(item: Body) -> Body:
     """A path of version 3 in version 2."""
-    found: Body = {
-        method: _operation(each) for method, each in item.items() if method in _METHODS
-    }
+    found: Body = {method: _operation(each) for method, each in item.items() if method in _METHODS}
     if "parameters" in item:
         found["parameters"] = [_parameter(each) for each in item["parameters"]]
     return found
@@ -86,7 +84,9 @@ def protobuf(whole: Body) -> bytes:
 
 
 def _path_item(item: Body) -> bytes:
-    parts = [_part(_METHODS[word], _operation_message(item[word])) for word in _METHODS if word in item]
+    parts = [
+        _part(_METHODS[word], _operation_message(item[word])) for word in _METHODS if word in item
+    ]
     parts += [_part(9, _parameter_message(each)) for each in item.get("parameters", ())]
     return b"".join(parts)
 
@@ -122,7 +122,9 @@ def _parameter_message(parameter: Body) -> bytes:
 
 
 def _schema(schema: Schema) -> bytes:
-    parts = [_text(number, schema[word]) for word, number in _SCHEMA_TEXTS.items() if schema.get(word)]
+    parts = [
+        _text(number, schema[word]) for word, number in _SCHEMA_TEXTS.items() if schema.get(word)
+    ]
     parts += [_text(19, each) for each in schema.get("required", ())]
     parts += [_part(20, _text(2, json.dumps(each))) for each in schema.get("enum", ())]
     more = schema.get("additionalProperties")

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.objects import config_map, definition, deployment, node, path_of, pod, widget
+from tests.cluster.api.objects import (
+    config_map,
+    definition,
+    deployment,
+    node,
+    path_of,
+    pod,
+    widget,
+)
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.wire import Answer, Body, Wire
 from tests.cluster.conftest import Unique, established
@@ -56,7 +64,10 @@ def test_what_is_no_longer_applied_goes(api: Wire, ns: str) -> None:
 
 
 def test_a_field_goes_with_its_last_owner(api: Wire, ns: str) -> None:
-    both, less = config_map(ns, "c", data={"a": "1", "b": "1"}), config_map(ns, "c", data={"b": "1"})
+    both, less = (
+        config_map(ns, "c", data={"a": "1", "b": "1"}),
+        config_map(ns, "c", data={"b": "1"}),
+    )
     apply(api, both, "one").done(201)
     apply(api, both, "two").done()
     assert apply(api, less, "one").done()["data"] == {"a": "1", "b": "1"}
@@ -128,7 +139,7 @@ def test_lists_by_keys_are_merged_item_by_item(api: Wire, ns: str) -> None:
     mine = owned(now)["one"]["f:spec"]["f:template"]["f:spec"]["f:containers"]
     (key,) = mine
     assert key == f'k:{{"name":"{container["name"]}"}}'
-    port = {".": {}, "f:containerPort": {}}
+    port: Body = {".": {}, "f:containerPort": {}}
     assert mine[key]["f:ports"] == {'k:{"containerPort":80,"protocol":"TCP"}': port}
     assert mine[key]["f:env"] == {'k:{"name":"A"}': {".": {}, **fields("name", "value")}}
     now = apply(api, body, "two").done()
@@ -192,7 +203,9 @@ def test_a_dry_run_applies_nothing(api: Wire, ns: str) -> None:
 
 
 def test_yaml_is_applied(api: Wire, ns: str) -> None:
-    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c, namespace: {ns}}}\ndata: {{a: b}}\n"
+    text = (
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c, namespace: {ns}}}\ndata: {{a: b}}\n"
+    )
     where = path_of(config_map(ns, "c"))
     form = "application/apply-patch+yaml"
     made = api.call("PATCH", where, text.encode(), content=form, fieldManager="one").done(201)
@@ -233,7 +246,10 @@ def test_only_an_apply_is_forced(api: Wire, ns: str) -> None:
         ({"apiVersion": None}, "invalid object type: /, Kind=ConfigMap"),
         ({"kind": "Secret"}, "invalid object type: /v1, Kind=Secret"),
         ({"apiVersion": "v2"}, "invalid object type: /v2, Kind=ConfigMap"),
-        ({"metadata": {"name": "d"}}, "the name of the object (d) does not match the name on the URL (c)"),
+        (
+            {"metadata": {"name": "d"}},
+            "the name of the object (d) does not match the name on the URL (c)",
+        ),
         ({"metadata": {"name": "c", "managedFields": []}}, "metadata.managedFields must be nil"),
         ({"metadata": {"name": "c", "managedFields": [{}]}}, "metadata.managedFields must be nil"),
     ],
@@ -369,19 +385,27 @@ def test_custom_kinds_say_how_they_are_merged(api: Wire, part: Body) -> None:
     assert now["spec"]["split"] == {"x": {"a": "1"}}
 
 
-def test_custom_kinds_without_a_schema_are_merged_by_their_values(api: Wire, unique: Unique) -> None:
-    body = {"apiVersion": "suite.aliquot.dev/v1", "kind": "Gadget", "metadata": {"name": unique("g")}}
+def test_custom_kinds_without_a_schema_are_merged_by_their_values(
+    api: Wire, unique: Unique
+) -> None:
+    body = {
+        "apiVersion": "suite.aliquot.dev/v1",
+        "kind": "Gadget",
+        "metadata": {"name": unique("g")},
+    }
     apply(api, {**body, "spec": {"a": {"b": 1}, "l": [1]}}, "one").done(201)
     now = apply(api, {**body, "spec": {"a": {"c": 2}}, "more": True}, "two").done()
     assert now["spec"] == {"a": {"b": 1, "c": 2}, "l": [1]}
-    spec = {".": {}, "f:a": {".": {}, "f:c": {}}}
+    spec: Body = {".": {}, "f:a": {".": {}, "f:c": {}}}
     assert owned(now)["two"] == {"f:spec": spec, "f:more": {}}
 
 
 def test_an_unknown_field_of_a_custom_kind(api: Wire, ns: str) -> None:
     answer = apply(api, widget(ns, "w", what=1), "one")
     about = f"({ns}/w; suite.aliquot.dev/v1, Kind=Widget)"
-    problem = f"failed to create typed patch object {about}: .spec.what: field not declared in schema"
+    problem = (
+        f"failed to create typed patch object {about}: .spec.what: field not declared in schema"
+    )
     assert (answer.code, answer.body["message"]) == (500, problem)
     made = apply(api, widget(ns, "w"), "one").done(201)
     assert made["spec"] == {"size": 3, "colour": "red", "replicas": 1}
