@@ -19,6 +19,7 @@ from aliquot.server.ownership import ownership
 from aliquot.server.rules import metadata
 from aliquot.server.rules import object_rules as rules
 from aliquot.server.rules.initial_status import drop_status, set_initial_status
+from aliquot.server.rules.metadata import Managers
 from aliquot.server.selectors.selection import Selection
 from aliquot.server.storage.entry import Entry, dry_run_entry
 from aliquot.server.storage.store import Store
@@ -95,11 +96,11 @@ class Api:
         self._check_namespace(kind, namespace, body)
         drop_status(kind, body)
         body = rules.fill_defaults(kind, rules.drop_unknown(kind, body, options))
-        writer = _writer(kind, "", options)
-        managers = given if applied else ownership.updated(writer, None, body, given)
-        metadata.set_managers(body, managers)
+        managers: Managers = given
+        if not applied:
+            managers = ownership.created(_writer(kind, "", options), body)
         set_initial_status(kind, body)
-        body = await self.admission.create(kind, body, options)
+        body, managers = await self.admission.create(kind, body, managers, options)
         rules.check_new(kind, body)
         name = body["metadata"].get("name", "")
         if not name:
@@ -108,6 +109,7 @@ class Api:
             raise already_exists(kind, name)
         self._check_namespace(kind, namespace, body)
         self.admission.charge(kind, body)
+        metadata.set_managers(body, managers)
         return await self._write(kind, body, options)
 
     async def change(
@@ -124,21 +126,24 @@ class Api:
         writer = _writer(kind, subresource, options)
         for _ in range(_TRIES):
             present = self.find(kind, namespace, name)
-            old = present.read()
-            edited = edit(present.read())
-            given = metadata.take_managers(edited)
+            old, edited = present.read(), edit(present.read())
+            held, given = metadata.take_managers(old), metadata.take_managers(edited)
             new = self._updated(kind, old, edited, subresource, options)
-            managers = given if applied else ownership.updated(writer, old, new, given)
-            metadata.set_managers(new, managers)
-            new = await self.admission.update(kind, old, new, subresource, options)
+            managers: Managers = given
+            if not applied:
+                managers = ownership.updated(writer, old, new, held, given)
+            new, managers = await self.admission.update(
+                kind, old, new, managers, subresource, options
+            )
             rules.check_change(kind, old, new)
             metadata.count_generation(kind, old, new)
             if self.store.get(kind.storage, namespace or "", name) is not present:
                 continue
             self.admission.allocate(kind, new)
-            if new == old or metadata.same_but_times(old, new):
+            if new == old and metadata.same_but_times(held, managers):
                 await self.store.wait_durable()
                 return present
+            metadata.set_managers(new, managers)
             return await self._write(kind, new, options)
         raise RefusalError(
             HTTPStatus.CONFLICT, "Conflict", f'{kind.resource} "{name}" keeps changing; try again'
@@ -155,20 +160,21 @@ class Api:
     ) -> tuple[Entry, bool]:
         """Server-side apply; the object, and whether it is new."""
         writer = _writer(kind, subresource, options)
-        if subresource or self.store.get(kind.storage, namespace or "", name) is not None:
 
-            def edit(live: Body) -> Body:
-                rules.check_uid(kind, live, config)
-                return ownership.applied(writer, live, config, options.force)
+        def edit(live: Body) -> Body:
+            rules.check_uid(kind, live, config)
+            return ownership.applied(writer, live, config, options.force)
 
-            kept = await self.change(
-                kind, namespace, name, edit, subresource, options, applied=True
-            )
-            return kept, False
-        body = ownership.applied(writer, None, config, options.force)
-        metadata.check_new_identity(kind, body, name)
-        made = await self.create(kind, namespace, body, options, applied=True)
-        return made, True
+        if not subresource and self.store.get(kind.storage, namespace or "", name) is None:
+            body = ownership.applied(writer, None, config, options.force)
+            metadata.check_new_identity(kind, body, name)
+            try:
+                return await self.create(kind, namespace, body, options, applied=True), True
+            except RefusalError as refusal:
+                if refusal.reason != "AlreadyExists":
+                    raise
+        kept = await self.change(kind, namespace, name, edit, subresource, options, applied=True)
+        return kept, False
 
     async def replace(
         self,

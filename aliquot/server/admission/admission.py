@@ -12,6 +12,8 @@ from aliquot.server.admission.resource_quotas import UsageIndex
 from aliquot.server.admission.webhooks import AdmissionRequest, Webhooks
 from aliquot.server.http.options import WriteOptions
 from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules import metadata
+from aliquot.server.rules.metadata import Managers
 from aliquot.server.storage.entry import Entry
 from aliquot.server.storage.store import Store
 
@@ -28,8 +30,10 @@ class Admission:
         self._store = store
         self.webhooks = Webhooks(store)
 
-    async def create(self, kind: Kind, body: Body, options: WriteOptions) -> Body:
-        """Admit a new object, perhaps changed."""
+    async def create(
+        self, kind: Kind, body: Body, managers: Managers, options: WriteOptions
+    ) -> tuple[Body, Managers]:
+        """Admit a new object, perhaps changed; webhooks see the entries of its managers, too."""
         if kind.unique_name == "Pod":
             _set_account(body)
             limit_ranges.limit(self._store, kind, body)
@@ -38,18 +42,28 @@ class Admission:
         if kind.unique_name == "PriorityClass":
             priorities.only_default(self._store, kind, body)
         if self.webhooks.any():
+            metadata.set_managers(body, metadata.read_managers(managers))
             body = await self._call_webhooks("CREATE", kind, "", body, None, options)
-        return body
+            managers = metadata.take_managers(body)
+        return body, managers
 
     async def update(
-        self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
-    ) -> Body:
+        self,
+        kind: Kind,
+        old: Body,
+        new: Body,
+        managers: Managers,
+        subresource: str,
+        options: WriteOptions,
+    ) -> tuple[Body, Managers]:
         """Admit an update, perhaps changed."""
         if kind.unique_name == "Service":
             service_addresses.carry_over(old, new)
         if self.webhooks.any():
+            metadata.set_managers(new, metadata.read_managers(managers))
             new = await self._call_webhooks("UPDATE", kind, subresource, new, old, options)
-        return new
+            managers = metadata.take_managers(new)
+        return new, managers
 
     async def delete(self, kind: Kind, found: Entry, dry_run: bool) -> None:
         """Admit a deletion."""
@@ -81,13 +95,13 @@ class Admission:
         old: Body | None,
         options: WriteOptions,
     ) -> Body:
-        metadata = (new or old or {})["metadata"]
+        about = (new or old or {})["metadata"]
         request = AdmissionRequest(
             operation,
             kind,
             subresource,
-            metadata.get("name", ""),
-            metadata.get("namespace", ""),
+            about.get("name", ""),
+            about.get("namespace", ""),
             new,
             old,
             options.user,

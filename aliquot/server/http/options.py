@@ -1,7 +1,7 @@
 """The options of a request: of a deletion, of a write."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -53,6 +53,8 @@ class WriteOptions:
     """Who owns the fields that are written; by default, one of the server's own controllers."""
     force: bool = False
     """Does an apply take fields from other managers?"""
+    patched: list[str] = field(default_factory=list)
+    """The last patch, as a refusal of its unknown fields quotes it; none if the write is none."""
 
 
 def write_options(

@@ -157,6 +157,8 @@ class Verbs:
 
         def edit(body: Body) -> Body:
             changed = apply(conversion.from_storage(target.kind, body))
+            if options.strict:
+                options.patched.append(patches.shown(form, content, changed))
             rules.check_uid(target.kind, body, changed)
             return conversion.to_storage(target.kind, changed)
 

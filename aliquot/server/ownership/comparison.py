@@ -95,13 +95,11 @@ def _parts(
     inner_changed: FieldSet = {}
     inner_removed: FieldSet = {}
     if isinstance(old, list) or isinstance(new, list):
-        before = old if isinstance(old, list) else []
-        after = new if isinstance(new, list) else []
-        _lists(structure, before, after, inner_changed, inner_removed, literal)
+        lists = [each if isinstance(each, list) else [] for each in (old, new)]
+        _lists(structure, lists[0], lists[1], inner_changed, inner_removed, literal)
     else:
-        before = old if isinstance(old, dict) else {}
-        after = new if isinstance(new, dict) else {}
-        _records(structure, before, after, inner_changed, inner_removed, literal)
+        records = [each if isinstance(each, dict) else {} for each in (old, new)]
+        _records(structure, records[0], records[1], inner_changed, inner_removed, literal)
     if structure.sort == "any" and not _both_records(old, new):
         changed[element] = {_SELF: {}, **inner_changed} if inner_changed else {}
     elif inner_changed:

@@ -10,9 +10,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from aliquot.server.schema.structure import Structure
 
 FieldSet = dict[str, Any]
+_encode = msgspec.json.Encoder().encode
 _SELF = "."
 
 
@@ -69,6 +72,26 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
     return kept
 
 
+def covers(one: FieldSet, other: FieldSet) -> bool:
+    """Does the first set have all paths of the second?"""
+    for element, node in other.items():
+        if element == _SELF:
+            continue
+        held = one.get(element)
+        if held is None or (is_member(node) and not is_member(held)) or not covers(held, node):
+            return False
+    return True
+
+
+def meet(one: FieldSet, other: FieldSet) -> bool:
+    """Have two sets a path in common?"""
+    for element, node in other.items():
+        held = one.get(element) if element != _SELF else None
+        if held is not None and ((is_member(node) and is_member(held)) or meet(held, node)):
+            return True
+    return False
+
+
 def with_named_fields(fields: FieldSet, structure: Structure | None) -> FieldSet:
     """The set with every declared field that leads to a member."""
     filled: FieldSet = {}
@@ -95,7 +118,7 @@ def inner(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The paths of a set as messages write them, `.spec.containers[name="a"].image`: level by level."""
+    """The paths of a set, level by level, as messages write them: `.spec.containers[name="a"]`."""
     ordered = sorted(fields, key=_order)
     yield from (prefix + written(each) for each in ordered if is_member(fields[each]))
     for element in ordered:
@@ -125,13 +148,20 @@ def item_element(structure: Structure, item: Any) -> str | None:
         return None if isinstance(item, dict | list) or item is None else f"v:{_text(item)}"
     if not isinstance(item, dict):
         return None
-    found = {key: item.get(key, structure.key_defaults.get(key)) for key in structure.keys}
-    keys = {key: found[key] for key in sorted(found) if found[key] is not None}
+    keys = {}
+    for key in structure.keys:
+        value = item.get(key)
+        if value is None:
+            value = structure.key_defaults.get(key)
+        if value is not None:
+            keys[key] = value
+    if len(keys) > 1:
+        keys = dict(sorted(keys.items()))
     return f"k:{_text(keys)}" if keys else None
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _encode(value).decode()
 
 
 def _inner(node: Mapping[str, Any]) -> FieldSet:

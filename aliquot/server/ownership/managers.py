@@ -13,6 +13,7 @@ from aliquot.server.ownership.field_set import FieldSet, union
 MOST_UPDATERS = 10
 """Entries of updates before the oldest are merged into one; the limit of kube-apiserver."""
 _ANCIENT = "ancient-changes"
+_ORDER = ("operation", "time", "manager", "apiVersion", "subresource")
 
 Key = tuple[str, str, str, str]
 
@@ -39,8 +40,8 @@ class Manager:
         """Did it apply, rather than update?"""
         return self.operation == "Apply"
 
-    def entry(self) -> Body:
-        """The entry as objects carry it."""
+    def about(self) -> Body:
+        """The entry as objects carry it, without its fields."""
         written: Body = {
             "manager": self.name,
             "operation": self.operation,
@@ -48,10 +49,13 @@ class Manager:
         }
         if self.time is not None:
             written["time"] = self.time
-        written |= {"fieldsType": "FieldsV1", "fieldsV1": self.fields}
         if self.subresource:
             written["subresource"] = self.subresource
         return written
+
+    def entry(self) -> Body:
+        """The entry as objects carry it."""
+        return {**self.about(), "fieldsType": "FieldsV1", "fieldsV1": self.fields}
 
     def described(self) -> str:
         """The manager as conflicts name it."""
@@ -64,29 +68,37 @@ class Manager:
 Managers = dict[Key, Manager]
 
 
-def read(entries: Any) -> Managers | None:
-    """The managers of an object; None if an entry is not one."""
-    if not isinstance(entries, list):
-        return None
-    found = [_manager(each) for each in entries]
-    if any(each is None for each in found):
-        return None
-    return {each.key: each for each in found if each is not None}
+def of(entries: list[Body]) -> Managers:
+    """The managers of a stored object, whose entries are known to be sound."""
+    found = {}
+    for each in entries:
+        manager = Manager(
+            each.get("manager", ""),
+            each["operation"],
+            each["apiVersion"],
+            each.get("subresource", ""),
+            each.get("fieldsV1") or {},
+            each.get("time"),
+        )
+        found[manager.key] = manager
+    return found
 
 
-def _manager(entry: Any) -> Manager | None:
+def are_sound(entries: Any) -> bool:
+    """Are these the entries of managers? A request may send anything."""
+    return isinstance(entries, list) and bool(entries) and all(map(_is_sound, entries))
+
+
+def _is_sound(entry: Any) -> bool:
     if not isinstance(entry, dict) or entry.get("operation") not in ("Apply", "Update"):
-        return None
-    fields = entry.get("fieldsV1") or {}
+        return False
     if not entry.get("apiVersion") or entry.get("fieldsType") != "FieldsV1":
-        return None
-    if not isinstance(fields, dict) or not _is_field_set(fields):
-        return None
-    texts = [entry.get(word) or "" for word in ("manager", "apiVersion", "subresource")]
-    time = entry.get("time")
-    if not all(isinstance(each, str) for each in (*texts, time or "")):
-        return None
-    return Manager(texts[0], entry["operation"], texts[1], texts[2], fields, time)
+        return False
+    texts = (entry.get(word) or "" for word in ("manager", "apiVersion", "subresource", "time"))
+    if not all(isinstance(each, str) for each in texts):
+        return False
+    fields = entry.get("fieldsV1") or {}
+    return isinstance(fields, dict) and _is_field_set(fields)
 
 
 def _is_field_set(fields: FieldSet) -> bool:
@@ -106,8 +118,15 @@ def is_reset(entries: Any) -> bool:
 
 
 def written(managers: Managers) -> list[Body]:
-    """The entries of an object, in the order of kube-apiserver: appliers first, then by time."""
-    return [each.entry() for each in sorted(managers.values(), key=_order)]
+    """The entries of an object."""
+    return ordered([each.entry() for each in managers.values()])
+
+
+def ordered(entries: list[Body]) -> list[Body]:
+    """Entries in the order of kube-apiserver: appliers first, then by time."""
+    if len(entries) > 1:
+        entries.sort(key=lambda each: tuple(each.get(word, "") for word in _ORDER))
+    return entries
 
 
 def _order(manager: Manager) -> tuple[str, str, str, str, str]:

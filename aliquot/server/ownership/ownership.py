@@ -11,16 +11,20 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
+
 from aliquot.errors import RefusalError
 from aliquot.json import Body, seek
 from aliquot.server.kinds.kind import Kind
+from aliquot.server.ownership import creation, typed
 from aliquot.server.ownership import managers as entries
-from aliquot.server.ownership import typed
 from aliquot.server.ownership.comparison import compare, owned_fields
 from aliquot.server.ownership.field_set import (
     FieldSet,
+    covers,
     difference,
     intersection,
+    meet,
     paths,
     union,
     with_named_fields,
@@ -33,6 +37,7 @@ from aliquot.server.schema.structure import Structure, of_kind
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE = "before-first-apply"
 """The manager of all fields of an object that had no managers when it was first applied."""
+_IDENTITY = ("manager", "operation", "apiVersion", "subresource")
 _KUBECTL = "kubectl"
 """The manager that takes over what `kubectl apply` on the client's side left behind."""
 
@@ -56,6 +61,10 @@ class Writer:
         version = self.kind.api_version
         return Manager(name, operation, version, self.subresource, fields, self.time)
 
+    def about(self, operation: str) -> Body:
+        """The entry of its manager, without fields."""
+        return self.entry(operation, {}).about()
+
     @property
     def structure(self) -> Structure:
         """The structure of the objects that it writes."""
@@ -69,25 +78,57 @@ class Writer:
         return {"f:status": {}} if self.kind.has_status else {}
 
 
-def updated(writer: Writer, old: Body | None, new: Body, given: Any) -> list[Body]:
-    """The entries of an object after an update, or a creation; `given`: those of the request."""
-    held = (old or {}).get("metadata", {}).get("managedFields")
+def created(writer: Writer, new: Body) -> msgspec.Raw | None:
+    """The entry of a new object as JSON; None if its creator owns no field of it."""
+    skipped = "status" if writer.kind.has_status else ""
+    fields = creation.created(writer.structure, new, skipped)
+    return creation.entry(writer.about("Update"), fields) if fields else None
+
+
+def updated(
+    writer: Writer, old: Body, new: Body, held: list[Body] | None, given: Any
+) -> list[Body]:
+    """The entries of an object after an update.
+
+    `held`: its entries so far; `given`: those of the request, which may replace or clear them.
+    """
     if given is not None and not writer.subresource:
         if entries.is_reset(given):
             held = []
         elif given != held:
-            held = given if entries.read(given) else held
-    if not held and old is not None:
+            held = given if entries.are_sound(given) else held
+    if not held:
         return []
-    changed, removed = compare(writer.structure, old or {}, new)
-    if old is None and writer.kind.has_status:
-        changed.pop("f:status", None)
+    changed, removed = compare(writer.structure, old, new)
     if not changed and not removed:
-        return held or []
-    found = _reduced(entries.read(held or []) or {}, changed, removed)
+        return held
+    if not removed and (refreshed := _refreshed(writer, held, changed)) is not None:
+        return refreshed
+    found = _reduced(entries.of(held), changed, removed)
     if changed:
         _add(found, writer, changed)
     return entries.written(entries.capped(found))
+
+
+def _refreshed(writer: Writer, held: list[Body], changed: FieldSet) -> list[Body] | None:
+    """The entries with a new time, if the writer alone owns what it changes; else None.
+
+    So it is with most writes: a Lease is renewed, a node or pod reports its status again.
+    """
+    about = writer.about("Update")
+    own = -1
+    for place, each in enumerate(held):
+        fields = each.get("fieldsV1") or {}
+        if all(each.get(word) == about.get(word) for word in _IDENTITY):
+            if not covers(fields, changed):
+                return None
+            own = place
+        elif meet(fields, changed):
+            return None
+    if own < 0 or writer.subresource == "scale":
+        return None
+    new = [each for place, each in enumerate(held) if place != own]
+    return entries.ordered([*new, {**held[own], "time": writer.time}])
 
 
 def _add(found: Managers, writer: Writer, changed: FieldSet) -> None:
@@ -114,7 +155,7 @@ def applied(writer: Writer, live: Body | None, config: Body, force: bool) -> Bod
     _check(writer, config)
     structure = writer.structure
     typed.check(structure, config)
-    found = entries.read(seek(live, "metadata", "managedFields") or []) or {}
+    found = entries.of(seek(live, "metadata", "managedFields") or [])
     if live is not None and not found:
         everything, _ = compare(structure, {}, live)
         before = replace(writer, manager=_BEFORE)

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from aliquot.errors import RefusalError
-from aliquot.json import Body
+from aliquot.json import Body, go_text
 from aliquot.server.ownership.field_set import item_element, written
 from aliquot.server.schema.structure import ANY, Structure
 
@@ -39,7 +39,7 @@ def _problems(structure: Structure, value: Any, path: str) -> Iterator[str]:
         yield from _scalar_problems(structure, value, path)
     elif structure.sort == "record":
         if not isinstance(value, dict):
-            yield f"{path}: expected map, got &{{{_shown(value)}}}"
+            yield f"{path}: expected map, got &{{{go_text(value)}}}"
             return
         for name, each in value.items():
             inner = structure.of(name)
@@ -48,7 +48,7 @@ def _problems(structure: Structure, value: Any, path: str) -> Iterator[str]:
             else:
                 yield from _problems(inner, each, f"{path}.{name}")
     elif not isinstance(value, list):
-        yield f"{path}: expected list, got &{{{_shown(value)}}}"
+        yield f"{path}: expected list, got &{{{go_text(value)}}}"
     else:
         yield from _list_problems(structure, value, path)
 
@@ -59,7 +59,7 @@ def _scalar_problems(structure: Structure, value: Any, path: str) -> Iterator[st
     if isinstance(value, bool) and structure.scalar == "numeric":
         fits = False
     if not fits:
-        shown = json.dumps(value) if not isinstance(value, dict | list) else _shown(value)
+        shown = json.dumps(value) if not isinstance(value, dict | list) else go_text(value)
         expected = structure.scalar or "scalar"
         yield f"{path}: expected {expected}, got &value.valueUnstructured{{Value:{shown}}}"
 
@@ -93,12 +93,3 @@ def _unidentified(structure: Structure, item: Any) -> str:
         f"associative list with keys has an element that omits all key fields [{keys}] "
         "(and doesn't have default values for any key fields)"
     )
-
-
-def _shown(value: Any) -> str:
-    """A value as Go prints it."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{_shown(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(_shown(each) for each in value) + "]"
-    return value if isinstance(value, str) else json.dumps(value)

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from http import HTTPStatus
 
+import msgspec
+
 from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
-from aliquot.json import Body
+from aliquot.json import Body, go_text
 from aliquot.server.http import bodies
 from aliquot.server.http.refusals import bad_request, unsupported
 from aliquot.server.kinds.kind import Kind
@@ -54,3 +56,10 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
             raise unsupported(str(error)) from None
 
     return change
+
+
+def shown(form: str, content: bytes, patched: Body) -> str:
+    """A patch as kube-apiserver quotes it: a strategic one itself, of any other what it makes."""
+    if form == STRATEGIC:
+        return go_text(bodies.from_json(content))
+    return msgspec.json.encode(patched).decode()

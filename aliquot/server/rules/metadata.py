@@ -6,8 +6,10 @@ metadata is the matter of `metadata_rules`.
 
 import random
 import string
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -28,6 +30,9 @@ _SUFFIX = 5
 _LONGEST_PREFIX = 58
 """Characters of generateName that are used: with the suffix, 63, the longest DNS label."""
 _WITHOUT_SPEC = frozenset({"metadata", "status", "apiVersion", "kind"})
+
+Managers = list[Body] | msgspec.Raw | None
+"""The entries of an object's managers, perhaps as JSON; None or empty if it has none."""
 
 
 class _Owner(msgspec.Struct, rename="camel"):
@@ -58,7 +63,17 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 def timestamp(moment: datetime | None = None) -> str:
     """A time as objects write it; now unless one is given."""
-    return (moment or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _text_of_second(int(time.time())) if moment is None else _text(moment)
+
+
+@lru_cache(maxsize=2)
+def _text_of_second(second: int) -> str:
+    """The text of a second, kept for the many writes within it."""
+    return _text(datetime.fromtimestamp(second, UTC))
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def normalize(body: Any, kind: Kind) -> Body:
@@ -88,22 +103,23 @@ def take_managers(body: Any) -> Any:
     return metadata.pop("managedFields", None) if isinstance(metadata, dict) else None
 
 
-def set_managers(body: Body, managers: list[Body]) -> None:
+def set_managers(body: Body, managers: Managers) -> None:
     """Write the entries of the managers into an object."""
     if managers:
         body["metadata"]["managedFields"] = managers
-    else:
-        body["metadata"].pop("managedFields", None)
 
 
-def same_but_times(old: Body, new: Body) -> bool:
-    """Do two states of an object differ in nothing but the times of their managers?"""
-    were, are = (each["metadata"].get("managedFields") or [] for each in (old, new))
-    if len(were) != len(are) or not all(map(_same_but_time, were, are)):
-        return False
-    return {**old, "metadata": None} == {**new, "metadata": None} and (
-        {**old["metadata"], "managedFields": None} == {**new["metadata"], "managedFields": None}
-    )
+def read_managers(managers: Managers) -> list[Body]:
+    """The entries of the managers, decoded."""
+    if isinstance(managers, msgspec.Raw):
+        return msgspec.json.decode(managers, type=list[Body])
+    return managers or []
+
+
+def same_but_times(were: Managers, are: Managers) -> bool:
+    """Do the entries of two states differ in nothing but their times?"""
+    one, other = read_managers(were), read_managers(are)
+    return len(one) == len(other) and all(map(_same_but_time, one, other))
 
 
 def _same_but_time(one: Body, other: Body) -> bool:

@@ -4,6 +4,8 @@ Both are checked by schemas. They differ in the refusal: a built-in object of th
 bad request, as it cannot be decoded; a custom one is invalid.
 """
 
+from http import HTTPStatus
+
 from aliquot.dialects.core.schema import QUANTITY_PATTERN
 from aliquot.dialects.schemas import kubernetes
 from aliquot.errors import RefusalError
@@ -31,14 +33,28 @@ def drop_unknown(kind: Kind, body: Body, options: WriteOptions) -> Body:
     dropped = check.unknown(schema, body)
     messages = [f'unknown field "{field}"' for field in dropped[:10]]
     if options.strict and dropped:
-        raise bad_request(f"strict decoding error: {', '.join(messages)}")
+        raise _strict(kind, f"strict decoding error: {', '.join(messages)}", options)
     for message in messages if options.warn_unknown else ():
         warn(message)
     return check.prune(schema, body) if dropped else body
 
 
+def _strict(kind: Kind, problem: str, options: WriteOptions) -> RefusalError:
+    """The refusal of unknown fields: of an object as undecodable, of a patch as invalid."""
+    if not options.patched:
+        return _cannot_be_handled(kind, problem)
+    cause = invalid_value("patch", options.patched[-1], problem)
+    message = f' "" is invalid: {cause}'
+    details = {"causes": [cause.wire()]}
+    return RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
+
+
 def _undecodable(kind: Kind, cause: Cause) -> RefusalError:
     problem = f"{cause.field}: {_QUANTITIES}" if QUANTITY_PATTERN in cause.message else str(cause)
+    return _cannot_be_handled(kind, problem)
+
+
+def _cannot_be_handled(kind: Kind, problem: str) -> RefusalError:
     return bad_request(
         f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {problem}'
     )

@@ -6,19 +6,16 @@ that is atomic. `dialects.schemas.kubernetes` has these facts for Kubernetes' ow
 of a CustomResourceDefinition in its `x-kubernetes-` keywords.
 
 Kubernetes writes some empty fields and leaves others out, and compares objects as it writes them.
-`go_types.json` has, by type, the fields that it `always` writes, those that are `pointers`, of which
-only null counts as empty, the defaults of merge keys, and whether the type is `atomic`.
-`tools/kubernetes_go_types.py` writes it.
+`go_types` knows which.
 """
 
-import json
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from aliquot.dialects.core.schema import Schema
 from aliquot.dialects.schemas import kubernetes
+from aliquot.server.schema.go_types import go_type
 
 ABSENT: Any = type("Absent", (), {"__slots__": (), "__repr__": lambda _: "ABSENT"})()
 """The value of a field that is not there; null is a value."""
@@ -61,6 +58,11 @@ class Structure:
     stripped: frozenset[str] = frozenset()
     """Fields that no manager owns."""
 
+    def __post_init__(self) -> None:
+        """Write the keys of the fields."""
+        for name, each in self.fields.items():
+            each.key = f'"f:{name}":'
+
     def splits(self, value: Any) -> bool:
         """Do the parts of this value have owners of their own?"""
         if isinstance(value, dict):
@@ -82,6 +84,8 @@ class Field:
     """Its value if it was not given."""
     empty: tuple[Any, ...] = ()
     """Values that count as not given."""
+    key: str = ""
+    """Its path element as the key of a JSON object: `"f:name":`."""
 
     def read(self, value: Any) -> Any:
         """The value as Kubernetes has it."""
@@ -116,7 +120,7 @@ def _of_built_in(api_version: str, name: str) -> Structure | None:
         return None
     whole = _record(type_name)
     own = Structure("record", fields=dict(whole.fields), always=whole.always)
-    own.fields["metadata"] = Field(_metadata(), {})
+    own.fields["metadata"] = Field(_metadata(), {}, (), '"f:metadata":')
     own.fields["apiVersion"] = own.fields["kind"] = Field(SCALAR)
     own.stripped = frozenset({"apiVersion", "kind"})
     return own
@@ -128,14 +132,6 @@ def _metadata() -> Structure:
     return Structure("record", fields=fields, stripped=_STRIPPED_METADATA)
 
 
-@cache
-def _go_types() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(
-        (files(__package__) / "go_types.json").read_text()
-    )
-    return found
-
-
 _RECORDS: dict[str, Structure] = {}
 
 
@@ -144,15 +140,13 @@ def _record(name: str) -> Structure:
     found = _RECORDS.get(name)
     if found is None:
         found = _RECORDS[name] = Structure("record")
-        facts = _go_types().get(name, {})
-        found.atomic = "atomic" in facts
-        always, pointers = (facts.get(word, "").split() for word in ("always", "pointers"))
-        for field_name, written in kubernetes.fields(name).items():
+        facts = go_type(name)
+        found.atomic = facts.atomic
+        for word, written in kubernetes.fields(name).items():
             part = _part(*written.split(" "))
-            found.fields[field_name] = _field(
-                part, written, field_name in always, field_name in pointers
-            )
-        found.always = tuple(word for word in found.fields if word in always)
+            found.fields[word] = _field(part, written, word in facts.always, word in facts.pointers)
+        found.always = tuple(word for word in found.fields if word in facts.always)
+        found.__post_init__()
     return found
 
 
@@ -188,7 +182,7 @@ def _part(name: str, *merged: str) -> Structure:
 def _list(items: Structure, keys: tuple[str, ...], kind: str) -> Structure:
     """A list whose items are told apart by keys; a key that is always written has a default."""
     defaults = {name: each.zero for name, each in items.fields.items() if name in keys}
-    defaults |= _go_types().get(kind, {}).get("defaults", {})
+    defaults |= go_type(kind).defaults
     known = {key: each for key, each in defaults.items() if key in keys and each is not ABSENT}
     return Structure("list", items=items, keys=keys, key_defaults=known)
 
