@@ -181,8 +181,10 @@ def test_a_cron_job_that_forbids_or_replaces_what_runs() -> None:
         for policy in ("Forbid", "Replace"):
             name = policy.lower()
             await client.post(CRON_JOBS, cron(name, suspend=True, concurrencyPolicy=policy))
-            manual = {**_manual(await _get(client, f"{CRON_JOBS}/{name}"))}
-            await client.post(JOBS, manual)
+            _, job = await client.post(JOBS, _manual(await _get(client, f"{CRON_JOBS}/{name}")))
+            metadata = job["metadata"]
+            active = [{"kind": "Job", "name": metadata["name"], "uid": metadata["uid"]}]
+            await client.merge(f"{CRON_JOBS}/{name}/status", {"status": {"active": active}})
             await _due(client, name)
         found = await client.until(
             JOBS, lambda _, each: any(name.startswith("replace-2") for name in _names(each))
