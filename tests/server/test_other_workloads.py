@@ -209,6 +209,7 @@ def test_a_cron_job_drops_old_jobs() -> None:
         for index in range(3):
             job = _manual(owner)
             job["metadata"]["name"] = f"tick-{index}"
+            job["spec"] = {**job["spec"], "managedBy": "example.com/suite"}
             await client.post(JOBS, job)
             start = f"2024-05-0{index + 1}T12:00:00Z"
             ended = {"type": "Complete", "status": "True", "lastTransitionTime": start}
