@@ -43,8 +43,8 @@ class Changes:
     """The places of objects that could not be read."""
     partial: dict[str, set[str]] = field(default_factory=dict)
     """The places of objects that could be read only in part, with the fields that are missing."""
-    refusals: list[Finding] = field(default_factory=list)
-    """What an API server would refuse of objects that can be read."""
+    misshapen: list[Finding] = field(default_factory=list)
+    """What the schema of an API server would refuse of objects that can be read."""
     about_skipped: list[Finding] = field(default_factory=list)
     """Findings about objects of kinds that have no part in scheduling."""
     paths: dict[str, tuple[str | int, ...]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Changes:
             return self._unreadable(document, shape, error)
         for each in shape.unknown:
             self._note(each)
-        self.refusals += shape.refusals
+        self.misshapen += shape.refusals
         return read, arrives
 
     def _named(self, document: Document) -> Document:
