@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.crds import DEFINITIONS
 from aliquot.validation import files, inputs
 from aliquot.validation.inputs import Inputs
 from aliquot.validation.lines import with_lines
 from aliquot.validation.unmet_requests import UnmetRequests
 from aliquot.validation.unschedulable import UnschedulablePods
+
+_OUR_KINDS = {each.kind for each in DEFINITIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
         (unschedulable.check_state, unmet.add_state),
     )
     about_policy = _about_policy(given, settings)
-    found = [*given.findings, *given.about_skipped, *about_policy, *given.refusals]
+    found = [*given.findings, *given.about_skipped, *about_policy, *given.misshapen]
+    found += given.refusals
     found += _about_requests(unschedulable, unmet)
     order = {place: number for number, place in enumerate(given.files)}
     placed = [_eased(replace(each, file=given.files[each.place])) for each in found]
@@ -49,12 +53,12 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
 
 
 def _eased(finding: Finding) -> Finding:
-    """An error in a status as a warning: a server that is given the object drops its status.
+    """An error in the status of a quota, a queue or a GPU as a warning.
 
-    Of a Node it is an error all the same: without allocatable amounts there is nothing to check.
+    A server that is given the object drops its status. A simulation reads it, and may refuse it.
     """
-    in_status = finding.field.startswith("status") and not finding.object.startswith("Node ")
-    if finding.severity == "error" and in_status:
+    is_ours = finding.object.partition(" ")[0] in _OUR_KINDS
+    if finding.severity == "error" and finding.field.startswith("status") and is_ours:
         return replace(finding, severity="warning")
     return finding
 

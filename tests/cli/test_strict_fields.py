@@ -59,6 +59,18 @@ def test_every_bad_field_of_an_object_is_named(aliquot: Run) -> None:
     assert fields == ["spec.capability[cpu]", "spec.priority", "spec.reclaimable", "spec.weight"]
 
 
+def test_a_document_that_cannot_be_read_is_checked_as_far_as_it_goes(aliquot: Run) -> None:
+    nameless = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": "A", "label": {}},
+        "spec": {"containers": {}, "tolerations": [{"operator": "Foo"}]},
+    }
+    fields = {each[1] for each in found(aliquot, nameless)}
+    assert fields >= {"metadata.name", "metadata.namespace", "metadata.label", "spec.containers"}
+    assert aliquot("validate", [pod("a/p"), ["no", "object"]]).out.count("(line ") == 1
+
+
 def test_a_rule_is_checked_beside_a_field_that_cannot_be_read(aliquot: Run) -> None:
     bad = quota("a", {"cpu": "x", "memory": 4}, {"cpu": 1, "memory": 2})
     assert [each[1] for each in found(aliquot, bad)] == ["spec.min[cpu]", "spec.min[memory]"]
@@ -112,7 +124,7 @@ def test_an_unknown_field_is_refused_with_the_nearest_one(
     assert problem in ran.err
 
 
-def test_a_kind_that_is_skipped_is_checked_by_validate_alone(aliquot: Run) -> None:
+def test_a_kind_that_is_skipped_does_not_stop_a_simulation(aliquot: Run) -> None:
     service = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -120,7 +132,8 @@ def test_a_kind_that_is_skipped_is_checked_by_validate_alone(aliquot: Run) -> No
         "spec": {"port": 80},
     }
     assert [each[1] for each in found(aliquot, service)] == ["spec.port"]
-    assert aliquot("simulate", [service, node()]).code == 0
+    ran = aliquot("simulate", [service, node()])
+    assert (ran.code, ran.err.count("a cluster would refuse it")) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +185,11 @@ def test_an_unknown_kind_is_a_warning(aliquot: Run, version: str, kind: str, pro
     ((severity, field, said),) = found(aliquot, body, code=0)
     assert (severity, field) == ("warning", "kind")
     assert said.endswith(problem)
+
+
+def test_a_file_of_our_own_is_no_unknown_kind(aliquot: Run) -> None:
+    scenario = {"apiVersion": "aliquot.dev/v1alpha1", "kind": "Scenario", "metadata": {"name": "s"}}
+    assert found(aliquot, scenario, code=0) == []
 
 
 def test_a_pod_group_of_koordinators_is_known(aliquot: Run) -> None:
