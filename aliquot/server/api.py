@@ -16,6 +16,7 @@ from aliquot.server.http.refusals import already_exists, bad_request, forbidden,
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.kinds.registry import Registry
 from aliquot.server.ownership import ownership
+from aliquot.server.ownership.writer import Writer
 from aliquot.server.rules import metadata
 from aliquot.server.rules import object_rules as rules
 from aliquot.server.rules.initial_status import drop_status, set_initial_status
@@ -262,8 +263,8 @@ class Api:
             raise forbidden(kind, body["metadata"].get("name", ""), why, [cause])
 
 
-def _writer(kind: Kind, subresource: str, options: WriteOptions) -> ownership.Writer:
-    return ownership.Writer(options.manager, kind, subresource, metadata.timestamp())
+def _writer(kind: Kind, subresource: str, options: WriteOptions) -> Writer:
+    return Writer(options.manager, options.served or kind, subresource, metadata.timestamp())
 
 
 def _only_status(kind: Kind, old: Body, new: Body) -> Body:

@@ -20,6 +20,7 @@ from aliquot.server.ownership.field_set import (
     union,
 )
 from aliquot.server.ownership.merge import merge
+from aliquot.server.ownership.writer import Writer
 from aliquot.server.schema.structure import of_kind
 
 _TEXT = {"type": "string"}
@@ -120,8 +121,8 @@ pods = st.builds(
 )
 
 
-def writer(kind: Kind, manager: str) -> ownership.Writer:
-    return ownership.Writer(manager, kind, "", "2024-05-01T12:00:00Z")
+def writer(kind: Kind, manager: str) -> Writer:
+    return Writer(manager, kind, "", "2024-05-01T12:00:00Z")
 
 
 def fields_of(thing: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from aliquot.server.http.refusals import bad_request, invalid_option, invalid_options
+from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules import causes
 
 _LONGEST_MANAGER = 128
@@ -53,6 +54,8 @@ class WriteOptions:
     """Who owns the fields that are written; by default, one of the server's own controllers."""
     force: bool = False
     """Does an apply take fields from other managers?"""
+    served: Kind | None = None
+    """The kind that the request names, if its objects are stored in the form of another."""
     patched: list[str] = field(default_factory=list)
     """The last patch, as a refusal of its unknown fields quotes it; none if the write is none."""
 

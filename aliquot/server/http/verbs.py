@@ -4,6 +4,7 @@ Method, path and query are turned into calls of `api`, and its entries into resp
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 
 from aiohttp import web
@@ -126,7 +127,7 @@ class Verbs:
     async def _create(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
         body = conversion.to_storage(target.kind, _object(await bodies.decoded(request)))
-        options = _options(request, "CreateOptions")
+        options = _options(request, "CreateOptions", target.kind)
         conversion.check_new(target.kind, body)
         if target.kind.namespaced and target.namespace is None:
             raise method_not_allowed()
@@ -139,7 +140,7 @@ class Verbs:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
         body = conversion.to_storage(target.kind, _object(await bodies.decoded(request)))
         kind = conversion.storage_kind(target.kind, self.api.registry)
-        options = _options(request, "UpdateOptions")
+        options = _options(request, "UpdateOptions", target.kind)
         kept = await self.api.replace(
             kind, target.namespace, target.name, body, target.subresource, options
         )
@@ -148,7 +149,7 @@ class Verbs:
     async def _patch(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
         form, content = bodies.media_type(request), await bodies.read(request)
-        options = _options(request, "PatchOptions")
+        options = _options(request, "PatchOptions", target.kind)
         check_patch_options(request.query, applies=form == patches.APPLY)
         if form == patches.APPLY:
             return await self._apply(target, content, options, representation)
@@ -176,8 +177,6 @@ class Verbs:
     ) -> web.Response:
         config = patches.configuration(content)
         kind = conversion.storage_kind(target.kind, self.api.registry)
-        if config.get("apiVersion") == target.kind.api_version:
-            config = conversion.to_storage(target.kind, config)
         kept, new = await self.api.apply(
             kind, target.namespace, target.name, config, target.subresource, options
         )
@@ -259,8 +258,9 @@ _SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})
 """Kinds whose deletion answers with the object instead of a Status, as in kube-apiserver."""
 
 
-def _options(request: web.BaseRequest, what: str) -> WriteOptions:
-    return write_options(request.query, request.headers.get("User-Agent", ""), what)
+def _options(request: web.BaseRequest, what: str, kind: Kind) -> WriteOptions:
+    options = write_options(request.query, request.headers.get("User-Agent", ""), what)
+    return replace(options, served=kind) if kind.shared_storage else options
 
 
 def _watches(query: Mapping[str, str]) -> bool:

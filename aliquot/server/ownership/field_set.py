@@ -107,6 +107,22 @@ def with_named_fields(fields: FieldSet, structure: Structure | None) -> FieldSet
     return filled
 
 
+def within(fields: FieldSet, structure: Structure | None) -> FieldSet:
+    """The set in a structure that is newer than it: what is atomic now has no parts."""
+    if structure is None:
+        return fields
+    kept: FieldSet = {}
+    for element, node in fields.items():
+        part = structure.of(element[2:]) if element.startswith("f:") else structure.items
+        if element == _SELF or part is None or part.sort == "any" or not node:
+            kept[element] = node
+        elif part.atomic:
+            kept[element] = {}
+        else:
+            kept[element] = within(node, part)
+    return kept
+
+
 def is_member(node: FieldSet) -> bool:
     """Is the path of this node itself in the set?"""
     return not node or _SELF in node

@@ -7,7 +7,7 @@ longer names, and conflicts with a manager that owns one of them with another va
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 
 from aliquot.errors import RefusalError
 from aliquot.json import Body, seek
-from aliquot.server.kinds.kind import Kind
+from aliquot.server.kinds import conversion
 from aliquot.server.ownership import creation, typed
 from aliquot.server.ownership import managers as entries
 from aliquot.server.ownership.comparison import compare, owned_fields
@@ -30,9 +30,10 @@ from aliquot.server.ownership.field_set import (
     with_named_fields,
     without_parts,
 )
-from aliquot.server.ownership.managers import Manager, Managers
+from aliquot.server.ownership.managers import Managers
 from aliquot.server.ownership.merge import compacted, merge, remove
-from aliquot.server.schema.structure import Structure, of_kind
+from aliquot.server.ownership.writer import Writer
+from aliquot.server.schema.structure import Structure
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE = "before-first-apply"
@@ -42,46 +43,10 @@ _KUBECTL = "kubectl"
 """The manager that takes over what `kubectl apply` on the client's side left behind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A write: by whom, how, and when."""
-
-    manager: str
-    kind: Kind
-    subresource: str
-    time: str
-
-    def key(self, operation: str) -> entries.Key:
-        """The key of its manager."""
-        return self.entry(operation, {}).key
-
-    def entry(self, operation: str, fields: FieldSet) -> Manager:
-        """Its manager, with these fields."""
-        name = self.manager or "unknown"
-        version = self.kind.api_version
-        return Manager(name, operation, version, self.subresource, fields, self.time)
-
-    def about(self, operation: str) -> Body:
-        """The entry of its manager, without fields."""
-        return self.entry(operation, {}).about()
-
-    @property
-    def structure(self) -> Structure:
-        """The structure of the objects that it writes."""
-        return of_kind(self.kind.api_version, self.kind.name, self.kind.schema)
-
-    @property
-    def reset(self) -> FieldSet:
-        """The fields that this write cannot change, and so does not own."""
-        if self.subresource == "status":
-            return {"f:spec": {}}
-        return {"f:status": {}} if self.kind.has_status else {}
-
-
 def created(writer: Writer, new: Body) -> msgspec.Raw | None:
     """The entry of a new object as JSON; None if its creator owns no field of it."""
     skipped = "status" if writer.kind.has_status else ""
-    fields = creation.created(writer.structure, new, skipped)
+    fields = creation.created(writer.structure, writer.view(new), skipped)
     return creation.entry(writer.about("Update"), fields) if fields else None
 
 
@@ -99,9 +64,10 @@ def updated(
             held = given if entries.are_sound(given) else held
     if not held:
         return []
-    changed, removed = compare(writer.structure, old, new)
+    changed, removed = compare(writer.structure, writer.view(old), writer.view(new))
     if not changed and not removed:
         return held
+    held = writer.known(held)
     if not removed and (refreshed := _refreshed(writer, held, changed)) is not None:
         return refreshed
     found = _reduced(entries.of(held), changed, removed)
@@ -155,7 +121,8 @@ def applied(writer: Writer, live: Body | None, config: Body, force: bool) -> Bod
     _check(writer, config)
     structure = writer.structure
     typed.check(structure, config)
-    found = entries.of(seek(live, "metadata", "managedFields") or [])
+    live = None if live is None else writer.view(live)
+    found = entries.of(writer.known(seek(live, "metadata", "managedFields") or []))
     if live is not None and not found:
         everything, _ = compare(structure, {}, live)
         before = replace(writer, manager=_BEFORE)
@@ -173,7 +140,7 @@ def applied(writer: Writer, live: Body | None, config: Body, force: bool) -> Bod
     body = outcome.result()
     if writer.manager == _KUBECTL:
         _renew_last_applied(body, config)
-    return body
+    return conversion.to_storage(writer.kind, body)
 
 
 class _Apply:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cluster.api.objects import (
     config_map,
+    definition,
     deployment,
     lease,
     node,
@@ -15,9 +16,10 @@ from tests.cluster.api.objects import (
     thing,
     widget,
 )
+from tests.cluster.api.polling import eventually
 from tests.cluster.api.test_server_side_apply import apply, fields, owned
 from tests.cluster.api.wire import Body, Wire
-from tests.cluster.conftest import Unique
+from tests.cluster.conftest import Unique, established
 
 
 def created(api: Wire, body: Body) -> dict[str, Any]:
@@ -81,6 +83,53 @@ def test_leases_and_events_are_tracked(api: Wire, ns: str) -> None:
     event = thing("Event", ns, "e", involvedObject=about, reason="Test", type="Normal")
     made = created(api, event)
     assert {"f:involvedObject", "f:reason", "f:type"} <= set(made)
+
+
+def test_an_event_is_owned_in_the_form_it_was_written_in(api: Wire, ns: str) -> None:
+    where = f"/apis/events.k8s.io/v1/namespaces/{ns}/events"
+    event = {
+        "metadata": {"name": "e", "namespace": ns},
+        "regarding": {"kind": "Pod", "namespace": ns, "name": "p"},
+        **{"reason": "Test", "type": "Normal", "action": "test", "note": "a"},
+        "eventTime": "2024-05-01T12:00:00.000000Z",
+        **{"reportingController": "suite", "reportingInstance": "one"},
+    }
+    made = api.post(where, event, fieldManager="maker").done(201)
+    assert made["metadata"]["managedFields"][0]["apiVersion"] == "events.k8s.io/v1"
+    wanted = fields(*(name for name in event if name != "metadata"))
+    assert owned(made) == {"maker/Update": wanted}
+    applied = {"apiVersion": "events.k8s.io/v1", "kind": "Event", **event}
+    applied["metadata"] = {"name": "f", "namespace": ns}
+    made = api.patch(f"{where}/f", applied, "apply", fieldManager="one").done(201)
+    assert owned(made) == {"one": wanted}
+
+
+def test_a_part_that_became_atomic_is_owned_as_a_whole(api: Wire, unique: Unique) -> None:
+    kind = unique("Turn").replace("-", "")
+    text = {"type": "object", "additionalProperties": {"type": "string"}}
+    spec = {"type": "object", "properties": {"map": text}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    made = api.made(definition(f"{kind.lower()}s", kind, "Cluster", schema=schema))
+    eventually(lambda: established(api, made))
+    body = {"apiVersion": "suite.aliquot.dev/v1", "kind": kind, "metadata": {"name": "x"}}
+    body["spec"] = {"map": {"a": "1"}}
+    where = f"/apis/suite.aliquot.dev/v1/{kind.lower()}s/x"
+    api.patch(where, body, "apply", fieldManager="one").done(201)
+    atomic = {"x-kubernetes-map-type": "atomic"}
+
+    def turn(now: Body) -> None:
+        (version,) = now["spec"]["versions"]
+        properties = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        properties["map"] |= atomic
+
+    api.rewrite(made, turn)
+
+    def owner() -> Any:
+        mark = unique("mark")
+        now = api.patch(where, {"metadata": {"labels": {"l": mark}}}, fieldManager="two").done()
+        return owned(now)["one"]
+
+    eventually(lambda: owner() == {"f:spec": {"f:map": {}}})
 
 
 def test_the_manager_is_the_client_unless_it_is_named(api: Wire, ns: str) -> None:
