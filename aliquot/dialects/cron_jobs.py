@@ -10,12 +10,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aliquot.dialects.core import cron
 from aliquot.dialects.core.manifest import Manifest, owner_reference
+from aliquot.dialects.workloads import SCHEDULED
 from aliquot.json import Body
 
 CONCURRENCY = ("Allow", "Forbid", "Replace")
 """What may happen to a Job that is due while another one of its CronJob runs."""
-SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-"""The annotation of a Job with the time for which it was made."""
 SUCCESSES, FAILURES = 3, 1
 """The defaults of successfulJobsHistoryLimit and failedJobsHistoryLimit in Kubernetes."""
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)

@@ -23,6 +23,8 @@ _COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 _JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
 JOB_UID = "batch.kubernetes.io/controller-uid"
 """The label by which a Job selects its pods."""
+SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+"""The annotation of a CronJob's Job with the time for which it was made."""
 _VOLCANO_SCHEDULER = "volcano"
 """The default of spec.schedulerName of a Volcano Job."""
 
