@@ -190,7 +190,7 @@ class Changes:
                 self._note(refused(error, document.place, document.source))
                 continue
             applied = self._applied(step, at, place, document, index)
-            self._steps.append(Change(at, applied, self._deleted(step, place, document.source)))
+            self._steps.append(Change(at, applied, self._deleted(step, place, document, index)))
 
     def _applied(
         self, step: Step, at: int, place: str, document: Document, index: int
@@ -215,12 +215,15 @@ class Changes:
                     applied.append(read[0])
         return self._without_duplicates(applied)
 
-    def _deleted(self, step: Step, place: str, source: str) -> tuple[tuple[Key, str], ...]:
+    def _deleted(
+        self, step: Step, place: str, document: Document, index: int
+    ) -> tuple[tuple[Key, str], ...]:
         deleted = []
         for number, each in enumerate(step.delete or []):
             key = manifest.key(each.kind, each.namespace, each.name)
             deleted.append((key, f"{place}.delete[{number}]"))
-            self.files[deleted[-1][1]] = source
+            self.files[deleted[-1][1]] = document.source
+            self.paths[deleted[-1][1]] = (*document.path, "steps", index, "delete", number)
         return tuple(sorted(deleted, key=_deletion_order))
 
     def _without_duplicates(self, manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
