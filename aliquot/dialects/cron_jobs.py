@@ -18,6 +18,9 @@ SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """The annotation of a Job with the time for which it was made."""
 SUCCESSES, FAILURES = 3, 1
 """The defaults of successfulJobsHistoryLimit and failedJobsHistoryLimit in Kubernetes."""
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+_THOUSAND = 1000
+"""Nanoseconds in a microsecond, the smallest unit of a date."""
 _WINDOWS = (timedelta(hours=1), timedelta(days=1), timedelta(days=31))
 """The last due time is searched for in these windows first, so that a long pause costs little."""
 
@@ -55,6 +58,17 @@ def next_time(owner: Body, after: datetime) -> datetime | None:
         return None
     found = schedule.next(after.astimezone(zone)) if zone is not None else None
     return found.astimezone(UTC) if found is not None else None
+
+
+def next_virtual_time(owner: Body, after: int) -> int | None:
+    """The same in virtual time, in nanoseconds; it begins with the year 1970, in UTC."""
+    found = next_time(owner, virtual_time(after))
+    return None if found is None else (found - _BEGIN) // timedelta(microseconds=1) * _THOUSAND
+
+
+def virtual_time(nanos: int) -> datetime:
+    """A moment of virtual time as a date."""
+    return _BEGIN + timedelta(microseconds=nanos // _THOUSAND)
 
 
 def last_time(owner: Body, since: datetime, now: datetime) -> datetime | None:

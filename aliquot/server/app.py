@@ -18,6 +18,7 @@ from aliquot.server.admission.admission import Admission
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers
+from aliquot.server.controllers.claims import DEFAULT_CLASS
 from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
 from aliquot.server.http.handler import Handler
 from aliquot.server.http.options import WriteOptions
@@ -110,6 +111,8 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         api = Api(store, registry, Admission(store))
         try:
             await _bootstrap(api, settings.nodes)
+            if settings.controllers:
+                await _create_missing(api, "StorageClass", fresh(DEFAULT_CLASS))
             running_controllers = controllers(api) if settings.controllers else nullcontext()
             async with running_controllers, _listen(api, found, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host

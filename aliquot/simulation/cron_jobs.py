@@ -6,17 +6,12 @@ simulation that ends when nothing more can happen, each CronJob makes one Job on
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 
 from aliquot.dialects import cron_jobs
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, read
 from aliquot.dialects.core.simulation_annotations import DURATION, GRACE
 from aliquot.mirror.store import Change
-
-_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
-_THOUSAND = 1000
-"""Nanoseconds in a microsecond: the smallest unit of a datetime."""
 
 
 @dataclass(slots=True)
@@ -82,14 +77,12 @@ class CronJobs:
 def _next(manifest: Manifest, now: int) -> int | None:
     if cron_jobs.suspended(manifest.body):
         return None
-    found = cron_jobs.next_time(manifest.body, _BEGIN + timedelta(microseconds=now // _THOUSAND))
-    return None if found is None else (found - _BEGIN) // timedelta(microseconds=1) * _THOUSAND
+    return cron_jobs.next_virtual_time(manifest.body, now)
 
 
 def _job(manifest: Manifest, name: str, now: int) -> Manifest:
     """The Job that is due now, with the annotations of a simulation that its CronJob has."""
-    at = _BEGIN + timedelta(microseconds=now // _THOUSAND)
-    body = cron_jobs.job(manifest.body, name, at)
+    body = cron_jobs.job(manifest.body, name, cron_jobs.virtual_time(now))
     body["metadata"]["namespace"] = manifest.namespace
     own = manifest.metadata.annotations or {}
     kept = {key: own[key] for key in (DURATION, GRACE) if key in own}

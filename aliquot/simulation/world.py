@@ -166,7 +166,8 @@ class World:
                 self._drop_workload(manifest.key, now)
                 self._groups.drop(manifest.key)
             for job in self.cron_jobs.drop(manifest.key):
-                self._delete(job, place, now)
+                if job in self.mirror.store.objects:
+                    self._delete(job, place, now)
         if kind == "Node":
             for record in self._departures.terminating_on({name}):
                 self.end(record.pod.uid, _last_phase(record, now), now)

@@ -45,7 +45,9 @@ class Inputs:
     partial: dict[str, set[str]] = field(default_factory=dict)
     """The places of objects that could be read only in part, with the fields that are missing."""
     refusals: list[Finding] = field(default_factory=list)
-    """What a cluster would refuse: errors to `validate`, not to a simulation."""
+    """What a cluster would refuse because of pods: errors to `validate`, not to a simulation."""
+    misshapen: list[Finding] = field(default_factory=list)
+    """What the schema of a kind refuses: errors to `validate`, not to a simulation."""
     about_skipped: list[Finding] = field(default_factory=list)
     """Findings about objects that a simulation skips."""
     special: Special = ""
@@ -90,7 +92,7 @@ def examine(
     inputs.partial, inputs.about_skipped = read.partial, read.about_skipped
     inputs.paths = read.paths
     inputs.findings += read.newer_fields()
-    inputs.refusals += read.refusals
+    inputs.misshapen += read.misshapen
     inputs.cards = cards(settings.gpu, inputs.manifests())
     inputs.special = policy.special_quotas(policy.expected(settings, inputs.manifests()))
     _check(inputs, settings, watchers)
@@ -120,7 +122,7 @@ def _check(inputs: Inputs, settings: Configuration, watchers: Sequence[Watcher])
         note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.refusals)
         note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.refusals)
     errors = {(each.place, each.field) for each in inputs.findings if each.severity == "error"}
-    inputs.refusals = [each for each in inputs.refusals if (each.place, each.field) not in errors]
+    inputs.misshapen = [each for each in inputs.misshapen if (each.place, each.field) not in errors]
 
 
 def _keys(manifest: Manifest) -> list[Key]:

@@ -1,8 +1,8 @@
 """The report of `aliquot validate`: all findings about the input, without running it.
 
-Its errors are those on which `aliquot simulate` refuses to start, because a simulation starts from
-the same inputs and raises the first of them; and what a cluster would refuse because of pods, which
-only warns a simulation.
+Its errors are what a server with our CRDs and webhook refuses. A simulation, which starts from the
+same inputs, raises the first of those that keep it from reading what was meant, and warns of the
+others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.crds import DEFINITIONS
 from aliquot.validation import files, inputs
 from aliquot.validation.inputs import Inputs
 from aliquot.validation.lines import with_lines
 from aliquot.validation.unmet_requests import UnmetRequests
 from aliquot.validation.unschedulable import UnschedulablePods
+
+_OUR_KINDS = {each.kind for each in DEFINITIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,24 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
         (unschedulable.check_state, unmet.add_state),
     )
     about_policy = _about_policy(given, settings)
-    found = [*given.findings, *given.about_skipped, *about_policy, *given.refusals]
+    found = [*given.findings, *given.about_skipped, *about_policy, *given.misshapen]
+    found += given.refusals
     found += _about_requests(unschedulable, unmet)
     order = {place: number for number, place in enumerate(given.files)}
-    placed = [replace(each, file=given.files[each.place]) for each in found]
-    ordered = sorted(placed, key=lambda each: order[each.place])
-    return Report(given, with_lines(ordered, given.paths, sources.text))
+    placed = [_eased(replace(each, file=given.files[each.place])) for each in found]
+    lined = with_lines(placed, given.paths, sources.text)
+    return Report(given, sorted(lined, key=lambda each: (order[each.place], each.line)))
+
+
+def _eased(finding: Finding) -> Finding:
+    """An error in the status of a quota, a queue or a GPU as a warning.
+
+    A server that is given the object drops its status. A simulation reads it, and may refuse it.
+    """
+    is_ours = finding.object.partition(" ")[0] in _OUR_KINDS
+    if finding.severity == "error" and finding.field.startswith("status") and is_ours:
+        return replace(finding, severity="warning")
+    return finding
 
 
 def _about_requests(unschedulable: UnschedulablePods, unmet: UnmetRequests) -> Iterator[Finding]:

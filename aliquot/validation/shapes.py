@@ -123,13 +123,19 @@ def _check_metadata(document: Document, shape: Shape) -> None:
         for word in ("labels", "annotations")
     }
     found = list(metadata.problems({**written, **quoted}))
-    name = written.get("name")
-    if name and known_kinds.is_ours(document.body["apiVersion"], document.body["kind"]):
+    name, is_ours = written.get("name"), _is_ours(document)
+    if name and is_ours:
         found += [Problem("metadata.name", name, each) for each in names.subdomain(name)]
     for each in found:
+        if each.field.startswith("metadata.ownerReferences[") and not is_ours:
+            continue  # a pod of a file may name its owner by kind and name, and no more
         where = f"{each.field}[{_key(each, quoted)}]" if _key(each, quoted) else each.field
         problem = f"{each.value!r}: {each.detail}"
         shape.refusals.append(_finding(document, "error", where, problem))
+
+
+def _is_ours(document: Document) -> bool:
+    return known_kinds.is_ours(document.body["apiVersion"], document.body["kind"])
 
 
 def _is_text(value: object) -> bool:

@@ -43,8 +43,8 @@ class Changes:
     """The places of objects that could not be read."""
     partial: dict[str, set[str]] = field(default_factory=dict)
     """The places of objects that could be read only in part, with the fields that are missing."""
-    refusals: list[Finding] = field(default_factory=list)
-    """What an API server would refuse of objects that can be read."""
+    misshapen: list[Finding] = field(default_factory=list)
+    """What the schema of an API server would refuse of objects that can be read."""
     about_skipped: list[Finding] = field(default_factory=list)
     """Findings about objects of kinds that have no part in scheduling."""
     paths: dict[str, tuple[str | int, ...]] = field(default_factory=dict)
@@ -74,6 +74,8 @@ class Changes:
 
     def _note(self, finding: Finding) -> None:
         self.files[finding.place] = finding.file
+        if finding.path:
+            self.paths[finding.place] = finding.path
         self.findings.append(finding)
 
     def _add_arrival(self, read: Manifest, at: int) -> None:
@@ -101,7 +103,7 @@ class Changes:
             return self._unreadable(document, shape, error)
         for each in shape.unknown:
             self._note(each)
-        self.refusals += shape.refusals
+        self.misshapen += shape.refusals
         return read, arrives
 
     def _named(self, document: Document) -> Document:
@@ -132,11 +134,13 @@ class Changes:
             part = manifest.read(replace(document, body=body), check_names=False)
         except InputError:
             part = None
+        if part is not None:
+            known = {each.field for each in found}
+            for other in manifest.all_errors(part, manifest.refuse_names):
+                if other.field not in known:
+                    self._note(refused(other, document.place, document.source))
         if part is None or not part.name:
             return self._placeholder(document)
-        for other in manifest.all_errors(part, manifest.refuse_names):
-            if other.field != own.field:
-                self._note(refused(other, document.place, document.source))
         self.partial[document.place] = {each.field for each in found}
         return part, 0
 
@@ -160,7 +164,8 @@ class Changes:
         kind, version = str(document.body["kind"]), str(document.body["apiVersion"])
         self.skipped[kind] += 1
         self.about_skipped += [*shape.unknown, *shape.refusals]
-        if known_kinds.versions(known_kinds.group_of(version), kind):
+        group = known_kinds.group_of(version)
+        if group.endswith(manifest.ALIQUOT_GROUP) or known_kinds.versions(group, kind):
             return
         meant = known_kinds.nearest_kind(version, kind)
         if meant is None:

@@ -16,6 +16,7 @@ SETS, DAEMONS = f"{_APPS}/statefulsets", f"{_APPS}/daemonsets"
 REVISIONS = f"{_APPS}/controllerrevisions"
 CRON_JOBS, JOBS = f"{_BATCH}/cronjobs", f"{_BATCH}/jobs"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+VOLUMES = "/api/v1/persistentvolumes"
 CONTROLLERS = "/api/v1/namespaces/default/replicationcontrollers"
 _CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
@@ -181,8 +182,10 @@ def test_a_cron_job_that_forbids_or_replaces_what_runs() -> None:
         for policy in ("Forbid", "Replace"):
             name = policy.lower()
             await client.post(CRON_JOBS, cron(name, suspend=True, concurrencyPolicy=policy))
-            manual = {**_manual(await _get(client, f"{CRON_JOBS}/{name}"))}
-            await client.post(JOBS, manual)
+            _, job = await client.post(JOBS, _manual(await _get(client, f"{CRON_JOBS}/{name}")))
+            metadata = job["metadata"]
+            active = [{"kind": "Job", "name": metadata["name"], "uid": metadata["uid"]}]
+            await client.merge(f"{CRON_JOBS}/{name}/status", {"status": {"active": active}})
             await _due(client, name)
         found = await client.until(
             JOBS, lambda _, each: any(name.startswith("replace-2") for name in _names(each))
@@ -206,6 +209,7 @@ def test_a_cron_job_drops_old_jobs() -> None:
         for index in range(3):
             job = _manual(owner)
             job["metadata"]["name"] = f"tick-{index}"
+            job["spec"] = {**job["spec"], "managedBy": "example.com/suite"}
             await client.post(JOBS, job)
             start = f"2024-05-0{index + 1}T12:00:00Z"
             ended = {"type": "Complete", "status": "True", "lastTransitionTime": start}
@@ -219,6 +223,44 @@ def test_a_cron_job_drops_old_jobs() -> None:
         assert shown["status"]["lastSuccessfulTime"] == "2024-05-03T12:00:00Z"
 
     _tell(story)
+
+
+def test_claims_are_bound_to_volumes_that_fit_or_are_made() -> None:
+    async def story(client: Client) -> None:
+        await client.post(CLAIMS, {"metadata": {"name": "made"}, "spec": _CLAIM})
+        made = await client.until(f"{CLAIMS}/made", _bound)
+        assert made["spec"]["storageClassName"] == "standard"
+        assert made["status"]["capacity"] == {"storage": "1Gi"}
+        volume = await _get(client, f"{VOLUMES}/{made['spec']['volumeName']}")
+        assert volume["spec"]["claimRef"]["uid"] == made["metadata"]["uid"]
+        static = {**_CLAIM, "storageClassName": ""}
+        await client.post(CLAIMS, {"metadata": {"name": "static"}, "spec": static})
+        for name, size in (("tiny", "1Mi"), ("small", "2Gi")):
+            spec = {"accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+            body = {"metadata": {"name": name}, "spec": {**spec, "capacity": {"storage": size}}}
+            await client.post(VOLUMES, body)
+        static_claim = await client.until(f"{CLAIMS}/static", _bound)
+        assert static_claim["spec"]["volumeName"] == "small"
+        other = {**_CLAIM, "storageClassName": "nowhere"}
+        await client.post(CLAIMS, {"metadata": {"name": "lost"}, "spec": other})
+        for name in ("made", "static"):
+            await client.delete(f"{CLAIMS}/{name}")
+        gone = f"{VOLUMES}/{made['spec']['volumeName']}"
+        await client.until(gone, lambda code, _: code == 404)
+        for _ in range(100):
+            found = (await client.get(VOLUMES))[1]["items"]
+            phases = {each["metadata"]["name"]: each["status"]["phase"] for each in found}
+            if "Released" in phases.values():
+                break
+            await asyncio.sleep(0.05)
+        assert phases == {"small": "Released", "tiny": "Available"}
+        assert (await _get(client, f"{CLAIMS}/lost"))["status"]["phase"] == "Pending"
+
+    _tell(story)
+
+
+def _bound(_: int, claim: Body) -> bool:
+    return bool((claim.get("status") or {}).get("phase") == "Bound")
 
 
 def test_a_replication_controller_replaces_its_pods() -> None:

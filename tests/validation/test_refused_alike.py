@@ -37,7 +37,7 @@ def errors(configuration: Configuration, others: Sequence[Body], body: Body) -> 
     """The errors of `aliquot validate` about an object among others."""
     given = [Document(f"other {number}", each) for number, each in enumerate(others)]
     found = inputs.examine([*given, Document(_SUBJECT, body)], configuration)
-    every = [*found.findings, *found.refusals, *found.about_skipped]
+    every = [*found.findings, *found.refusals, *found.misshapen, *found.about_skipped]
     return [str(each) for each in every if each.severity == "error" and each.place == _SUBJECT]
 
 

@@ -40,7 +40,8 @@ def print_warnings(inputs: Inputs) -> None:
     """Say on stderr what is odd about objects that are simulated all the same."""
     for finding in inputs.findings:
         click.echo(f"warning: {finding}", err=True)
-    for objection in inputs.refusals:
+    skipped = (each for each in inputs.about_skipped if each.severity == "error")
+    for objection in (*inputs.misshapen, *inputs.refusals, *skipped):
         click.echo(f"warning: {objection} (a cluster would refuse it)", err=True)
 
 

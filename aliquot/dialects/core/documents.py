@@ -9,7 +9,7 @@ unfolds to too many values is refused.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -82,7 +82,7 @@ def unpack(
     try:
         items = _items(body, place)
     except InputError as error:
-        yield refused(error, place, source)
+        yield replace(refused(error, place, source), path=path)
         return
     if items is None:
         assert isinstance(body, dict)

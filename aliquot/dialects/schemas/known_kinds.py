@@ -18,6 +18,11 @@ from aliquot.dialects.schemas import kubernetes
 from aliquot.dialects.schemas.misfits import Steps
 from aliquot.json import Body, seek
 
+_ALIKE = 0.7
+"""How alike the domains of two groups are that may be meant for each other: `k8s.io` and `x-k8s.io`
+(0.86) are, `koordinator.sh` and `volcano.sh` (0.5) are not."""
+_RELATED = {"koordinator.sh": "scheduling.sigs.k8s.io"}
+"""By domain, the group of another domain that has the quotas and gangs of a design."""
 _ANYTHING: Schema = {"x-kubernetes-preserve-unknown-fields": True}
 _WORDS: Schema = {**anything(), "nullable": True}
 
@@ -54,16 +59,19 @@ def nearest_kind(api_version: str, kind: str) -> str | None:
     """The known kind that an unknown one was probably meant to be, such as `apps/v1 Deployment`.
 
     The same kind of another group counts before a kind of another name; of several, the one whose
-    group is spelled most alike.
+    group is spelled most alike. Where the domain is another, so is the kind: a CronJob of
+    batch.volcano.sh is none of Kubernetes'. Only Kubernetes has groups without a domain.
     """
-    same = [each for each in _all() if each[1].lower() == kind.lower()]
+    group = group_of(api_version)
+    alike = [each for each in _all() if "." not in group or _likeness(group_of(each[0]), group)]
+    same = [each for each in alike if each[1].lower() == kind.lower()]
     if not same:
-        of_group = [each for each in _all() if group_of(each[0]) == group_of(api_version)]
+        of_group = [each for each in _all() if group_of(each[0]) == group]
         close = difflib.get_close_matches(kind, sorted({name for _, name in of_group}), 1, 0.75)
         same = [each for each in of_group if each[1] in close]
     if not same:
         return None
-    best = max(same, key=lambda each: _likeness(group_of(each[0]), group_of(api_version)))
+    best = max(same, key=lambda each: _likeness(group_of(each[0]), group))
     return f"{best[0]} {best[1]}"
 
 
@@ -83,10 +91,17 @@ def pod_template() -> Schema:
     return found
 
 
-def _likeness(one: str, other: str) -> float:
-    """How much two groups are alike; nothing below a half, where the first known kind is taken."""
-    ratio = difflib.SequenceMatcher(None, one, other).ratio()
-    return ratio if ratio > 0.5 else 0
+def _likeness(known: str, group: str) -> float:
+    """How much a known group is like a group; 0 for two that have little in common."""
+    if _RELATED.get(_domain(group)) == known:
+        return 1
+    of_domains = difflib.SequenceMatcher(None, _domain(known), _domain(group)).ratio()
+    return difflib.SequenceMatcher(None, known, group).ratio() if of_domains > _ALIKE else 0
+
+
+def _domain(group: str) -> str:
+    """The last two words of a group: `scheduling.sigs.k8s.io` is of `k8s.io`."""
+    return ".".join(group.split(".")[-2:])
 
 
 @cache

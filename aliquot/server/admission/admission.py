@@ -7,7 +7,7 @@ last, in the same step as the write, so that nothing can happen in between.
 from dataclasses import replace
 
 from aliquot.json import Body
-from aliquot.server.admission import priorities, service_addresses
+from aliquot.server.admission import limit_ranges, priorities, service_addresses
 from aliquot.server.admission.resource_quotas import UsageIndex
 from aliquot.server.admission.webhooks import AdmissionRequest, Webhooks
 from aliquot.server.http.options import WriteOptions
@@ -36,6 +36,7 @@ class Admission:
         """Admit a new object, perhaps changed; webhooks see the entries of its managers, too."""
         if kind.unique_name == "Pod":
             _set_account(body)
+            limit_ranges.limit(self._store, kind, body)
             _add_tolerations(body)
             priorities.resolve(self._store, kind, body)
         if kind.unique_name == "PriorityClass":

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from aliquot.server.api import Api
 from aliquot.server.controllers.budgets import Budgets
+from aliquot.server.controllers.claims import Claims
 from aliquot.server.controllers.cron_jobs import CronJobs
 from aliquot.server.controllers.daemon_sets import DaemonSets
 from aliquot.server.controllers.definitions import Definitions
@@ -43,6 +44,7 @@ async def controllers(api: Api) -> AsyncIterator[None]:
         Deployments(api, owners).worker.run(),
         Jobs(api, owners, pod_maker).worker.run(),
         VolcanoJobs(api, owners, pod_maker).worker.run(),
+        Claims(api).worker.run(),
         Budgets(api, owners).worker.run(),
         Quotas(api, api.admission.usage).worker.run(),
         kubelets.worker.run(),

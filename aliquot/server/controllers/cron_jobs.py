@@ -60,7 +60,7 @@ class CronJobs:
 
     async def _start(self, body: Body, due: datetime, status: Body) -> None:
         """Start the Job of this time, as the concurrency policy allows."""
-        running = [job for job in self._jobs(body) if not _ended(job)]
+        running = self._active(body, status)
         policy = cron_jobs.concurrency(body)
         if running and policy == "Forbid":
             return
@@ -68,11 +68,18 @@ class CronJobs:
             await self._delete(job)
         made = cron_jobs.job(fresh(body), cron_jobs.job_name(body, due), due)
         try:
-            await self._api.create(self._job, body["metadata"]["namespace"], made)
+            entry = await self._api.create(self._job, body["metadata"]["namespace"], made)
+            status["active"] = [*(status.get("active") or ()), _reference(entry.read())]
         except RefusalError as refusal:
             if refusal.code != HTTPStatus.CONFLICT:
                 raise
         status["lastScheduleTime"] = due.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def _active(self, body: Body, status: Body) -> list[Body]:
+        """The Jobs of its schedule that run; those that users made of its template do not count."""
+        known = {each.get("uid") for each in status.get("active") or ()}
+        jobs = [job for job in self._jobs(body) if job["metadata"]["uid"] in known]
+        return [job for job in sorted(jobs, key=_begun) if not _ended(job)]
 
     def _jobs(self, body: Body) -> list[Body]:
         found = self._owners.dependents(body["metadata"]["uid"], _JOBS)
@@ -102,7 +109,7 @@ class CronJobs:
     def _count(self, body: Body, status: Body) -> None:
         """Write which Jobs are active, and when the last one succeeded."""
         jobs = self._jobs(body)
-        active = [_reference(job) for job in sorted(jobs, key=_begun) if not _ended(job)]
+        active = [_reference(job) for job in self._active(body, status)]
         status.pop("active", None)
         if active:
             status["active"] = active

@@ -34,9 +34,10 @@ class Revision:
     template: Body
 
 
-def template_hash(template: Body) -> str:
-    """The hash of a pod template, for labels and names."""
-    digest = hashlib.sha256(msgspec.json.encode(template, order="sorted")).digest()
+def template_hash(template: Body, kind: str = "") -> str:
+    """The hash of a pod template, for labels and names; another one for each kind of owner."""
+    encoded = msgspec.json.encode(template, order="sorted")
+    digest = hashlib.sha256(encoded + kind.encode()).digest()
     return "".join(_SAFE[byte % len(_SAFE)] for byte in digest[:10])
 
 
@@ -54,7 +55,7 @@ class Revisions:
 
     async def current(self, owner: Body) -> Revision:
         """The revision of the template as it is now, made or renumbered to be the newest."""
-        known, wanted = self.all(owner), template_hash(owner["spec"]["template"])
+        known, wanted = self.all(owner), template_hash(owner["spec"]["template"], owner["kind"])
         number = known[-1].number + 1 if known else 1
         found = next((each for each in known if each.hash == wanted), None)
         if found is None:

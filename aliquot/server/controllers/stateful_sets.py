@@ -109,7 +109,8 @@ class StatefulSets:
     async def _create(self, body: Body, ordinal: int, revision: Revision) -> RefusalError | None:
         pod = stateful_pod(body, ordinal, revision.template)
         labels = {**(pod["metadata"].get("labels") or {}), HASH: revision.name}
-        pod["metadata"] = {**pod["metadata"], "labels": labels}
+        prefix = f"{body['metadata']['name']}-"
+        pod["metadata"] = {**pod["metadata"], "generateName": prefix, "labels": labels}
         try:
             await self._make_claims(body, pod["metadata"]["name"])
         except RefusalError as refusal:

@@ -15,6 +15,7 @@ _SUBRESOURCES: dict[str, tuple[str, str, str, list[str]]] = {
     "eviction": ("policy", "v1", "Eviction", ["create"]),
     "exec": ("", "v1", "PodExecOptions", ["create", "get"]),
     "portforward": ("", "v1", "PodPortForwardOptions", ["create", "get"]),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest", ["create"]),
     "scale": ("autoscaling", "v1", "Scale", _STATUS_VERBS),
 }
 """By subresource, the group, version and kind of its body, and its verbs."""

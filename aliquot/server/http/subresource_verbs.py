@@ -21,6 +21,11 @@ from aliquot.server.subresources.binding import bind, pod_name
 from aliquot.server.subresources.containers import no_containers
 from aliquot.server.subresources.eviction import evict
 
+_NO_TOKENS = (
+    "service accounts have no tokens here, since roles are not enforced: "
+    "use the token of the kubeconfig"
+)
+
 
 class SubresourceVerbs:
     """Answers requests about subresources."""
@@ -57,6 +62,9 @@ class SubresourceVerbs:
             case "attach" | "exec" | "log" | "portforward", "GET" | "POST":
                 found = await self._api.get(target.kind, target.namespace, target.name)
                 raise no_containers(found.read(), target.subresource)
+            case "token", "POST":
+                await self._api.get(target.kind, target.namespace, target.name)
+                raise bad_request(_NO_TOKENS)
         raise method_not_allowed()
 
     async def _scale(self, request: web.BaseRequest, target: Target) -> web.Response:

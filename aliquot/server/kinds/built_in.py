@@ -36,7 +36,7 @@ BUILT_IN: tuple[Kind, ...] = (
     ),
     _core("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS, generation=False),
     _core("Secret", "secrets", generation=False),
-    _core("ServiceAccount", "serviceaccounts", "sa", generation=False),
+    _core("ServiceAccount", "serviceaccounts", "sa", subresources=("token",), generation=False),
     Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), _ALL, subresources=_SCALED),
     Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), _ALL, subresources=_SCALED),
     Kind("batch", "v1", "Job", "jobs", categories=_ALL, subresources=_STATUS),

@@ -1,4 +1,4 @@
-"""Objects of kinds without a part in scheduling, as small as the API takes them; and their paths."""
+"""Objects of kinds without a part in scheduling, as small as the API takes them; their paths."""
 
 from typing import Any
 

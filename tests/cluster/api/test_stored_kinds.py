@@ -1,4 +1,4 @@
-"""Kinds that manifests bring along: stored, with the defaults and the refusals of kube-apiserver."""
+"""Kinds that manifests bring along: stored, with kube-apiserver's defaults and refusals."""
 
 from typing import Any
 
