@@ -61,10 +61,7 @@ def _whole(structure: Structure, value: Any) -> str:
     """The node of a value that was not there before: all its parts, and itself."""
     if structure.sort == "scalar" or not structure.splits(value):
         return _LEAF
-    if isinstance(value, list):
-        parts = _items(structure, value)
-    else:
-        parts = _fields(structure, value)
+    parts = _items(structure, value) if isinstance(value, list) else _fields(structure, value)
     return "{" + ",".join((_ITSELF, *parts)) + "}" if parts else _LEAF
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import config_map, deployment, path_of, pod, widget
+from tests.cluster.api.polling import eventually
 from tests.cluster.api.test_server_side_apply import fields, owned
 from tests.cluster.api.wire import Body, Wire
 
@@ -72,6 +73,13 @@ def test_an_unknown_kind_is_called_one(kubectl: Kubectl) -> None:
         assert "--validate=false" not in ran.err
 
 
+def _wait_for_widgets(kubectl: Kubectl) -> None:
+    """kube-apiserver describes a new custom kind a while after it serves it."""
+    version_2 = ("explain", "widgets.spec", "--output=plaintext-openapiv2")
+    for words in (("explain", "widgets.spec"), version_2):
+        eventually(lambda words=words: kubectl.run(*words).code == 0)  # type: ignore[misc]
+
+
 def listed(*bodies: Body) -> Body:
     return {"apiVersion": "v1", "kind": "List", "items": list(bodies)}
 
@@ -84,6 +92,7 @@ def test_kubectl_itself_validates_the_items_of_a_list(kubectl: Kubectl, ns: str)
     )
     out = kubectl("apply", "--dry-run=server", "-f", "-", documents=[good]).out
     assert out.count("created (server dry run)") == 3
+    _wait_for_widgets(kubectl)
     bad = listed(pod(ns, "p", flavour="x"), widget(ns, "w", flavour="x"))
     err = on_stdin(kubectl, "apply", body=bad).err
     where = 'unknown field "flavour" in'
@@ -130,6 +139,7 @@ def test_explain(kubectl: Kubectl) -> None:
         assert line in out
     out = kubectl("explain", "pods.spec.containers.resources").out
     assert "limits\t<map[string]Quantity>" in out
+    _wait_for_widgets(kubectl)
     out = kubectl("explain", "widgets.spec").out
     assert "size\t<integer> -required-" in out
     out = kubectl("explain", "crd.spec.names").out
@@ -140,5 +150,6 @@ def test_explain(kubectl: Kubectl) -> None:
 def test_explain_by_version_2(kubectl: Kubectl) -> None:
     out = kubectl("explain", "deployments.spec", "--output=plaintext-openapiv2").out
     assert "replicas\t<integer>" in out
+    _wait_for_widgets(kubectl)
     out = kubectl("explain", "widgets.spec", "--output=plaintext-openapiv2").out
     assert "size\t<integer> -required-" in out
