@@ -366,6 +366,7 @@ async def _until_images(client: Client, wanted: dict[str, str]) -> dict[str, str
     for _ in range(200):
         await _bind(client)
         if await _images(client) == wanted:
+            await _bind(client)
             return wanted
         await asyncio.sleep(0.05)
     raise AssertionError(await _images(client))
