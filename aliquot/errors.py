@@ -78,8 +78,9 @@ class RefusalError(AliquotError):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            body["reason"] = self.reason
         if self.details:
             body["details"] = self.details
         return {**body, "code": self.code}

@@ -48,3 +48,14 @@ def seek(value: Any, *words: str) -> Any:
     for word in words:
         value = value.get(word) if isinstance(value, dict) else None
     return value
+
+
+def go_text(value: Any) -> str:
+    """A value as Go prints it, and so as kube-apiserver's messages have it: `map[a:[b <nil>]]`."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(go_text, value)) + "]"
+    if isinstance(value, bool) or value is None:
+        return "<nil>" if value is None else str(value).lower()
+    return str(value)

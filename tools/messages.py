@@ -13,15 +13,35 @@ from typing import Any
 _ROOTS = {
     "v1": (
         "core.v1",
-        "Binding ConfigMap Event Namespace Node Pod ResourceQuota Secret ServiceAccount",
+        "Binding ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume "
+        "PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service "
+        "ServiceAccount",
     ),
-    "apps/v1": ("apps.v1", "Deployment ReplicaSet"),
+    "apps/v1": ("apps.v1", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"),
+    "authentication.k8s.io/v1": ("authentication.v1", "SelfSubjectReview TokenReview"),
+    "authorization.k8s.io/v1": (
+        "authorization.v1",
+        "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
+        "SubjectAccessReview",
+    ),
     "autoscaling/v1": ("autoscaling.v1", "Scale"),
-    "batch/v1": ("batch.v1", "Job"),
+    "autoscaling/v2": ("autoscaling.v2", "HorizontalPodAutoscaler"),
+    "batch/v1": ("batch.v1", "CronJob Job"),
     "coordination.k8s.io/v1": ("coordination.v1", "Lease"),
+    "discovery.k8s.io/v1": ("discovery.v1", "EndpointSlice"),
     "events.k8s.io/v1": ("events.v1", "Event"),
+    "networking.k8s.io/v1": ("networking.v1", "Ingress IngressClass NetworkPolicy"),
+    "node.k8s.io/v1": ("node.v1", "RuntimeClass"),
     "policy/v1": ("policy.v1", "Eviction PodDisruptionBudget"),
+    "rbac.authorization.k8s.io/v1": (
+        "rbac.v1",
+        "ClusterRole ClusterRoleBinding Role RoleBinding",
+    ),
     "scheduling.k8s.io/v1": ("scheduling.v1", "PriorityClass"),
+    "storage.k8s.io/v1": (
+        "storage.v1",
+        "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
+    ),
     "admissionregistration.k8s.io/v1": (
         "admissionregistration.v1",
         "MutatingWebhookConfiguration ValidatingWebhookConfiguration",

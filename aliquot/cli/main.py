@@ -15,9 +15,9 @@ from importlib import import_module
 
 import click
 
-from aliquot import __version__
 from aliquot.collector import tune_collector
 from aliquot.errors import AliquotError
+from aliquot.version import KUBERNETES, __version__
 
 COMMANDS = ("bench", "manifests", "scheduler", "simulate", "test", "up", "validate", "webhook")
 """Each is the function of this name in the module of this name in `cli/commands/`."""
@@ -58,7 +58,7 @@ class _Commands(MutableMapping[str, click.Command]):
         "show_default": True,
     },
 )
-@click.version_option(__version__, message="aliquot %(version)s")
+@click.version_option(__version__, message=f"aliquot %(version)s (Kubernetes {KUBERNETES})")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Elastic quotas and fair sharing for shared GPU clusters.

@@ -14,7 +14,7 @@ from aliquot.json import Body
 DEFINITIONS: tuple[Definition, ...] = (
     *quota_crds.ELASTIC_QUOTAS,
     *nos_crds.DEFINITIONS,
-    quota_crds.POD_GROUP,
+    *quota_crds.POD_GROUPS,
     *gpu_crds.DEFINITIONS,
     *volcano_crds.DEFINITIONS,
 )

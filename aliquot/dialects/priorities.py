@@ -89,7 +89,7 @@ class PriorityClasses:
         known = self.named(name)
         if known is None and spec.priority is None:
             problem = f"there is no PriorityClass {name}"
-            raise manifest.error(f"{field}.priorityClassName", problem)
+            manifest.refuse(f"{field}.priorityClassName", problem)
         return known
 
 
@@ -98,4 +98,4 @@ def check_range(value: int | None, manifest: Manifest, field: str) -> None:
     lowest = -INT32_MAX - 1
     if value is not None and not lowest <= value <= INT32_MAX:
         problem = f"{value} is not between {lowest} and {INT32_MAX}"
-        raise manifest.error(field, problem)
+        manifest.refuse(field, problem)

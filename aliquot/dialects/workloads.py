@@ -31,6 +31,8 @@ _COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 _JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
 JOB_UID = "batch.kubernetes.io/controller-uid"
 """The label by which a Job selects its pods."""
+SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+"""The annotation of a CronJob's Job with the time for which it was made."""
 _VOLCANO_SCHEDULER = "volcano"
 """The default of spec.schedulerName of a Volcano Job."""
 
@@ -66,6 +68,50 @@ def in_group(pod: Body, group: str) -> Body:
 def replicas(owner: Body) -> int:
     """How many pods a Deployment, ReplicaSet or StatefulSet wants."""
     return _number(owner, "replicas", 1)
+
+
+# StatefulSets.
+
+
+def ordinals(owner: Body) -> range:
+    """The ordinals of the pods that a StatefulSet wants."""
+    start = (owner["spec"].get("ordinals") or {}).get("start") or 0
+    return range(start, start + replicas(owner))
+
+
+def starts_in_order(owner: Body, group: str) -> bool:
+    """Does a StatefulSet create a pod only when all pods before it are ready?
+
+    Not if its pods are in a group: the first one would wait for the others, and they for it.
+    """
+    return not group and owner["spec"].get("podManagementPolicy") != "Parallel"
+
+
+def stateful_pod(owner: Body, ordinal: int, template: Body, **names: str) -> Body:
+    """The pod of a StatefulSet with this ordinal: with its name, its host name and its volumes."""
+    name = f"{owner['metadata']['name']}-{ordinal}"
+    pod = new_pod(owner, template, **{**names, "name": name})
+    spec = {**pod["spec"], "hostname": name}
+    if owner["spec"].get("serviceName"):
+        spec["subdomain"] = owner["spec"]["serviceName"]
+    claims = {
+        each["metadata"]["name"]: {"claimName": claim_name(each, name)}
+        for each in owner["spec"].get("volumeClaimTemplates") or ()
+    }
+    if claims:
+        own = [each for each in spec.get("volumes") or () if each.get("name") not in claims]
+        made = [{"name": key, "persistentVolumeClaim": value} for key, value in claims.items()]
+        spec["volumes"] = [*own, *made]
+    labels = {
+        "statefulset.kubernetes.io/pod-name": name,
+        "apps.kubernetes.io/pod-index": str(ordinal),
+    }
+    return {**_with_keys(pod, {}, labels), "spec": spec}
+
+
+def claim_name(template: Body, pod: str) -> str:
+    """The name of the PersistentVolumeClaim of a StatefulSet's pod."""
+    return f"{template['metadata']['name']}-{pod}"
 
 
 # Jobs of Kubernetes.

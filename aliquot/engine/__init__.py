@@ -9,6 +9,7 @@ from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Resources, Slots
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import resolve_ask
+from aliquot.engine.gpus.quotas import DeviceRequest, above_single
 from aliquot.engine.model import quantity, ratio
 from aliquot.engine.model.decisions import (
     Bind,
@@ -97,6 +98,7 @@ __all__ = [
     "Decision",
     "Device",
     "DeviceGone",
+    "DeviceRequest",
     "DeviceSet",
     "Effect",
     "Engine",
@@ -150,6 +152,7 @@ __all__ = [
     "Toleration",
     "Wait",
     "WeightSet",
+    "above_single",
     "add_amounts",
     "binds_and_evictions",
     "evictions",

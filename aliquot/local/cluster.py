@@ -4,13 +4,16 @@ The control plane is the one that runs in production; it reaches the API server 
 kubeconfig that users get. Nothing here prints: what users see of the cluster is the commands' part.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from aliquot.dialects.configuration import Configuration
+import msgspec
+
+from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.kube.api import access
@@ -19,11 +22,17 @@ from aliquot.kube.api.resource import NAMESPACES
 from aliquot.kube.control import control_plane as plane
 from aliquot.kube.control import scheduler
 from aliquot.kube.control.control_plane import ControlPlane, control_plane
+from aliquot.kube.control.pods import DEFAULT_SCHEDULER
 from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
+from aliquot.local.unanswered_pods import UnansweredPods
+from aliquot.server.admission.webhooks import LocalService
 from aliquot.server.app import Server, Settings, running
 from aliquot.server.controllers import simulated_nodes
 from aliquot.validation import files
+
+Reach = partial[access.Access]
+"""Finds the access to the cluster, as any client does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +41,26 @@ class LocalCluster:
 
     server: Server
     plane: ControlPlane | None
-    reach: "partial[access.Access]"
+    reach: Reach
 
 
 def plane_settings(
     configuration: Configuration, policy: str | None, host: str, health_port: int | None
 ) -> plane.Settings:
-    """The settings of a control plane that is the only one: it needs no Lease."""
-    deciding = scheduler.Settings(configuration, policy)
+    """The settings of a control plane that is the only one: it needs no Lease.
+
+    Pods of Kubernetes' own scheduler are scheduled as well, since there is none.
+    """
+    deciding = scheduler.Settings(_with_default_scheduler(configuration), policy)
     return plane.Settings(deciding, lease=None, host=host, health_port=health_port)
+
+
+def _with_default_scheduler(configuration: Configuration) -> Configuration:
+    profiles = configuration.profiles
+    if not profiles or any(each.scheduler_name == DEFAULT_SCHEDULER for each in profiles):
+        return configuration
+    added = Profile(scheduler_name=DEFAULT_SCHEDULER, policy=profiles[0].policy)
+    return msgspec.structs.replace(configuration, profiles=[*profiles, added])
 
 
 def node_manifests(nodes: str, gpu_model: str) -> list[Body]:
@@ -62,19 +82,39 @@ async def local_cluster(
         reach = partial(access.find, server.kubeconfig)
         made = None
         if own is not None:
-            await stack.enter_async_context(_admission(reach, own))
+            await stack.enter_async_context(_admission(server, reach, own))
             made = await stack.enter_async_context(control_plane(reach, own))
+            await stack.enter_async_context(_unanswered(server, own))
         yield LocalCluster(server, made, reach)
 
 
 @asynccontextmanager
-async def _admission(reach: "partial[access.Access]", own: plane.Settings) -> AsyncIterator[None]:
-    """The admission webhook, with the Configuration and the policy of the control plane."""
+async def _unanswered(server: Server, own: plane.Settings) -> AsyncIterator[None]:
+    """Tell the pods of other schedulers which scheduler names there are."""
+    names = [each.scheduler_name for each in own.scheduler.configuration.profiles]
+    task = asyncio.create_task(UnansweredPods(server.api, names).worker.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+@asynccontextmanager
+async def _admission(server: Server, reach: Reach, own: plane.Settings) -> AsyncIterator[None]:
+    """The admission webhook, with the Configuration and the policy of the control plane.
+
+    It is registered as an installation registers it, behind a Service, so that `aliquot manifests`
+    and the chart can be applied over it; this process answers for that Service.
+    """
     settings = webhook.Settings(
-        own.scheduler.configuration, own.scheduler.policy, own.namespace, url=""
+        own.scheduler.configuration, own.scheduler.policy, own.namespace, registers=True
     )
     async with Client(reach(), connections=4) as client:
         await demo.make(client, NAMESPACES, demo.namespace(own.namespace))
         async with webhook.webhook(client, settings) as started:
+            local = LocalService(
+                lambda: f"https://{settings.host}:{started.port}", settings.names[0]
+            )
+            server.api.admission.webhooks.local_services[settings.service] = local
             await started.ready.wait()
             yield

@@ -5,11 +5,13 @@ A `Change` is what is applied and deleted at one moment.
 
 from dataclasses import dataclass, replace
 
+from aliquot.dialects import cron_jobs
 from aliquot.dialects.core import pods
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
 from aliquot.dialects.core.objects import (
     MOST_PODS,
+    CronJobWire,
     Metadata,
     PodSpec,
     PodStatus,
@@ -34,7 +36,9 @@ from aliquot.mirror.validity import check_by_itself, check_timestamp
 
 _LONGEST_OWNER = 240
 """A pod's name has at most 253 characters; this leaves 13 for the dash and the index."""
-_WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
+_WORKLOADS = (
+    *("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ class Store:
                 _check_gpus(metadata, manifest, "metadata")
             case WorkloadWire(spec=spec):
                 self._check_workload(spec or WorkloadSpec(), manifest)
+            case CronJobWire():
+                self._check_cron_job(manifest)
             case GangJobWire():
                 self._check_gang_job(manifest)
         check_by_itself(manifest)
@@ -113,21 +119,28 @@ class Store:
 
     def _check_workload(self, spec: WorkloadSpec, manifest: Manifest) -> None:
         if spec.template is None:
-            raise manifest.error("spec.template", "is missing")
+            manifest.refuse("spec.template", "is missing")
         self._check_templates(manifest)
-        if made_groups.group_name(manifest) is not None:
+        if made_groups.group_name(manifest) is not None and not manifest.is_refused:
             made_groups.pod_group(manifest)
         for field in ("replicas", "parallelism", "completions"):
             value = getattr(spec, field) or 0
             if not 0 <= value <= MOST_PODS:
                 problem = f"{value} is not between 0 and {MOST_PODS}"
-                raise manifest.error(f"spec.{field}", problem)
+                manifest.refuse(f"spec.{field}", problem)
+
+    def _check_cron_job(self, manifest: Manifest) -> None:
+        if not template_views(manifest):
+            raise manifest.error("spec.jobTemplate.spec.template", "is missing")
+        self._check_templates(manifest)
+        cron_jobs.check(manifest)
 
     def _check_gang_job(self, manifest: Manifest) -> None:
         jobs.min_available(manifest)
         self.priorities.check(jobs.spec(manifest).priority_class_name, manifest)
         self._check_templates(manifest)
-        made_groups.pod_group(manifest)
+        if not manifest.is_refused:
+            made_groups.pod_group(manifest)
         for view in template_views(manifest):
             _check_group_ref(
                 volcano.group_ref(view.metadata, manifest, view.metadata_field), manifest
@@ -143,7 +156,7 @@ class Store:
             _check_gpus(view.metadata, manifest, view.metadata_field)
         if len(manifest.name) > _LONGEST_OWNER:
             problem = f"is too long for the names of its pods: {_LONGEST_OWNER} characters at most"
-            raise manifest.error("metadata.name", problem)
+            manifest.refuse("metadata.name", problem)
 
     def priority(self, spec: PodSpec | None, manifest: Manifest, field: str) -> PriorityInfo:
         """A pod's priority and whether it may preempt: by its spec, its class, else the default."""
@@ -169,7 +182,7 @@ class Store:
         """Refuse a running pod whose node does not exist."""
         name = spec.node_name if spec is not None else None
         if name and not pods.finished(status) and ("Node", "", name) not in self.objects:
-            raise manifest.error(f"{field}.nodeName", f"there is no node {name}")
+            manifest.refuse(f"{field}.nodeName", f"there is no node {name}")
 
     def _may_be_owned(self, namespace: str, name: str) -> bool:
         owner, _, index = name.rpartition("-")
@@ -181,10 +194,10 @@ class Store:
 def _check_group_ref(ref: volcano.GroupRef, manifest: Manifest) -> None:
     """Refuse a template of a Volcano Job that names another gang or queue than the Job's."""
     if ref.gang is not None:
-        raise manifest.error(ref.gang_field, "the pods of this Job are in a gang of their own")
+        manifest.refuse(ref.gang_field, "the pods of this Job are in a gang of their own")
     if ref.queue not in (None, jobs.queue(manifest)):
         problem = f"is {ref.queue!r}, but the queue of the Job is {jobs.queue(manifest)!r}"
-        raise manifest.error(ref.queue_field, problem)
+        manifest.refuse(ref.queue_field, problem)
 
 
 def _check_labels(metadata: Metadata, manifest: Manifest, field: str) -> None:

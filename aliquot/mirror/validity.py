@@ -35,7 +35,7 @@ def check_by_itself(manifest: Manifest) -> None:
         case PodGroupWire():
             gangs.gang(manifest)
         case PriorityClassWire(value=None):
-            raise manifest.error("value", "is missing")
+            manifest.refuse("value", "is missing")
         case PriorityClassWire(value=value):
             check_range(value, manifest, "value")
         case BudgetWire():
@@ -61,4 +61,5 @@ def check_by_itself(manifest: Manifest) -> None:
 def check_timestamp(metadata: Metadata, manifest: Manifest, field: str) -> None:
     """Refuse a creationTimestamp that is none."""
     place = f"{manifest.place}: {manifest.title}"
-    timestamp(metadata.creation_timestamp, place, f"{field}.creationTimestamp")
+    where = f"{field}.creationTimestamp"
+    manifest.attempt(lambda: timestamp(metadata.creation_timestamp, place, where))

@@ -15,9 +15,12 @@ from aliquot.server.http.options import DeleteOptions, WriteOptions
 from aliquot.server.http.refusals import already_exists, bad_request, forbidden, not_found
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.kinds.registry import Registry
+from aliquot.server.ownership import ownership
+from aliquot.server.ownership.writer import Writer
 from aliquot.server.rules import metadata
 from aliquot.server.rules import object_rules as rules
 from aliquot.server.rules.initial_status import drop_status, set_initial_status
+from aliquot.server.rules.metadata import Managers
 from aliquot.server.selectors.selection import Selection
 from aliquot.server.storage.entry import Entry, dry_run_entry
 from aliquot.server.storage.store import Store
@@ -27,11 +30,16 @@ Edit = Callable[[Body], Body]
 
 _VERSION_REQUIRED = frozenset(
     {
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
         "CustomResourceDefinition",
         "Lease",
         "MutatingWebhookConfiguration",
         "PodDisruptionBudget",
+        "RuntimeClass",
         "ValidatingWebhookConfiguration",
+        "VolumeAttachment",
     }
 )
 """Built-in kinds that are replaced only with a resourceVersion, as in kube-apiserver."""
@@ -75,16 +83,25 @@ class Api:
         return found if chosen.everything else [each for each in found if chosen.match(each)]
 
     async def create(
-        self, kind: Kind, namespace: str | None, body: Body, options: WriteOptions = _NO_OPTIONS
+        self,
+        kind: Kind,
+        namespace: str | None,
+        body: Body,
+        options: WriteOptions = _NO_OPTIONS,
+        applied: bool = False,
     ) -> Entry:
-        """Create an object."""
+        """Create an object; one that was applied carries the entries of its managers already."""
+        given = metadata.take_managers(body)
         metadata.normalize(body, kind)
         metadata.stamp_new(kind, namespace or "", body)
         self._check_namespace(kind, namespace, body)
         drop_status(kind, body)
         body = rules.fill_defaults(kind, rules.drop_unknown(kind, body, options))
+        managers: Managers = given
+        if not applied:
+            managers = ownership.created(_writer(kind, "", options), body)
         set_initial_status(kind, body)
-        body = await self.admission.create(kind, body, options)
+        body, managers = await self.admission.create(kind, body, managers, options)
         rules.check_new(kind, body)
         name = body["metadata"].get("name", "")
         if not name:
@@ -93,6 +110,7 @@ class Api:
             raise already_exists(kind, name)
         self._check_namespace(kind, namespace, body)
         self.admission.charge(kind, body)
+        metadata.set_managers(body, managers)
         return await self._write(kind, body, options)
 
     async def change(
@@ -103,24 +121,61 @@ class Api:
         edit: Edit,
         subresource: str = "",
         options: WriteOptions = _NO_OPTIONS,
+        applied: bool = False,
     ) -> Entry:
-        """Update an object, or a subresource of it."""
+        """Update an object, or a subresource of it; see `create` for one that was applied."""
+        writer = _writer(kind, subresource, options)
         for _ in range(_TRIES):
             present = self.find(kind, namespace, name)
-            old = present.read()
-            new = self._updated(kind, old, edit(present.read()), subresource, options)
-            new = await self.admission.update(kind, old, new, subresource, options)
+            old, edited = present.read(), edit(present.read())
+            held, given = metadata.take_managers(old), metadata.take_managers(edited)
+            new = self._updated(kind, old, edited, subresource, options)
+            managers: Managers = given
+            if not applied:
+                managers = ownership.updated(writer, old, new, held, given)
+            new, managers = await self.admission.update(
+                kind, old, new, managers, subresource, options
+            )
             rules.check_change(kind, old, new)
             metadata.count_generation(kind, old, new)
             if self.store.get(kind.storage, namespace or "", name) is not present:
                 continue
-            if new == old:
+            self.admission.allocate(kind, new)
+            if new == old and metadata.same_but_times(held, managers):
                 await self.store.wait_durable()
                 return present
+            metadata.set_managers(new, managers)
             return await self._write(kind, new, options)
         raise RefusalError(
             HTTPStatus.CONFLICT, "Conflict", f'{kind.resource} "{name}" keeps changing; try again'
         )
+
+    async def apply(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        name: str,
+        config: Body,
+        subresource: str = "",
+        options: WriteOptions = _NO_OPTIONS,
+    ) -> tuple[Entry, bool]:
+        """Server-side apply; the object, and whether it is new."""
+        writer = _writer(kind, subresource, options)
+
+        def edit(live: Body) -> Body:
+            rules.check_uid(kind, live, config)
+            return ownership.applied(writer, live, config, options.force)
+
+        if not subresource and self.store.get(kind.storage, namespace or "", name) is None:
+            body = ownership.applied(writer, None, config, options.force)
+            metadata.check_new_identity(kind, body, name)
+            try:
+                return await self.create(kind, namespace, body, options, applied=True), True
+            except RefusalError as refusal:
+                if refusal.reason != "AlreadyExists":
+                    raise
+        kept = await self.change(kind, namespace, name, edit, subresource, options, applied=True)
+        return kept, False
 
     async def replace(
         self,
@@ -177,6 +232,8 @@ class Api:
             new.pop("status", None)
             if "status" in old:
                 new["status"] = old["status"]
+        if kind.unique_name == "Namespace" and subresource != "finalize":
+            new["spec"] = old.get("spec") or {}
         return rules.fill_defaults(kind, new)
 
     async def _write(self, kind: Kind, body: Body, options: WriteOptions) -> Entry:
@@ -204,6 +261,10 @@ class Api:
                 "field": "metadata.namespace",
             }
             raise forbidden(kind, body["metadata"].get("name", ""), why, [cause])
+
+
+def _writer(kind: Kind, subresource: str, options: WriteOptions) -> Writer:
+    return Writer(options.manager, options.served or kind, subresource, metadata.timestamp())
 
 
 def _only_status(kind: Kind, old: Body, new: Body) -> Body:

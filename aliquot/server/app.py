@@ -13,13 +13,15 @@ from aiohttp import web
 
 from aliquot.dialects.crds import definitions
 from aliquot.dialects.priorities import SYSTEM
-from aliquot.json import Body
+from aliquot.json import Body, fresh
 from aliquot.server.admission.admission import Admission
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers
+from aliquot.server.controllers.claims import DEFAULT_CLASS
 from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
 from aliquot.server.http.handler import Handler
+from aliquot.server.http.options import WriteOptions
 from aliquot.server.http.verbs import Verbs
 from aliquot.server.kinds.definitions import follow
 from aliquot.server.kinds.registry import Registry
@@ -33,6 +35,36 @@ _BACKLOG = 1024
 """Connections that may wait to be accepted: above the default of 128, for many clients at once."""
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """The namespaces that every cluster has from its start."""
+
+_OWN_WRITES = WriteOptions(manager="kube-apiserver")
+
+
+_RBAC = "rbac.authorization.k8s.io"
+_KUBERNETES: Body = {
+    "kind": "Service",
+    "metadata": {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"component": "apiserver", "provider": "kubernetes"},
+    },
+    "spec": {"ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
+}
+"""The Service of the API server itself."""
+_ADMIN: Body = {
+    "kind": "ClusterRole",
+    "metadata": {"name": "cluster-admin"},
+    "rules": [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+        {"nonResourceURLs": ["*"], "verbs": ["*"]},
+    ],
+}
+_ADMINS: Body = {
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "cluster-admin"},
+    "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": "system:masters"}],
+}
+"""The role, and who has it, that the holder of the token has on a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +111,8 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         api = Api(store, registry, Admission(store))
         try:
             await _bootstrap(api, settings.nodes)
+            if settings.controllers:
+                await _create_missing(api, "StorageClass", fresh(DEFAULT_CLASS))
             running_controllers = controllers(api) if settings.controllers else nullcontext()
             async with running_controllers, _listen(api, found, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -112,6 +146,8 @@ async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
         await _create_missing(api, "Namespace", {"metadata": {"name": name}})
     for name, value in SYSTEM.items():
         await _create_missing(api, "PriorityClass", {"metadata": {"name": name}, "value": value})
+    for body in (_KUBERNETES, _ADMIN, _ADMINS):
+        await _create_missing(api, body["kind"], fresh(body))
     for definition in definitions():
         await _create_missing(api, "CustomResourceDefinition", definition)
     for node in nodes:
@@ -119,6 +155,6 @@ async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:
 
 
 async def _create_missing(api: Api, kind_name: str, body: Body) -> None:
-    kind = api.kind(kind_name)
-    if api.store.get(kind.storage, "", body["metadata"]["name"]) is None:
-        await api.create(kind, None, body)
+    kind, namespace = api.kind(kind_name), body["metadata"].get("namespace")
+    if api.store.get(kind.storage, namespace or "", body["metadata"]["name"]) is None:
+        await api.create(kind, namespace, body, _OWN_WRITES)

@@ -54,6 +54,7 @@ class Simulation:
 
     def run(self, until: int | None = None) -> None:
         """Run up to and including `until`; without it, until nothing more can happen."""
+        self.world.cron_jobs.once = until is None
         while (moment := self._next_moment()) is not None and (until is None or moment <= until):
             happened = self._let_happen(moment)
             if self._decide(moment) or happened:
@@ -67,6 +68,7 @@ class Simulation:
 
     def _next_moment(self) -> int | None:
         moments = [self._changes[-1].at if self._changes else None, self.world.next_end()]
+        moments.append(self.world.cron_jobs.next())
         if self._idle_moments <= _MOST_IDLE_MOMENTS + 4 * self.engine.pod_count():
             moments.append(self.engine.next_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
@@ -77,6 +79,9 @@ class Simulation:
         changed = False
         while self._changes and self._changes[-1].at <= moment:
             self.world.change(self._changes.pop())
+            changed = True
+        for change in self.world.cron_jobs.changes(moment):
+            self.world.change(change)
             changed = True
         if changed or not all(record.evicted for record in ended):
             self._evictions = 0

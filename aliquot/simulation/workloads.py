@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.pods import PriorityInfo
+from aliquot.dialects.daemon_sets import Placement, daemon_pod, node_of
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.dialects.workloads import (
@@ -22,6 +23,8 @@ from aliquot.dialects.workloads import (
     job_wants,
     new_pod,
     replicas,
+    starts_in_order,
+    stateful_pod,
     task_pod,
     templates,
 )
@@ -87,6 +90,10 @@ class Workload:
     """How many pods have succeeded, by task."""
     indexes: CompletionIndexes = field(default_factory=CompletionIndexes)
     next_index: int = 0
+    running: set[str] = field(default_factory=set)
+    """The uids of its pods that run."""
+    places: dict[str, Placement] = field(default_factory=dict)
+    """Of a DaemonSet, by node, whether it has a pod there; its tasks are the nodes."""
 
     @property
     def wanted(self) -> dict[str, int]:
@@ -96,11 +103,28 @@ class Workload:
             return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}
         if self.manifest.kind == "Job":
             return {"": job_wants(self.manifest.body, self.done[""], len(self.pods.get("", ())))}
-        return {"": max(replicas(self.manifest.body) - self.done[""], 0)}
+        if self.manifest.kind == "DaemonSet":
+            return {node: self._wanted_on(node) for node in self.places}
+        wanted = max(replicas(self.manifest.body) - self.done[""], 0)
+        if self.manifest.kind == "StatefulSet" and starts_in_order(self.manifest.body, self.group):
+            there = len(self.pods.get("", ()))
+            wanted = min(wanted, max(there, len(self.running) + 1))
+        return {"": wanted}
+
+    def _wanted_on(self, node: str) -> int:
+        """How many pods of a DaemonSet a node should have: one, or none."""
+        place, there = self.places[node], bool(self.pods.get(node))
+        return int((place.starts or (place.stays and there)) and not self.done[node])
 
     def task_of(self, named: str) -> str:
         """The task that a pod names; the first task if there is none of that name."""
         return named if named in self.priority_infos else next(iter(self.priority_infos))
+
+    def _task(self, record: PodRecord) -> str:
+        """The task of one of its pods."""
+        if self.manifest.kind == "DaemonSet":
+            return node_of(record.body)
+        return self.task_of(record.pod.task)
 
     def all_pods(self) -> list[str]:
         """The uids of its pods that wait or run."""
@@ -117,19 +141,22 @@ class Workload:
         self.remove(uid)
         if record.pod.terminating and self._replaces_terminating:
             return
-        self.pods.setdefault(self.task_of(record.pod.task), {})[uid] = None
+        self.pods.setdefault(self._task(record), {})[uid] = None
         self.indexes.take(record)
+        if record.phase == "Running":
+            self.running.add(uid)
 
     def end(self, record: PodRecord) -> None:
         """One of its pods has ended; if it has succeeded, it is not replaced."""
         self.remove(record.pod.uid)
         if record.phase == "Succeeded":
-            self.done[self.task_of(record.pod.task)] += 1
+            self.done[self._task(record)] += 1
             self.indexes.take(record)
 
     def remove(self, uid: str) -> None:
         """Remove a pod."""
         self.indexes.release(uid)
+        self.running.discard(uid)
         for of_task in self.pods.values():
             of_task.pop(uid, None)
 
@@ -140,7 +167,8 @@ class Workload:
 
     def node_name(self, task: str) -> str | None:
         """The node that a template pins its pods to, if it does."""
-        spec = templates(self.manifest)[task].get("spec") or {}
+        found = templates(self.manifest)
+        spec = found[task if task in found else ""].get("spec") or {}
         return spec.get("nodeName") or None
 
     def new_name(self) -> str:
@@ -155,6 +183,11 @@ class Workload:
             return task_pod(self.manifest, task, self.group, **names)
         if self.manifest.kind == "Job":
             pod = job_pod(owner, self.indexes.next(owner), **names)
+        elif self.manifest.kind == "DaemonSet":
+            pod = daemon_pod(owner, task, **names)
+        elif self.manifest.kind == "StatefulSet":
+            ordinal = int(name.rpartition("-")[2])
+            pod = stateful_pod(owner, ordinal, templates(self.manifest)[task], **names)
         else:
             pod = new_pod(owner, templates(self.manifest)[task], **names)
         return in_group(pod, self.group) if self.group else pod

@@ -13,16 +13,19 @@ from aliquot.dialects.core import lifetimes, nodes, pods, simulation_annotations
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, owner_of, read
 from aliquot.dialects.core.pod_templates import WORKLOADS
+from aliquot.dialects.daemon_sets import Placement, constraints, placement, readable_node
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.dialects.volcano import keys as volcano
+from aliquot.dialects.workloads import job_is_complete
 from aliquot.engine import Event, ImportanceKey, Pod, importance
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Change
 from aliquot.simulation.ages import Ages
+from aliquot.simulation.cron_jobs import CronJobs
 from aliquot.simulation.departures import Departures
 from aliquot.simulation.pod_groups import Groups
 from aliquot.simulation.workloads import Workload
@@ -46,6 +49,7 @@ class World:
         """Deployments whose ReplicaSets are in the input too: those make the pods."""
         self._ages = ages or Ages()
         self._groups = Groups(self.mirror.store)
+        self.cron_jobs = CronJobs(self._is_active)
 
     def next_end(self) -> int | None:
         """When the next pod ends; None if none does."""
@@ -64,8 +68,14 @@ class World:
         return manifest is not None and nodes.is_ready(manifest)
 
     def start(self, uid: str, node: str, devices: tuple[str, ...], now: int) -> None:
-        """Start a pod on a node, on these devices if it requests any."""
-        self._start(self.mirror.records[uid], node, devices, now, now)
+        """Start a pod on a node, on these devices if it requests any; others may come after it."""
+        record = self.mirror.records[uid]
+        self._start(record, node, devices, now, now)
+        workload = self._owner(record)
+        if workload is not None:
+            workload.add(record)
+            if workload.manifest.kind == "StatefulSet":
+                self._reconcile(workload, now)
 
     def _start(
         self, record: PodRecord, node: str, devices: tuple[str, ...], started: int, now: int
@@ -121,6 +131,22 @@ class World:
         )
         for manifest in sorted(change.apply, key=lambda each: each.kind != "Pod"):
             self._apply(manifest, change.at)
+        if any(key[0] == "Node" for key in touched):
+            self._follow_nodes(change.at)
+
+    def _follow_nodes(self, now: int) -> None:
+        """DaemonSets make and end pods where nodes have come, gone or changed."""
+        for workload in list(self._workloads.values()):
+            if workload.manifest.kind == "DaemonSet":
+                self._reconcile(workload, now)
+
+    def _is_active(self, key: Key) -> bool:
+        """Does a Job exist that is not complete?"""
+        workload = self._workloads.get(key)
+        if workload is None:
+            return False
+        active = len(workload.all_pods())
+        return not job_is_complete(workload.manifest.body, workload.done[""], active)
 
     def _apply(self, manifest: Manifest, now: int) -> None:
         match manifest.kind:
@@ -128,6 +154,8 @@ class World:
                 self.mirror.send_budget(manifest)
             case "Pod":
                 self._apply_pod(manifest, now)
+            case "CronJob":
+                self.cron_jobs.apply(manifest, now)
         if isinstance(manifest.content, WORKLOADS):
             self._apply_workload(manifest, now)
 
@@ -138,6 +166,9 @@ class World:
             if isinstance(manifest.content, WORKLOADS):
                 self._drop_workload(manifest.key, now)
                 self._groups.drop(manifest.key)
+            for job in self.cron_jobs.drop(manifest.key):
+                if job in self.mirror.store.objects:
+                    self._delete(job, place, now)
         if kind == "Node":
             for record in self._departures.terminating_on({name}):
                 self.end(record.pod.uid, _last_phase(record, now), now)
@@ -216,6 +247,7 @@ class World:
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
             workload.indexes, workload.next_index = old.indexes, old.next_index
+            workload.running = old.running
         self._workloads[manifest.key] = workload
         if old is None:
             self._adopt(workload)
@@ -260,9 +292,23 @@ class World:
         """Create the pods that are missing; of too many, end waiting and less important ones."""
         if workload.manifest.key in self._owners_of_workloads:
             return
-        wanted = dict.fromkeys(workload.pods, 0) | workload.wanted
-        for task, count in wanted.items():
-            self._reconcile_task(workload, task, count, now)
+        if workload.manifest.kind == "DaemonSet":
+            workload.places = self._places(workload)
+        before = None
+        while (wanted := dict.fromkeys(workload.pods, 0) | workload.wanted) != before:
+            for task, count in wanted.items():
+                self._reconcile_task(workload, task, count, now)
+            before = wanted
+
+    def _places(self, workload: Workload) -> dict[str, Placement]:
+        """On which nodes a DaemonSet has a pod."""
+        where, objects = constraints(workload.manifest.body), self.mirror.store.objects
+        found = {key[2]: readable_node(each) for key, each in objects.items() if key[0] == "Node"}
+        return {
+            name: placement(where, node)
+            for name, node in sorted(found.items())
+            if where is not None and node is not None
+        }
 
     def _reconcile_task(self, workload: Workload, task: str, wanted: int, now: int) -> None:
         """The same for one task; pods pinned to a node are created only if the node exists."""

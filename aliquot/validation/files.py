@@ -16,10 +16,29 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _STANDARD_INPUT = "standard input"
 
 
+class Sources:
+    """Files and standard input, which can be read a second time."""
+
+    def __init__(self) -> None:
+        self._standard_input = ""
+
+    def scan(self, path: str) -> Iterator[Document | Finding]:
+        """The documents of a file, of all files of a folder, or of standard input (`-`)."""
+        for text, source in _read_sources(path):
+            if path == "-":
+                self._standard_input = text
+            yield from documents.scan(text, source)
+
+    def text(self, source: str) -> str:
+        """The text of a source that was read."""
+        if source == _STANDARD_INPUT:
+            return self._standard_input
+        return _decode(_bytes(Path(source)), source)
+
+
 def scan(path: str) -> Iterator[Document | Finding]:
     """The documents of a file, of all files of a folder, or of standard input (`-`)."""
-    for text, source in _read_sources(path):
-        yield from documents.scan(text, source)
+    return Sources().scan(path)
 
 
 def scan_each(path: str) -> Iterator[Document | Finding]:

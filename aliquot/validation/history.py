@@ -5,11 +5,12 @@ An error stops nothing: an object that cannot be read is kept from the rules, an
 follows.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from aliquot.dialects.core.findings import Finding, refused
-from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.core.manifest import Key, Manifest, all_errors
 from aliquot.dialects.core.pod_templates import PodTemplateView
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.kep9 import rules as quota_rules
@@ -18,7 +19,7 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.tensor_fusion.gpu_rules import GPU_KINDS, check_gpus
 from aliquot.dialects.volcano import queue_rules, queues
-from aliquot.errors import InputError
+from aliquot.errors import AliquotError, InputError
 from aliquot.mirror.group_membership import group_ref, queue_of
 from aliquot.mirror.store import Change, Store
 from aliquot.validation import object_rules as rules
@@ -33,6 +34,10 @@ class State:
 
     placeholders: Container[str] = ()
     """The places of objects that could not be read, of which only kind and name are known."""
+    partial: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The places of objects that could be read only in part, with the fields that are missing."""
+    thorough: bool = False
+    """Are invalid objects checked by the rules for one object as well?"""
     cards: Cards = field(default_factory=Cards)
     special: Special = ""
     """The dialect whose built-in quotas exist."""
@@ -120,20 +125,61 @@ class State:
         self._invalid.add(manifest.key)
         if manifest.place in self.placeholders:
             return
-        try:
-            self._store.check(manifest)
-        except InputError as error:
-            self.refusals.append(refused(error, manifest.place))
+        errors = all_errors(manifest, self._store.check)
+        missing = self.partial.get(manifest.place, ())
+        own = [each for each in errors if not _follows(each.field, missing)]
+        self.refusals += [refused(each, manifest.place) for each in own]
+        if errors or missing:
+            if self.thorough:
+                fields = {*missing, *(each.field for each in errors)}
+                self.refusals += _also_wrong(manifest, self.cards, fields)
             return
         self.valid[manifest.key] = manifest
         self._invalid.discard(manifest.key)
 
 
+def _follows(error_field: str, missing: Iterable[str]) -> bool:
+    """Does an error about a field follow from another that is missing in it?"""
+    return any(each.startswith(error_field) or error_field.startswith(each) for each in missing)
+
+
+def _also_wrong(manifest: Manifest, cards: Cards, wrong: Collection[str]) -> list[Finding]:
+    """What the rules for one object find in what can be read of an invalid one.
+
+    `wrong` are the fields that are invalid. What is found about the same resource, or the same
+    field, may follow from that.
+    """
+    found: list[Finding] = []
+
+    def check(part: Manifest) -> None:
+        if part.kind in quotas.KINDS:
+            found.extend(quota_rules.min_within_max([(part, quotas.quota(part))]))
+        found.extend(rules.check_object(part, cards))
+
+    with suppress(AliquotError):
+        all_errors(manifest, check)
+    names = {_last_key(each) for each in wrong}
+    return [
+        each
+        for each in found
+        if _last_key(each.field) not in names and not _follows(each.field, wrong)
+    ]
+
+
+def _last_key(path: str) -> str:
+    """The key of a map that a path ends with, such as a resource; else the whole path."""
+    return path.rpartition("[")[2] if path.endswith("]") else path
+
+
 def replay(
-    changes: Sequence[Change], placeholders: Container[str], cards: Cards, special: Special = ""
+    changes: Sequence[Change],
+    placeholders: Container[str],
+    cards: Cards,
+    special: Special = "",
+    partial: Mapping[str, Collection[str]] | None = None,
 ) -> Iterator[State]:
     """The state after each change."""
-    state = State(placeholders, cards, special)
+    state = State(placeholders, partial or {}, True, cards, special)
     last = _last_change_of(changes, quotas.KINDS)
     last_queues = _last_change_of(changes, (queues.KIND,))
     for number, change in enumerate(changes):

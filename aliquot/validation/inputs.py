@@ -5,7 +5,7 @@ runs: bad input never leaves half a result behind.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from aliquot.dialects import configuration, policy
@@ -23,6 +23,9 @@ from aliquot.mirror.store import Change
 from aliquot.validation import files, history, pods_and_queues, pods_in_the_way
 from aliquot.validation.timeline import Changes
 
+Watcher = Callable[[history.State], None]
+"""What is shown every state of the input, in order."""
+
 
 @dataclass(slots=True)
 class Inputs:
@@ -37,8 +40,16 @@ class Inputs:
     """The places of objects that could not be read, of which only kind and name are known."""
     cards: Cards = field(default_factory=Cards)
     """The GB of the nodes' GPUs, and what quotas count of GPUs."""
-    pod_conflicts: list[Finding] = field(default_factory=list)
+    paths: dict[str, tuple[str | int, ...]] = field(default_factory=dict)
+    """Where in its file every document stands, by place."""
+    partial: dict[str, set[str]] = field(default_factory=dict)
+    """The places of objects that could be read only in part, with the fields that are missing."""
+    refusals: list[Finding] = field(default_factory=list)
     """What a cluster would refuse because of pods: errors to `validate`, not to a simulation."""
+    misshapen: list[Finding] = field(default_factory=list)
+    """What the schema of a kind refuses: errors to `validate`, not to a simulation."""
+    about_skipped: list[Finding] = field(default_factory=list)
+    """Findings about objects that a simulation skips."""
     special: Special = ""
     """The dialect whose built-in quotas are expected to exist."""
 
@@ -48,7 +59,9 @@ class Inputs:
 
     def states(self) -> Iterator[history.State]:
         """Every state that the changes lead through."""
-        return history.replay(self.changes, self.placeholders, self.cards, self.special)
+        return history.replay(
+            self.changes, self.placeholders, self.cards, self.special, self.partial
+        )
 
 
 def load(paths: Iterable[str], settings: Configuration) -> Inputs:
@@ -65,19 +78,28 @@ def collect(found: Iterable[Document | Finding], settings: Configuration) -> Inp
     return inputs
 
 
-def examine(found: Iterable[Document | Finding], settings: Configuration) -> Inputs:
-    """Read documents and check every state they lead to; errors are among the findings."""
+def examine(
+    found: Iterable[Document | Finding], settings: Configuration, watchers: Sequence[Watcher] = ()
+) -> Inputs:
+    """Read documents and check every state they lead to; errors are among the findings.
+
+    `watchers` are shown each state: a replay is most of the work.
+    """
     read = Changes()
     for each in found:
         read.add(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.placeholders)
+    inputs.partial, inputs.about_skipped = read.partial, read.about_skipped
+    inputs.paths = read.paths
+    inputs.findings += read.newer_fields()
+    inputs.misshapen += read.misshapen
     inputs.cards = cards(settings.gpu, inputs.manifests())
     inputs.special = policy.special_quotas(policy.expected(settings, inputs.manifests()))
-    _check(inputs, settings)
+    _check(inputs, settings, watchers)
     return inputs
 
 
-def _check(inputs: Inputs, settings: Configuration) -> None:
+def _check(inputs: Inputs, settings: Configuration, watchers: Sequence[Watcher]) -> None:
     """Collect the findings of every state: each once, with the time at which it first holds."""
     quota_names = {each.name for each in inputs.manifests() if each.kind in KINDS}
     keys = {key for each in inputs.manifests() for key in _keys(each)}
@@ -92,11 +114,15 @@ def _check(inputs: Inputs, settings: Configuration) -> None:
 
     for state in inputs.states():
         at = state.change.at
+        for watch in watchers:
+            watch(state)
         note(history.check_state(state), at, inputs.findings)
         note(pods_in_the_way.find_unknown_quotas(state, quota_names), at, inputs.findings)
         note(pods_and_queues.find_unknown_queues_and_gangs(state, keys), at, inputs.findings)
-        note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.pod_conflicts)
-        note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.pod_conflicts)
+        note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.refusals)
+        note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.refusals)
+    errors = {(each.place, each.field) for each in inputs.findings if each.severity == "error"}
+    inputs.misshapen = [each for each in inputs.misshapen if (each.place, each.field) not in errors]
 
 
 def _keys(manifest: Manifest) -> list[Key]:

@@ -1,8 +1,8 @@
 """The report of `aliquot validate`: all findings about the input, without running it.
 
-Its errors are those on which `aliquot simulate` refuses to start, because a simulation starts from
-the same inputs and raises the first of them; and what a cluster would refuse because of pods, which
-only warns a simulation.
+Its errors are what a server with our CRDs and webhook refuses. A simulation, which starts from the
+same inputs, raises the first of those that keep it from reading what was meant, and warns of the
+others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,9 +11,15 @@ from dataclasses import dataclass, replace
 from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
-from aliquot.validation import files, inputs, unschedulable
+from aliquot.dialects.crds import DEFINITIONS
+from aliquot.validation import files, inputs
 from aliquot.validation.inputs import Inputs
+from aliquot.validation.lines import with_lines
+from aliquot.validation.unmet_requests import UnmetRequests
 from aliquot.validation.unnamed_resources import UnnamedResources
+from aliquot.validation.unschedulable import UnschedulablePods
+
+_OUR_KINDS = {each.kind for each in DEFINITIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +36,47 @@ class Report:
 
 def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
-    given = inputs.examine((each for path in paths for each in files.scan(path)), settings)
+    sources = files.Sources()
+    unschedulable, unmet, unnamed = UnschedulablePods(), UnmetRequests(settings), UnnamedResources()
+    given = inputs.examine(
+        (each for path in paths for each in sources.scan(path)),
+        settings,
+        (unschedulable.check_state, unmet.add_state, unnamed.add_state),
+    )
     about_policy = _about_policy(given, settings)
-    unnamed = UnnamedResources()
-    for state in given.states():
-        unnamed.add_state(state)
-    about_pods = [*given.pod_conflicts, *unschedulable.findings(given.states())]
-    about_pods += unnamed.findings()
-    found = [*given.findings, *about_policy, *about_pods]
+    found = [*given.findings, *given.about_skipped, *about_policy, *given.misshapen]
+    found += given.refusals
+    found += _about_requests(unschedulable, unmet)
+    found += unnamed.findings()
     order = {place: number for number, place in enumerate(given.files)}
-    placed = [replace(each, file=given.files[each.place]) for each in found]
-    return Report(given, sorted(placed, key=lambda each: order[each.place]))
+    placed = [_eased(replace(each, file=given.files[each.place])) for each in found]
+    lined = with_lines(placed, given.paths, sources.text)
+    return Report(given, sorted(lined, key=lambda each: (order[each.place], each.line)))
+
+
+def _eased(finding: Finding) -> Finding:
+    """An error in the status of a quota, a queue or a GPU as a warning.
+
+    A server that is given the object drops its status. A simulation reads it, and may refuse it.
+    """
+    is_ours = finding.object.partition(" ")[0] in _OUR_KINDS
+    if finding.severity == "error" and finding.field.startswith("status") and is_ours:
+        return replace(finding, severity="warning")
+    return finding
+
+
+def _about_requests(unschedulable: UnschedulablePods, unmet: UnmetRequests) -> Iterator[Finding]:
+    """Warnings about pods that can never start, and about requests that nothing can meet.
+
+    Of several reasons why a pod can never start, the first is said; of a pod that asks for a
+    resource which no node has, that one.
+    """
+    requests = list(dict.fromkeys(unmet.findings()))
+    explained = {each.place for each in requests if "no node has this resource" in each.problem}
+    never = [each for each in unschedulable.findings() if each.place not in explained]
+    said = {(each.place, each.field) for each in never}
+    yield from never
+    yield from (each for each in requests if (each.place, each.field) not in said)
 
 
 def _about_policy(given: Inputs, settings: Configuration) -> Iterator[Finding]:

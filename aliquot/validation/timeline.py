@@ -1,13 +1,14 @@
 """Documents sorted into changes over time, by their arrival and by the steps of timelines.
 
-A document that cannot be read is a finding and does not stop the others. If its kind and name can
-be read, a placeholder with nothing else takes its place, so that an object that names it is not
-reported as well.
+A document that cannot be read is a finding and does not stop the others. What can be read of it
+takes its place, so that all of its errors are found, and no object that names it is reported as
+well; at least a placeholder with kind and name.
 """
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from aliquot.dialects.core import documents, manifest
 from aliquot.dialects.core.documents import Document
@@ -16,8 +17,17 @@ from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.core.objects import Step, TimelineWire
 from aliquot.dialects.core.simulation_annotations import arrival
 from aliquot.dialects.core.times import duration
+from aliquot.dialects.schemas import known_kinds
+from aliquot.dialects.schemas.misfits import Steps
 from aliquot.errors import InputError
+from aliquot.json import Body, fresh
 from aliquot.mirror.store import Change
+from aliquot.validation.shapes import Shape, check_shape, count_newer, was_accepted
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""The letters of names that Kubernetes generates."""
+_GENERATED = 5
+"""How many letters it adds."""
 
 
 @dataclass(slots=True)
@@ -31,6 +41,16 @@ class Changes:
     """The file of every place, in the order of reading."""
     placeholders: set[str] = field(default_factory=set)
     """The places of objects that could not be read."""
+    partial: dict[str, set[str]] = field(default_factory=dict)
+    """The places of objects that could be read only in part, with the fields that are missing."""
+    misshapen: list[Finding] = field(default_factory=list)
+    """What the schema of an API server would refuse of objects that can be read."""
+    about_skipped: list[Finding] = field(default_factory=list)
+    """Findings about objects of kinds that have no part in scheduling."""
+    paths: dict[str, tuple[str | int, ...]] = field(default_factory=dict)
+    """Where in its file every document stands, by place."""
+    _newer: list[tuple[Document, Shape]] = field(default_factory=list)
+    _generated: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     _arrivals: dict[int, list[Manifest]] = field(default_factory=dict)
     _steps: list[Change] = field(default_factory=list)
 
@@ -54,23 +74,75 @@ class Changes:
 
     def _note(self, finding: Finding) -> None:
         self.files[finding.place] = finding.file
+        if finding.path:
+            self.paths[finding.place] = finding.path
         self.findings.append(finding)
 
     def _add_arrival(self, read: Manifest, at: int) -> None:
         self._arrivals.setdefault(at, []).append(read)
 
+    def newer_fields(self) -> list[Finding]:
+        """The warnings about fields that are unknown here, and known to a newer server."""
+        return count_newer(self._newer)
+
     def _read(self, document: Document) -> tuple[Manifest, int] | None:
         """An object and its arrival; None if its kind is skipped, or it cannot be identified."""
         self.files[document.place] = document.source
+        self.paths[document.place] = document.path
+        shape = check_shape(document)
+        if shape.newer:
+            self._newer.append((document, shape))
+        document = self._named(document)
         try:
             read = manifest.read(document)
-            if read is not None:
-                return read, arrival(read)
+            if read is None:
+                self._skip(document, shape)
+                return None
+            arrives = arrival(read)
         except InputError as error:
-            self._note(refused(error, document.place, document.source))
+            return self._unreadable(document, shape, error)
+        for each in shape.unknown:
+            self._note(each)
+        self.misshapen += shape.refusals
+        return read, arrives
+
+    def _named(self, document: Document) -> Document:
+        """A document with a name: one that asks for a generated name gets the next one."""
+        metadata = document.body.get("metadata")
+        if not isinstance(metadata, dict) or metadata.get("name"):
+            return document
+        prefix = metadata.get("generateName")
+        if not isinstance(prefix, str) or not prefix:
+            return document
+        number = (str(document.body["kind"]), str(metadata.get("namespace")), prefix)
+        name = f"{prefix}{_suffix(self._generated[number])}"
+        self._generated[number] += 1
+        return replace(document, body={**document.body, "metadata": {**metadata, "name": name}})
+
+    def _unreadable(
+        self, document: Document, shape: Shape, error: InputError
+    ) -> tuple[Manifest, int] | None:
+        """Note what is wrong with a document, and take what can be read of it in its place."""
+        found = [*shape.unknown, *shape.refusals]
+        own = refused(error, document.place, document.source)
+        if not any(each.field == own.field for each in found):
+            found.append(own)
+        for each in found:
+            self._note(each)
+        body = without(document.body, shape.misfit_steps)
+        try:
+            part = manifest.read(replace(document, body=body), check_names=False)
+        except InputError:
+            part = None
+        if part is not None:
+            known = {each.field for each in found}
+            for other in manifest.all_errors(part, manifest.refuse_names):
+                if other.field not in known:
+                    self._note(refused(other, document.place, document.source))
+        if part is None or not part.name:
             return self._placeholder(document)
-        self._skip(document)
-        return None
+        self.partial[document.place] = {each.field for each in found}
+        return part, 0
 
     def _placeholder(self, document: Document) -> tuple[Manifest, int] | None:
         """The object with kind and name only, if these can be read."""
@@ -81,23 +153,33 @@ class Changes:
                 key: metadata[key] for key in ("name", "namespace") if key in metadata
             }
         try:
-            bare = manifest.read(Document(document.place, body, document.source))
+            bare = manifest.read(replace(document, body=body))
         except InputError:
             return None
         self.placeholders.add(document.place)
         return (bare, 0) if bare is not None else None
 
-    def _skip(self, document: Document) -> None:
-        """Count a skipped kind; warn if it resembles one that is read."""
-        kind = str(document.body["kind"])
+    def _skip(self, document: Document, shape: Shape) -> None:
+        """Count a skipped kind; warn if it is unknown."""
+        kind, version = str(document.body["kind"]), str(document.body["apiVersion"])
         self.skipped[kind] += 1
-        meant = manifest.similar_kind(document)
-        if meant is not None:
-            have = f"{kind} of {document.body.get('apiVersion')}"
-            problem = f"skipped {have}; did you mean {meant}?"
-            self._note(
-                Finding("warning", document.place, "", "kind", problem, file=document.source)
-            )
+        self.about_skipped += [*shape.unknown, *shape.refusals]
+        group = known_kinds.group_of(version)
+        if group.endswith(manifest.ALIQUOT_GROUP) or known_kinds.versions(group, kind):
+            return
+        meant = known_kinds.nearest_kind(version, kind)
+        if meant is None:
+            if not was_accepted(document.body):
+                problem = f"{kind} of {version} is not known here, and not checked"
+                self.about_skipped.append(self._about_kind(document, problem))
+            return
+        meant_version, _, meant_kind = meant.partition(" ")
+        problem = f"skipped {kind} of {version}; did you mean {meant_kind} of {meant_version}?"
+        self._note(self._about_kind(document, problem))
+
+    def _about_kind(self, document: Document, problem: str) -> Finding:
+        title = manifest.title_of(document.body)
+        return Finding("warning", document.place, title, "kind", problem, file=document.source)
 
     def _add_steps(self, timeline: TimelineWire, document: Document) -> None:
         for index, step in enumerate(timeline.steps):
@@ -107,14 +189,17 @@ class Changes:
             except InputError as error:
                 self._note(refused(error, document.place, document.source))
                 continue
-            applied = self._applied(step, at, place, document.source)
-            self._steps.append(Change(at, applied, self._deleted(step, place, document.source)))
+            applied = self._applied(step, at, place, document, index)
+            self._steps.append(Change(at, applied, self._deleted(step, place, document, index)))
 
-    def _applied(self, step: Step, at: int, place: str, source: str) -> tuple[Manifest, ...]:
+    def _applied(
+        self, step: Step, at: int, place: str, document: Document, index: int
+    ) -> tuple[Manifest, ...]:
         """The objects that a step applies at its time; those that arrive later are added apart."""
-        applied = []
+        applied, source = [], document.source
         for number, body in enumerate(step.apply or []):
-            for found in documents.unpack(body, f"{place}.apply[{number}]", source):
+            inside = (*document.path, "steps", index, "apply", number)
+            for found in documents.unpack(body, f"{place}.apply[{number}]", source, inside):
                 if isinstance(found, Finding):
                     self._note(found)
                     continue
@@ -130,12 +215,15 @@ class Changes:
                     applied.append(read[0])
         return self._without_duplicates(applied)
 
-    def _deleted(self, step: Step, place: str, source: str) -> tuple[tuple[Key, str], ...]:
+    def _deleted(
+        self, step: Step, place: str, document: Document, index: int
+    ) -> tuple[tuple[Key, str], ...]:
         deleted = []
         for number, each in enumerate(step.delete or []):
             key = manifest.key(each.kind, each.namespace, each.name)
             deleted.append((key, f"{place}.delete[{number}]"))
-            self.files[deleted[-1][1]] = source
+            self.files[deleted[-1][1]] = document.source
+            self.paths[deleted[-1][1]] = (*document.path, "steps", index, "delete", number)
         return tuple(sorted(deleted, key=_deletion_order))
 
     def _without_duplicates(self, manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
@@ -153,3 +241,34 @@ def _deletion_order(deletion: tuple[Key, str]) -> int:
     """Pods first, then others, nodes and namespaces last: deleting those deletes pods as well."""
     kind = deletion[0][0]
     return ("Pod", kind, "Node", "Namespace").index(kind)
+
+
+def _suffix(number: int) -> str:
+    """The end of a generated name: the same in every run, as no random one would be."""
+    letters = []
+    for _ in range(_GENERATED):
+        number, letter = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[letter])
+    return "".join(reversed(letters))
+
+
+def without(body: Body, paths: Iterable[Steps]) -> Body:
+    """A copy of an object without the values at some paths."""
+    kept: Body = fresh(body)
+    for *above, last in reversed(list(paths)):
+        holder: Any = kept
+        for step in above:
+            holder = _inside(holder, step)
+        if isinstance(holder, dict):
+            holder.pop(last, None)
+        elif isinstance(holder, list) and isinstance(last, int) and last < len(holder):
+            del holder[last]
+    return kept
+
+
+def _inside(holder: Any, step: str | int) -> Any:
+    if isinstance(holder, dict):
+        return holder.get(step)
+    if isinstance(holder, list) and isinstance(step, int) and step < len(holder):
+        return holder[step]
+    return None

@@ -5,7 +5,7 @@ ancestors allows it. A pod that can start in no state after its arrival is repor
 as when quotas are checked alone, only the quotas' max is considered.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from aliquot.dialects.core import pods
@@ -63,6 +63,13 @@ class UnschedulablePods:
                 if each.why_not is None and self._nodes:
                     del self.open[key]
 
+    def findings(self) -> Iterator[Finding]:
+        """A warning for each pod and workload that could start in no state."""
+        for each in self.open.values():
+            if each.why_not is not None:
+                warning = rules.can_never_start(each.manifest, each.view.spec_field, each.why_not)
+                yield replace(warning, at=each.came)
+
     def _read_limits(self, state: State) -> None:
         known = state.valid.values()
         nodes = (each for each in known if each.kind == "Node" and state.knows_all_nodes)
@@ -80,17 +87,6 @@ class UnschedulablePods:
                 why_not = rules.too_large(shape, self._nodes)
             self._why_not_by_shape[home, shape] = why_not
         return self._why_not_by_shape[home, shape]
-
-
-def findings(states: Iterable[State]) -> Iterator[Finding]:
-    """A warning for each pod and workload that can never start."""
-    unschedulable = UnschedulablePods()
-    for state in states:
-        unschedulable.check_state(state)
-    for each in unschedulable.open.values():
-        if each.why_not is not None:
-            warning = rules.can_never_start(each.manifest, each.view.spec_field, each.why_not)
-            yield replace(warning, at=each.came)
 
 
 def _pending_pods(manifest: Manifest, state: State) -> Iterator[PendingPod]:

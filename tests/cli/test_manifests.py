@@ -174,6 +174,7 @@ def test_webhooks_are_asked_about_all_quotas_and_no_statuses(aliquot: Run) -> No
         ("scheduling.x-k8s.io", "v1alpha1", "elasticquotas"),
         ("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
         ("scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas"),
+        ("scheduling.sigs.k8s.io", "v1alpha1", "podgroups"),
         ("nos.nebuly.com", "v1alpha1", "elasticquotas"),
         ("nos.nebuly.com", "v1alpha1", "compositeelasticquotas"),
         ("nos.nebuly.ai", "v1alpha1", "elasticquotas"),

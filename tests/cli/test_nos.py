@@ -321,9 +321,12 @@ def test_a_quota_that_breaks_a_rule_is_refused_by_both_commands(
     assert (ran.code, ran.out, problem in ran.err) == (2, "", True)
 
 
+def test_a_namespace_that_is_listed_twice_is_refused_as_by_a_server(aliquot: Run) -> None:
+    (twice,) = validated(aliquot, composite("ops/q", ["a", "b", "a"], {}), code=1)
+    assert (twice["field"], twice["problem"]) == ("spec.namespaces[2]", "'a' stands here already")
+
+
 def test_what_is_odd_about_a_quota_or_node_is_a_warning(aliquot: Run) -> None:
-    (twice,) = validated(aliquot, composite("ops/q", ["a", "b", "a"], {}), code=0)
-    assert (twice["field"], twice["problem"]) == ("spec.namespaces[2]", "a stands here already")
     ((_, field, problem),) = warnings(aliquot, quota("a", {OTHER: "40Gi"}))
     assert field == f"spec.min[{OTHER}]"
     assert problem.startswith("40Gi is 42949672960 GB")

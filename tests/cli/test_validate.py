@@ -36,7 +36,7 @@ def hard(namespace: str, **amounts: Any) -> Body:
 
 
 def test_valid_manifests_are_counted_and_exit_with_0(aliquot: Run) -> None:
-    ran = aliquot("validate", [node(), quota("a", {"gpu": 2}, {"gpu": 4}), pod("a/p", {"gpu": 4})])
+    ran = aliquot("validate", [node(), quota("a", {"gpu": 2}, {"gpu": 4}), pod("a/p", {"gpu": 2})])
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == "3 objects in 1 file: no errors, no warnings\n"
 
@@ -63,16 +63,18 @@ def test_every_finding_is_reported_at_once(aliquot: Run) -> None:
     assert lines[0].endswith("input-1.yaml")
     assert lines[1].endswith(f"ElasticQuota a/quota: spec.min[{GPU}]: min 4 is above max 2")
     assert lines[6].endswith("input-2.yaml")
-    assert lines[-1] == "5 objects in 2 files: 5 errors, no warnings"
+    assert lines[-1] == "6 objects in 2 files: 5 errors, no warnings"
 
 
 def test_json_names_file_document_object_and_field(aliquot: Run) -> None:
     (found,) = findings(aliquot, node(), pod("a/p", {"cpu": "many"}), code=1)
     file = found.pop("file")
     assert Path(file).name == "input-1.yaml"
+    written = Path(file).read_text().splitlines()
     assert found == {
         "severity": "error",
         "place": f"{file}, document 2",
+        "line": next(number for number, line in enumerate(written, start=1) if "many" in line),
         "object": "Pod a/p",
         "field": "spec.containers[0].resources.requests[cpu]",
         "problem": "'many' is not a quantity, such as 2, 500m, 1.5 or 10Gi",
@@ -88,7 +90,7 @@ def test_files_are_told_apart(aliquot: Run, tmp_path: Path) -> None:
     (folder / "b.json").write_text(bad.replace('"p"', '"q"') * 2)
     ran = aliquot("validate", str(folder), "-o", "json")
     found = json.loads(ran.out)["findings"]
-    assert [Path(each["file"]).name for each in found] == ["a.yaml", "b.json", "b.json"]
+    assert [Path(each["file"]).name for each in found] == ["a.yaml", *["b.json"] * 3]
     assert "stands twice" in aliquot("validate", str(folder)).out
 
 
@@ -166,7 +168,7 @@ def test_a_pod_above_its_quotas_max_is_a_warning(aliquot: Run) -> None:
 def test_can_never_start_is_said_only_if_no_step_changes_it(aliquot: Run) -> None:
     waits = pod("a/p", {"gpu": 9})
     grows = timeline({"at": 60, "apply": [node("big", gpu=16)]})
-    raised = timeline({"at": 60, "apply": [quota("a", {"gpu": 1}, {"gpu": 9})]})
+    raised = timeline({"at": 60, "apply": [quota("a", {"gpu": 9}, {"gpu": 9})]})
     small = quota("a", {"gpu": 1}, {"gpu": 2})
     assert warnings(aliquot, node(), waits, grows) == []
     assert warnings(aliquot, waits) == []
@@ -259,7 +261,7 @@ def test_what_a_terminal_would_obey_is_not_printed(aliquot: Run) -> None:
     ran = aliquot("validate", [{**hostile, "spec": 3}])
     assert ran.code == 1
     assert "\x1b" not in ran.out
-    assert len(ran.out.splitlines()) == 4
+    assert len(ran.out.splitlines()) == 5
 
 
 @pytest.mark.parametrize("content", [b"a: [1", b"\xff\xfe", b"a: 1\na: 2", b'{"a": "\\ud800"}'])
@@ -274,4 +276,4 @@ def test_what_is_no_documents_is_refused(aliquot: Run, tmp_path: Path, content: 
 def test_standard_input_is_read_with_a_byte_order_mark(aliquot: Run) -> None:
     ran = aliquot("validate", "-", stdin="\ufeff" + json.dumps(pod("a/p", {"cpu": "x"})))
     assert ran.code == 1
-    assert ran.out.startswith("standard input\n  error    Pod a/p: spec.containers[0]")
+    assert ran.out.startswith("standard input\n  error    line 1: Pod a/p: spec.containers[0]")

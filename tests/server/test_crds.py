@@ -35,6 +35,7 @@ def test_every_kind_of_the_designs_is_there() -> None:
         ("CompositeElasticQuota", "nos.nebuly.com", "v1alpha1"),
         ("CompositeElasticQuota", "nos.nebuly.ai", "v1alpha1"),
         ("PodGroup", "scheduling.x-k8s.io", "v1alpha1"),
+        ("PodGroup", "scheduling.sigs.k8s.io", "v1alpha1"),
         ("GPUResourceQuota", "tensor-fusion.ai", "v1"),
         ("GPU", "tensor-fusion.ai", "v1"),
         ("Queue", "scheduling.volcano.sh", "v1beta1"),

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from aliquot.dialects.schemas import names
 from aliquot.server.kinds.kind import is_kubernetes_kind, unique_name
-from aliquot.server.rules import names
 
 Rule = Callable[[str], list[str]]
 
@@ -38,7 +38,7 @@ def test_what_is_fine(rule: Rule, text: str) -> None:
     [
         (names.label_name, "", "a lowercase RFC 1123 label must consist of"),
         (names.label_name, "-a", "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"),
-        (names.label_name, "a.b", "(e.g. 'my-name', or '123-abc', regex"),
+        (names.label_name, "a.b", "(e.g. 'my-name',  or '123-abc', regex"),
         (names.label_name, "a\n", "a lowercase RFC 1123 label"),
         (names.label_name, "a" * 64, "must be no more than 63 characters"),
         (names.subdomain, "a..b", "a lowercase RFC 1123 subdomain must consist of"),

@@ -17,8 +17,8 @@ def validate(
 
     PATH is a file or folder of Kubernetes manifests, or - for standard input.
 
-    Errors are what `aliquot simulate` refuses; warnings are what it accepts and runs. The exit code
-    is 1 if there is an error.
+    Errors are what `kubectl apply` would refuse; warnings are what a server accepts and is hardly
+    meant. The exit code is 1 if there is an error.
 
     \b
     Examples:

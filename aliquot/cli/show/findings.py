@@ -40,7 +40,8 @@ def print_warnings(inputs: Inputs) -> None:
     """Say on stderr what is odd about objects that are simulated all the same."""
     for finding in inputs.findings:
         click.echo(f"warning: {finding}", err=True)
-    for objection in inputs.pod_conflicts:
+    skipped = (each for each in inputs.about_skipped if each.severity == "error")
+    for objection in (*inputs.misshapen, *inputs.refusals, *skipped):
         click.echo(f"warning: {objection} (a cluster would refuse it)", err=True)
 
 
@@ -56,6 +57,7 @@ def _as_json(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity,
         "file": finding.file,
         "place": finding.place,
+        "line": finding.line or None,
         "object": finding.object,
         "field": finding.field,
         "problem": finding.problem,
@@ -65,7 +67,10 @@ def _as_json(finding: Finding) -> dict[str, Any]:
 
 def _line(finding: Finding) -> Text:
     document = finding.place.removeprefix(finding.file).lstrip(",: ")
-    field = f"{finding.field}: " if finding.field else ""
+    said = finding.problem.startswith(f"unknown field {finding.field}")
+    field = f"{finding.field}: " if finding.field and not said else ""
+    if finding.line:
+        document = f"{document} (line {finding.line})" if document else f"line {finding.line}"
     return Text.assemble(
         "  ",
         (f"{finding.severity:<8}", _STYLES[finding.severity]),

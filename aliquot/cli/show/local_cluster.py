@@ -26,6 +26,7 @@ async def shown_cluster(
     async with local_cluster(settings, own) as made, AsyncExitStack() as stack:
         click.echo(f"kubeconfig: {made.server.kubeconfig}")
         click.echo(f"url: {made.server.url}")
+        click.echo("roles: stored, not enforced; who has the kubeconfig may do everything")
         if with_demo:
             await stack.enter_async_context(_demo(made))
         yield

@@ -19,26 +19,36 @@ def read(quantities: Quantities | None, manifest: Manifest, field: str) -> dict[
         where = f"{field}[{resource}]"
         name = canonical(resource)
         amount = read_one(value, name, manifest, where)
+        if amount is None:
+            continue
         if name in amounts:
-            raise manifest.error(where, f"is {name} once more, in its other spelling")
+            manifest.refuse(where, f"is {name} once more, in its other spelling")
         amounts[name] = amount
-        in_ones = "/" in resource and quantity.per_one(resource) == 1
-        if in_ones and quantity.parse(str(value)).nanos % 10**9:
-            raise manifest.error(where, f"{value} is not a whole number, as it must be here")
     return amounts
 
 
-def read_one(value: object, resource: str, manifest: Manifest, where: str) -> int:
-    """A single quantity as an amount of its resource."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise manifest.error(where, f"{value!r} is not a quantity, such as 2, 500m or 10Gi")
-    try:
-        exact = quantity.parse(str(value))
-    except QuantityError as error:
-        raise manifest.error(where, str(error)) from None
-    if exact.nanos < 0:
-        raise manifest.error(where, f"{value} is negative")
+def read_one(value: object, resource: str, manifest: Manifest, where: str) -> int | None:
+    """A single quantity as an amount of its resource; None if it is refused."""
+    problem = _problem(value, resource)
+    if problem is not None:
+        manifest.refuse(where, problem)
+        return None
     return quantity.amount(resource, str(value))
+
+
+def _problem(value: object, resource: str) -> str | None:
+    """What is wrong with a quantity: none negative, extended resources whole."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return f"{value!r} is not a quantity, such as 2, 500m or 10Gi"
+    try:
+        nanos = quantity.parse(str(value)).nanos
+    except QuantityError as error:
+        return str(error)
+    if nanos < 0:
+        return f"{value} is negative"
+    if "/" in resource and quantity.per_one(resource) == 1 and nanos % 10**9:
+        return f"{value} is not a whole number, as it must be here"
+    return None
 
 
 def write(amounts: Mapping[str, int]) -> dict[str, str]:

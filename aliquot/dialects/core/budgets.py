@@ -92,7 +92,7 @@ def _selector(selector: LabelSelector, manifest: Manifest) -> tuple[Requirement,
         if each.operator not in _OPERATORS:
             known = ", ".join(sorted(_OPERATORS))
             problem = f"operator {each.operator!r} is none of {known}"
-            raise manifest.error("spec.selector.matchExpressions", problem)
+            manifest.refuse("spec.selector.matchExpressions", problem)
         requirements.append(Requirement(each.key, each.operator, tuple(each.values or ())))
     return tuple(requirements)
 
@@ -110,4 +110,4 @@ def _check_bound(value: IntOrPercent | None, manifest: Manifest, field: str) -> 
     text = str(value)
     digits = text.removesuffix("%")
     if not text.endswith("%") or not digits.isdecimal() or len(digits) > 3:
-        raise manifest.error(field, f"{text!r} is neither a number nor a percentage")
+        manifest.refuse(field, f"{text!r} is neither a number nor a percentage")

@@ -9,7 +9,7 @@ unfolds to too many values is refused.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -45,6 +45,8 @@ class Document:
     body: Body
     source: str = ""
     """The file it was read from, if it was read from one."""
+    path: tuple[str | int, ...] = ()
+    """Where in the file it stands: its number, from 0, then keys and indexes of what holds it."""
 
 
 def parse(text: str, source: str) -> Iterator[Document]:
@@ -64,7 +66,7 @@ def scan(text: str, source: str) -> Iterator[Document | Finding]:
     for number, body in enumerate(bodies, start=1):
         place = source if len(bodies) == 1 else f"{source}, document {number}"
         if body is not None:
-            yield from unpack(body, place, source)
+            yield from unpack(body, place, source, (number - 1,))
 
 
 def values(text: str, source: str) -> list[Any]:
@@ -73,19 +75,22 @@ def values(text: str, source: str) -> list[Any]:
     return _yaml(text, source) if bodies is None else bodies
 
 
-def unpack(body: object, place: str, source: str = "") -> Iterator[Document | Finding]:
+def unpack(
+    body: object, place: str, source: str = "", path: tuple[str | int, ...] = ()
+) -> Iterator[Document | Finding]:
     """A body as a document, or as several if it is a `kind: List`."""
     try:
         items = _items(body, place)
     except InputError as error:
-        yield refused(error, place, source)
+        yield replace(refused(error, place, source), path=path)
         return
     if items is None:
         assert isinstance(body, dict)
-        yield Document(place, body, source)
+        yield Document(place, body, source, path)
         return
     for index, item in enumerate(items):
-        yield from unpack(item, f"{place}, items[{index}]", source)
+        inside = (*path, "items", index)
+        yield from unpack(item, f"{place}, items[{index}]", source, inside)
 
 
 def _items(body: object, place: str) -> list[Any] | None:

@@ -29,6 +29,10 @@ class Finding:
     file: str = dataclasses.field(default="", compare=False)
     at: int = dataclasses.field(default=0, compare=False)
     """The virtual time at which it first holds."""
+    line: int = dataclasses.field(default=0, compare=False)
+    """The line of the field in the file; 0 if it is not known."""
+    path: tuple[str | int, ...] = dataclasses.field(default=(), compare=False)
+    """Where in its file the document stands, if that is known when it is found."""
 
     def error(self) -> InputError:
         """The finding as an error to raise."""

@@ -15,7 +15,8 @@ def text_map(values: Mapping[str, Any] | None, manifest: Manifest, field: str) -
     found = {}
     for key, value in (values or {}).items():
         if isinstance(value, dict | list):
-            raise manifest.error(f"{field}[{key}]", "must be text")
+            manifest.refuse(f"{field}[{key}]", "must be text")
+            continue
         found[key] = to_text(value)
     return found
 

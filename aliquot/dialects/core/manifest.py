@@ -40,9 +40,12 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("", "ResourceQuota"): wire.ResourceQuotaWire,
     ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClassWire,
     ("policy", "PodDisruptionBudget"): wire.BudgetWire,
+    ("", "ReplicationController"): wire.WorkloadWire,
+    ("apps", "DaemonSet"): wire.WorkloadWire,
     ("apps", "Deployment"): wire.WorkloadWire,
     ("apps", "ReplicaSet"): wire.WorkloadWire,
     ("apps", "StatefulSet"): wire.WorkloadWire,
+    ("batch", "CronJob"): wire.CronJobWire,
     ("batch", "Job"): wire.WorkloadWire,
     (VOLCANO_GROUP, "Queue"): volcano_wire.QueueWire,
     (VOLCANO_GROUP, "PodGroup"): volcano_wire.PodGroupWire,
@@ -88,6 +91,8 @@ class Manifest:
     body: Body
     _read: dict[str, Any] | None = field(default=None, init=False, compare=False, repr=False)
     """The results of readers that are decorated with `once`, by reader."""
+    _errors: list[InputError] | None = field(default=None, init=False, compare=False, repr=False)
+    """The errors so far, while all of them are collected (`all_errors`)."""
 
     @property
     def key(self) -> Key:
@@ -110,6 +115,31 @@ class Manifest:
     def error(self, field: str, problem: str) -> InputError:
         """An error that names this object and a field of it."""
         return InputError(f"{self.place}: {self.title}", field, problem)
+
+    @property
+    def is_refused(self) -> bool:
+        """Has an error been noted, while all of them are collected?"""
+        return bool(self._errors)
+
+    def refuse(self, field: str, problem: str) -> None:
+        """Raise an error about a field; where all errors are collected, note it and go on.
+
+        A reader goes on with what the field would be if it were not written.
+        """
+        self._note(self.error(field, problem))
+
+    def attempt(self, reader: Callable[[], Result]) -> Result | None:
+        """What a reader returns; where all errors are collected, None if it raises one."""
+        try:
+            return reader()
+        except InputError as error:
+            self._note(error)
+            return None
+
+    def _note(self, error: InputError) -> None:
+        if self._errors is None:
+            raise error
+        self._errors.append(error)
 
     def finding(self, severity: Severity, field: str, problem: str) -> Finding:
         """A finding that names this object and a field of it."""
@@ -137,7 +167,33 @@ def once(reader: Callable[[Manifest], Result]) -> Callable[[Manifest], Result]:
     return read_once
 
 
-def read(document: Document) -> Manifest | None:
+def all_errors(manifest: Manifest, check: Callable[[Manifest], None]) -> list[InputError]:
+    """Every error that a check of an object raises or notes, each once, in order.
+
+    What readers have cached meanwhile is dropped if there are any: it lacks what is wrong.
+    """
+    noted: list[InputError] = []
+    object.__setattr__(manifest, "_errors", noted)
+    try:
+        manifest.attempt(lambda: check(manifest))
+    finally:
+        object.__setattr__(manifest, "_errors", None)
+    if noted:
+        object.__setattr__(manifest, "_read", None)
+    return list({(each.field, each.problem): each for each in noted}.values())
+
+
+def first_error(manifest: Manifest, reader: Callable[[], Result]) -> Result:
+    """What a reader returns; its first error is raised, even where all errors are collected."""
+    collected = manifest._errors
+    object.__setattr__(manifest, "_errors", None)
+    try:
+        return reader()
+    finally:
+        object.__setattr__(manifest, "_errors", collected)
+
+
+def read(document: Document, check_names: bool = True) -> Manifest | None:
     """The object of a document; None for kinds that have no part in scheduling."""
     body, place = document.body, document.place
     kind = str(body["kind"])
@@ -155,11 +211,21 @@ def read(document: Document) -> Manifest | None:
     unnamed = Manifest(kind, group, "", "", place, content, body)
     name = unnamed.metadata.name
     _, namespace, _ = key(kind, unnamed.metadata.namespace, name)
+    found = replace(unnamed, namespace=namespace, name=name)
+    if check_names:
+        refuse_names(found)
+    return found
+
+
+def refuse_names(manifest: Manifest) -> None:
+    """Refuse a name or namespace that no object can have."""
+    kind, name, namespace, place = manifest.kind, manifest.name, manifest.namespace, manifest.place
     if kind not in _NAMELESS:
-        _check_name(name, _NAME, f"{place}: {kind}", "metadata.name")
+        where = f"{place}: {kind}"
+        manifest.attempt(lambda: _check_name(name, _NAME, where, "metadata.name"))
     if namespace:
-        check_namespace(namespace, f"{place}: {kind} {name}", "metadata.namespace")
-    return replace(unnamed, namespace=namespace, name=name)
+        where = f"{place}: {kind} {name}"
+        manifest.attempt(lambda: _check_name(namespace, _NAMESPACE, where, "metadata.namespace"))
 
 
 def key(kind: str, namespace: str | None, name: str) -> Key:
@@ -189,18 +255,22 @@ def owner_of(manifest: Manifest) -> Key | None:
     return None
 
 
+def title_of(body: Body) -> str:
+    """Kind and name of an object, as `Manifest.title` has them, as far as they can be read."""
+    kind, metadata = str(body.get("kind")), body.get("metadata")
+    given = metadata if isinstance(metadata, dict) else {}
+    name, namespace = given.get("name"), given.get("namespace")
+    if not isinstance(name, str) or not name:
+        return kind
+    namespace = namespace if isinstance(namespace, str) else None
+    if (str(body.get("apiVersion")).rpartition("/")[0], kind) in _KINDS:
+        _, namespace, _ = key(kind, namespace, name)
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
 def is_known_kind(kind: str) -> bool:
     """Is it a kind that is read here, in any group?"""
     return any(kind == known for _, known in _KINDS)
-
-
-def similar_kind(document: Document) -> str | None:
-    """The known kind that a skipped kind was probably meant to be: same name, another group."""
-    kind = str(document.body["kind"])
-    for group, known in _KINDS:
-        if kind.lower() == known.lower():
-            return f"{known} of {group or 'v1'}"
-    return None
 
 
 def convert(body: Body, shape: type[AnyWire], place: str) -> AnyWire:
@@ -226,9 +296,10 @@ def _title(body: Body) -> str:
     return f"{body['kind']} {name}" if isinstance(name, str) else str(body["kind"])
 
 
-def check_namespace(name: str, place: str, field: str) -> None:
-    """Refuse a text that cannot be the name of a namespace."""
-    _check_name(name, _NAMESPACE, place, field)
+def refuse_namespace(name: str, manifest: Manifest, field: str) -> None:
+    """Refuse a text in an object that cannot be the name of a namespace."""
+    place = f"{manifest.place}: {manifest.title}"
+    manifest.attempt(lambda: _check_name(name, _NAMESPACE, place, field))
 
 
 def _check_name(name: str, pattern: re.Pattern[str], place: str, field: str) -> None:

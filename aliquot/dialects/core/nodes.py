@@ -63,7 +63,8 @@ def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
         effect = _EFFECTS.get(each.effect)
         if effect is None:
             field = f"spec.taints[{index}].effect"
-            raise manifest.error(field, f"{each.effect!r} is none of {', '.join(_EFFECTS)}")
+            manifest.refuse(field, f"{each.effect!r} is none of {', '.join(_EFFECTS)}")
+            continue
         taints.append(Taint(each.key, each.value or "", effect))
     if spec.unschedulable:
         taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))

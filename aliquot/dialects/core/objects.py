@@ -179,7 +179,7 @@ class PodTemplate(Wire):
 
 
 class WorkloadSpec(Wire):
-    """The spec of a Deployment, ReplicaSet, StatefulSet or Job."""
+    """The spec of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
 
     replicas: int | None = None
     parallelism: int | None = None
@@ -189,10 +189,35 @@ class WorkloadSpec(Wire):
 
 
 class WorkloadWire(Wire):
-    """A Deployment, ReplicaSet, StatefulSet or Job."""
+    """A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: WorkloadSpec | None = None
+
+
+class JobTemplate(Wire):
+    """The template of a CronJob's Jobs."""
+
+    metadata: Metadata | None = None
+    spec: WorkloadSpec | None = None
+
+
+class CronJobSpec(Wire):
+    """The spec of a CronJob."""
+
+    schedule: str = ""
+    time_zone: str | None = None
+    suspend: bool | None = None
+    concurrency_policy: str | None = None
+    starting_deadline_seconds: int | None = None
+    job_template: JobTemplate | None = None
+
+
+class CronJobWire(Wire):
+    """A CronJob."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: CronJobSpec | None = None
 
 
 class TaintWire(Wire):

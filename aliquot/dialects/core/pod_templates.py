@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
+    CronJobSpec,
+    CronJobWire,
+    JobTemplate,
     Metadata,
     PodSpec,
     PodTemplate,
@@ -48,6 +51,10 @@ def template_views(manifest: Manifest) -> list[PodTemplateView]:
             return [PodTemplateView("", metadata, spec)]
         case WorkloadWire(spec=workload):
             return _of([("spec.template.", (workload or WorkloadSpec()).template)])
+        case CronJobWire(spec=cron_job):
+            job_template = (cron_job or CronJobSpec()).job_template or JobTemplate()
+            written = (job_template.spec or WorkloadSpec()).template
+            return _of([("spec.jobTemplate.spec.template.", written)])
         case GangJobWire(spec=job):
             tasks = (job or GangJobSpec()).tasks or []
             return _of(

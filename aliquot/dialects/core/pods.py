@@ -129,7 +129,8 @@ def shape(
     Requests for single GPUs are read where `metadata` are given, in which they are annotations.
     """
     if spec is None or not spec.containers:
-        raise manifest.error(f"{field}.containers", "a pod needs at least one container")
+        manifest.refuse(f"{field}.containers", "a pod needs at least one container")
+        spec = spec or PodSpec()
     held = _phases(spec, status, manifest, field)
     asked = {name: amount for name, amount in most(held).items() if amount}
     asked["pods"] = 1
@@ -210,7 +211,7 @@ def _requests(resources: ResourceRequirements | None, manifest: Manifest, field:
             numbers = (
                 f"requests {quantity.text(name, asked[name])}, limits {quantity.text(name, limit)}"
             )
-            raise manifest.error(f"{field}.requests", f"{name} is above its limit: {numbers}")
+            manifest.refuse(f"{field}.requests", f"{name} is above its limit: {numbers}")
     return asked
 
 
@@ -220,7 +221,7 @@ def _read(quantities: Quantities | None, manifest: Manifest, field: str) -> Sums
     if found.pop(GPU_MEMORY, 0):
         where = f"{field}[{as_written(GPU_MEMORY, quantities)}]"
         problem = "is a unit of quotas that no node has; ask for GPUs, or slices of them, instead"
-        raise manifest.error(where, problem)
+        manifest.refuse(where, problem)
     return found
 
 
@@ -270,7 +271,7 @@ def _term(term: SelectorTerm, manifest: Manifest, field: str) -> Term:
 def _requirement(written: SelectorRequirement, manifest: Manifest, field: str) -> Requirement:
     if written.operator not in _OPERATORS:
         known = ", ".join(sorted(_OPERATORS))
-        raise manifest.error(field, f"operator {written.operator!r} is none of {known}")
+        manifest.refuse(field, f"operator {written.operator!r} is none of {known}")
     return Requirement(written.key, written.operator, tuple(written.values or ()))
 
 
@@ -282,9 +283,9 @@ def _tolerations(spec: PodSpec, manifest: Manifest, field: str) -> tuple[Tolerat
         )
         if toleration.operator not in ("Equal", "Exists"):
             problem = f"operator {each.operator!r} is neither Equal nor Exists"
-            raise manifest.error(f"{field}.tolerations", problem)
+            manifest.refuse(f"{field}.tolerations", problem)
         if toleration.effect not in _EFFECTS:
             problem = f"effect {each.effect!r} is not an effect of a taint"
-            raise manifest.error(f"{field}.tolerations", problem)
+            manifest.refuse(f"{field}.tolerations", problem)
         found.append(toleration)
     return tuple(found)

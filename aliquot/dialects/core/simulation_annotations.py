@@ -51,4 +51,5 @@ def _read(manifest: Manifest, field: str, metadata: Metadata, key: str) -> int |
     if value is None:
         return None
     place = f"{manifest.place}: {manifest.title}"
-    return duration(value, place, f"{field}.annotations[{key}]")
+    where = f"{field}.annotations[{key}]"
+    return manifest.attempt(lambda: duration(value, place, where))

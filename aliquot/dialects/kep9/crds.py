@@ -42,6 +42,10 @@ _SHORT_NAMES: dict[str, tuple[str, ...]] = {
     "scheduling.x-k8s.io": ("eq", "eqs"),
     "scheduling.sigs.k8s.io": ("keq",),
 }
+_GROUP_SHORT_NAMES: dict[str, tuple[str, ...]] = {
+    "scheduling.x-k8s.io": ("pg", "pgs"),
+    "scheduling.sigs.k8s.io": ("kpg",),
+}
 """Each group has its own: kubectl takes the first group that knows a word, rarely the one meant."""
 
 _KOORDINATOR = KOORDINATOR_PREFIX.replace(".", r"\.")
@@ -82,38 +86,43 @@ _GANG: Schema = record(
     description="What the group is.",
 )
 
-POD_GROUP = Definition(
-    group="scheduling.x-k8s.io",
-    version="v1alpha1",
-    kind="PodGroup",
-    plural="podgroups",
-    about="Pods that start together, or not at all.",
-    spec=_GANG,
-    status=open_ended(
-        record(
-            {
-                "phase": text("How far the group is."),
-                "occupiedBy": text("Who its pods belong to."),
-                "scheduled": whole("How many pods have a node."),
-                "running": whole("How many pods run."),
-                "succeeded": whole("How many pods have succeeded."),
-                "failed": whole("How many pods have failed."),
-                "scheduleStartTime": moment("Since when it tries to start."),
-            },
-            description="How the group stands.",
-        )
-    ),
-    columns=(
-        ("Phase", "string", ".status.phase"),
-        ("MinMember", "integer", ".spec.minMember"),
-        ("Running", "integer", ".status.running"),
-        ("Succeeded", "integer", ".status.succeeded"),
-        ("Failed", "integer", ".status.failed"),
-    ),
-    short_names=("pg", "pgs"),
-    annotations=_APPROVED,
-)
+
+def _pod_group(group: str) -> Definition:
+    return Definition(
+        group=group,
+        version="v1alpha1",
+        kind="PodGroup",
+        plural="podgroups",
+        about="Pods that start together, or not at all.",
+        spec=_GANG,
+        status=open_ended(
+            record(
+                {
+                    "phase": text("How far the group is."),
+                    "occupiedBy": text("Who its pods belong to."),
+                    "scheduled": whole("How many pods have a node."),
+                    "running": whole("How many pods run."),
+                    "succeeded": whole("How many pods have succeeded."),
+                    "failed": whole("How many pods have failed."),
+                    "scheduleStartTime": moment("Since when it tries to start."),
+                },
+                description="How the group stands.",
+            )
+        ),
+        columns=(
+            ("Phase", "string", ".status.phase"),
+            ("MinMember", "integer", ".spec.minMember"),
+            ("Running", "integer", ".status.running"),
+            ("Succeeded", "integer", ".status.succeeded"),
+            ("Failed", "integer", ".status.failed"),
+        ),
+        short_names=_GROUP_SHORT_NAMES[group],
+        annotations=_APPROVED,
+    )
+
 
 ELASTIC_QUOTAS: tuple[Definition, ...] = tuple(
     elastic_quota(group, _SHORT_NAMES[group], _TREE, _APPROVED) for group in KEP9_GROUPS
 )
+
+POD_GROUPS: tuple[Definition, ...] = tuple(map(_pod_group, KEP9_GROUPS))

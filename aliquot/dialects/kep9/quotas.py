@@ -10,8 +10,8 @@ from aliquot.dialects.core.manifest import (
     ALIQUOT_GROUP,
     KEP9_GROUPS,
     Manifest,
-    check_namespace,
     once,
+    refuse_namespace,
 )
 from aliquot.dialects.core.objects import ResourceQuotaSpec, ResourceQuotaWire
 from aliquot.dialects.kep9.objects import QuotaSpec, QuotaWire
@@ -62,11 +62,10 @@ def namespaces(manifest: Manifest) -> list[str]:
         return [manifest.namespace]
     written = (manifest.content.spec or CompositeQuotaSpec()).namespaces
     if not written:
-        raise manifest.error("spec.namespaces", "must name at least one namespace")
-    for index, name in enumerate(written):
-        place = f"{manifest.place}: {manifest.title}"
-        check_namespace(name, place, f"spec.namespaces[{index}]")
-    return written
+        manifest.refuse("spec.namespaces", "must name at least one namespace")
+    for index, name in enumerate(written or ()):
+        refuse_namespace(name, manifest, f"spec.namespaces[{index}]")
+    return written or []
 
 
 def quota_name(manifest: Manifest) -> str:
@@ -99,7 +98,7 @@ def hard(manifest: Manifest) -> dict[str, int]:
     written = {k: v for k, v in (spec.hard or {}).items() if "volcano.sh/" not in k}
     amounts.read(written, manifest, "spec.hard")
     lowest: dict[str, int] = {}
-    for key, value in written.items():
+    for key, value in written.items() if not manifest.is_refused else ():
         resource = canonical(key.removeprefix("requests."))
         limit = quantity.amount(resource, str(value))
         lowest[resource] = min(limit, lowest.get(resource, limit))

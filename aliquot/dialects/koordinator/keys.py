@@ -14,7 +14,7 @@ from typing import Any
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX as PREFIX
-from aliquot.dialects.core.manifest import Manifest, check_namespace, once
+from aliquot.dialects.core.manifest import Manifest, first_error, once, refuse_namespace
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.engine import CRITICAL_PRIORITY, Amounts
 from aliquot.errors import InputError
@@ -138,11 +138,12 @@ def _read_name(labels: Labels, spellings: Sequence[str], manifest: Manifest, fie
     found = {key: labels[key] for key in spellings if key in labels}
     for key, value in found.items():
         if isinstance(value, dict | list):
-            raise manifest.error(f"{field}[{key}]", "must be text")
-    names = {key: to_text(value) for key, value in found.items()}
+            manifest.refuse(f"{field}[{key}]", "must be text")
+    plain = {key: value for key, value in found.items() if not isinstance(value, dict | list)}
+    names = {key: to_text(value) for key, value in plain.items()}
     if len(set(names.values())) > 1:
         (first, one), (second, other) = names.items()
-        raise manifest.error(f"{field}[{second}]", f"is {other!r}, but {first} is {one!r}")
+        manifest.refuse(f"{field}[{second}]", f"is {other!r}, but {first} is {one!r}")
     return next(iter(names.values()), "")
 
 
@@ -164,12 +165,12 @@ def _amounts(written: object, manifest: Manifest) -> dict[str, int]:
     if not isinstance(read, dict):
         raise ValueError('is not a JSON map, such as {"cpu": 4}')
     quantities = dict(_pair(key, value) for key, value in read.items())
-    for name, value in quantities.items():
-        if str(value).startswith("-"):
-            where = f"metadata.annotations[{WEIGHT}]"
-            raise manifest.error(where, f"{name}: {value} is negative")
+    negative = [name for name, value in quantities.items() if str(value).startswith("-")]
+    for name in negative:
+        where = f"metadata.annotations[{WEIGHT}]"
+        manifest.refuse(where, f"{name}: {quantities.pop(name)} is negative")
     try:
-        return amounts.read(quantities, manifest, "")
+        return first_error(manifest, lambda: amounts.read(quantities, manifest, ""))
     except InputError as error:
         raise ValueError(f"{error.field.strip('[]')}: {error.problem}") from None
 
@@ -184,8 +185,7 @@ def _pair(key: str, value: object) -> tuple[str, object]:
 def _namespaces(manifest: Manifest) -> tuple[str, ...]:
     found = _names(manifest, NAMESPACES)
     for name in found:
-        place = f"{manifest.place}: {manifest.title}"
-        check_namespace(name, place, f"metadata.annotations[{NAMESPACES}]")
+        refuse_namespace(name, manifest, f"metadata.annotations[{NAMESPACES}]")
     return found
 
 
@@ -204,7 +204,8 @@ def _names(manifest: Manifest, key: str) -> tuple[str, ...]:
         read = None
     if not isinstance(read, list) or not all(isinstance(each, str) for each in read):
         problem = 'is not a JSON list of names, such as ["team-a"]'
-        raise manifest.error(f"metadata.annotations[{key}]", problem)
+        manifest.refuse(f"metadata.annotations[{key}]", problem)
+        return ()
     return tuple(read)
 
 

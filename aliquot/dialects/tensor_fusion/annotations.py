@@ -90,7 +90,7 @@ def read_request(
     dedicated = written.choice("dedicated-gpu", ("true", "false")) == "true"
     count, indices = _count(written), _indices(written)
     if indices and len(indices) < count:
-        raise written.error("gpu-indices", f"names {len(indices)} GPUs, the pod asks for {count}")
+        written.refuse("gpu-indices", f"names {len(indices)} GPUs, the pod asks for {count}")
     return GpuRequest(
         tflops=_pair(written, "tflops"),
         vram=_pair(written, "vram"),
@@ -128,8 +128,8 @@ class _Annotations:
     field: str
     values: Mapping[str, Any]
 
-    def error(self, key: str, problem: str) -> Exception:
-        return self.manifest.error(self.place(key), problem)
+    def refuse(self, key: str, problem: str) -> None:
+        self.manifest.refuse(self.place(key), problem)
 
     def place(self, key: str) -> str:
         return f"{self.field}[{PREFIX}{key}]"
@@ -137,7 +137,8 @@ class _Annotations:
     def text(self, key: str) -> str:
         value = self.values.get(PREFIX + key)
         if isinstance(value, dict | list):
-            raise self.error(key, "must be text")
+            self.refuse(key, "must be text")
+            return ""
         return to_text(value).strip()
 
     def text_list(self, key: str) -> list[str]:
@@ -150,13 +151,15 @@ class _Annotations:
     def choice(self, key: str, choices: Sequence[str]) -> str:
         text = self.text(key)
         if text and text not in choices:
-            raise self.error(key, f"{text!r} is none of {', '.join(choices)}")
+            self.refuse(key, f"{text!r} is none of {', '.join(choices)}")
+            return ""
         return text
 
     def number(self, key: str, text: str, low: int, high: int) -> int:
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(high))
         if not is_number or not low <= int(text) <= high:
-            raise self.error(key, f"{text!r} is no whole number from {low} to {high}")
+            self.refuse(key, f"{text!r} is no whole number from {low} to {high}")
+            return low
         return int(text)
 
 
@@ -169,7 +172,7 @@ def _indices(written: _Annotations) -> tuple[int, ...]:
     key = "gpu-indices"
     found = [written.number(key, each, 0, _HIGHEST_INDEX) for each in written.text_list(key)]
     if len(set(found)) < len(found):
-        raise written.error(key, "names a GPU twice")
+        written.refuse(key, "names a GPU twice")
     return tuple(sorted(found))
 
 
@@ -179,7 +182,7 @@ def _pair(written: _Annotations, what: str, resource: str = "") -> RequestAndLim
     request, limit = (written.amount(key, resource or what) for key in keys)
     if request is not None and limit is not None and request > limit:
         numbers = f"request {written.text(keys[0])}, limit {written.text(keys[1])}"
-        raise written.error(keys[0], f"is above its limit: {numbers}")
+        written.refuse(keys[0], f"is above its limit: {numbers}")
     return request, limit
 
 
@@ -190,9 +193,9 @@ def _percent(written: _Annotations) -> RequestAndLimit:
     for which, amount in zip(("request", "limit"), pair, strict=True):
         if amount is not None and amount > _PERCENT:
             key = f"{what}-{which}"
-            raise written.error(key, f"{written.text(key)} is not between 0 and 100")
+            written.refuse(key, f"{written.text(key)} is not between 0 and 100")
     for key in _COMPUTE if pair != UNSET else ():
         if written.text(key):
-            raise written.error(key, "compute is asked for in TFLOPs or in percent, not both")
+            written.refuse(key, "compute is asked for in TFLOPs or in percent, not both")
     request, limit = (None if amount is None else amount * _PARTS for amount in pair)
     return request, limit

@@ -28,7 +28,7 @@ def device(manifest: Manifest, held: GpuAmount = NO_GPU_AMOUNT) -> Device:
     if written.available is not None:
         available = amount(written.available, manifest, "status.available")
     if written.index is not None and written.index < 0:
-        raise manifest.error("status.index", f"{written.index} is negative")
+        manifest.refuse("status.index", f"{written.index} is negative")
     return Device(
         name=manifest.name,
         node=to_text((written.node_selector or {}).get(HOSTNAME)),

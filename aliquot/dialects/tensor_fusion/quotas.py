@@ -90,7 +90,8 @@ def _spec(manifest: Manifest) -> GpuQuotaSpec:
 
 def _number(value: int | None, most: int, manifest: Manifest, field: str) -> int | None:
     if value is not None and not 0 <= value <= most:
-        raise manifest.error(field, f"{value} is not between 0 and {most}")
+        manifest.refuse(field, f"{value} is not between 0 and {most}")
+        return None
     return value
 
 

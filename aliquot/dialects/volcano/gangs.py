@@ -62,5 +62,6 @@ def _min_tasks(manifest: Manifest) -> dict[str, int]:
 
 def _at_least(value: int | None, low: int, manifest: Manifest, field: str) -> int:
     if value is not None and not low <= value <= INT32_MAX:
-        raise manifest.error(field, f"{value} is not between {low} and {INT32_MAX}")
+        manifest.refuse(field, f"{value} is not between {low} and {INT32_MAX}")
+        return low
     return low if value is None else value

@@ -28,15 +28,15 @@ def tasks(manifest: Manifest) -> list[Task]:
     """The tasks of a Job, in order; one without a name is named by its number, as in Volcano."""
     written = spec(manifest).tasks
     if not written:
-        raise manifest.error("spec.tasks", "must hold at least one task")
-    found = [_task(number, task, manifest) for number, task in enumerate(written)]
+        manifest.refuse("spec.tasks", "must hold at least one task")
+    found = [_task(number, task, manifest) for number, task in enumerate(written or ())]
     names = [task.name for task in found]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise manifest.error(f"spec.tasks[{number}].name", f"{name!r} stands here already")
+            manifest.refuse(f"spec.tasks[{number}].name", f"{name!r} stands here already")
     total = sum(task.replicas for task in found)
     if total > MOST_PODS:
-        raise manifest.error("spec.tasks", f"{total} pods are more than {MOST_PODS}")
+        manifest.refuse("spec.tasks", f"{total} pods are more than {MOST_PODS}")
     return found
 
 
@@ -46,7 +46,7 @@ def min_available(manifest: Manifest) -> int:
     written, total = spec(manifest).min_available, sum(task.replicas for task in found)
     if written is not None and not 0 <= written <= total:
         problem = f"{written} is not between 0 and the {total} pods of its tasks"
-        raise manifest.error("spec.minAvailable", problem)
+        manifest.refuse("spec.minAvailable", problem)
     return written or sum(task.min_available for task in found)
 
 
@@ -58,12 +58,13 @@ def queue(manifest: Manifest) -> str:
 def _task(number: int, written: TaskWire, manifest: Manifest) -> Task:
     at = f"spec.tasks[{number}]"
     if written.template is None:
-        raise manifest.error(f"{at}.template", "is missing")
+        manifest.refuse(f"{at}.template", "is missing")
     replicas = 1 if written.replicas is None else written.replicas
     if not 0 <= replicas <= MOST_PODS:
-        raise manifest.error(f"{at}.replicas", f"{replicas} is not between 0 and {MOST_PODS}")
+        manifest.refuse(f"{at}.replicas", f"{replicas} is not between 0 and {MOST_PODS}")
+        replicas = 0
     min_available = replicas if written.min_available is None else written.min_available
     if not 0 <= min_available <= replicas:
         problem = f"{min_available} is not between 0 and its {replicas} replicas"
-        raise manifest.error(f"{at}.minAvailable", problem)
+        manifest.refuse(f"{at}.minAvailable", problem)
     return Task(written.name or f"default{number}", replicas, min_available)

@@ -95,11 +95,11 @@ def read_name(
     for values, field, key in places:
         value = (values or {}).get(key)
         if isinstance(value, dict | list):
-            raise manifest.error(f"{field}[{key}]", "must be text")
-        if to_text(value):
+            manifest.refuse(f"{field}[{key}]", "must be text")
+        elif to_text(value):
             found[f"{field}[{key}]"] = to_text(value)
     (first, name), *others = found.items() or [("", None)]
     for field, other in others:
         if other != name:
-            raise manifest.error(field, f"is {other!r}, but {first} is {name!r}")
+            manifest.refuse(field, f"is {other!r}, but {first} is {name!r}")
     return name, first

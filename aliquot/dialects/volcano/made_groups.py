@@ -52,7 +52,7 @@ def group_ref(manifest: Manifest) -> GroupRef | None:
     if queue is None:
         queue, queue_field = own.queue, own.queue_field
     elif own.queue not in (None, queue):
-        raise manifest.error(own.queue_field, f"is {own.queue!r}, but {queue_field} is {queue!r}")
+        manifest.refuse(own.queue_field, f"is {own.queue!r}, but {queue_field} is {queue!r}")
     return GroupRef(group_name(manifest), gang_field, queue, queue_field, own.task)
 
 
@@ -125,7 +125,7 @@ def _of_owner(manifest: Manifest) -> Body:
 
 def _asks_for_group(manifest: Manifest) -> bool:
     """Does a workload ask for a PodGroup? Not if its pods name one: they are in that instead."""
-    if not isinstance(manifest.content, WorkloadWire):
+    if not isinstance(manifest.content, WorkloadWire) or manifest.kind == "DaemonSet":
         return False
     pods_name_one = any(
         key in {**(view.metadata.annotations or {}), **(view.metadata.labels or {})}
@@ -157,7 +157,8 @@ def _min_member(manifest: Manifest) -> int:
         return 1
     is_number = written.isascii() and written.isdigit() and len(written) <= _MOST_DIGITS
     if not is_number or int(written) < 1:
-        raise manifest.error(field, f"{written!r} is no whole number of at least 1")
+        manifest.refuse(field, f"{written!r} is no whole number of at least 1")
+        return 1
     return int(written)
 
 
@@ -170,5 +171,6 @@ def _min_resources(manifest: Manifest) -> Quantities:
         found = None
     if not isinstance(found, dict):
         problem = f"{written!r} is no JSON map of quantities, such as " + '{"cpu": "4"}'
-        raise manifest.error(field, problem)
+        manifest.refuse(field, problem)
+        return {}
     return amounts.write(amounts.read(found, manifest, field))

@@ -81,7 +81,8 @@ def _number(value: int | None, allowed: tuple[int, int], manifest: Manifest, fie
     """A number within bounds; the lower bound if there is none."""
     low, high = allowed
     if value is not None and not low <= value <= high:
-        raise manifest.error(f"spec.{field}", f"{value} is not between {low} and {high}")
+        manifest.refuse(f"spec.{field}", f"{value} is not between {low} and {high}")
+        return low
     return low if value is None else value
 
 

@@ -123,7 +123,7 @@ class GpuQuotas:
             return
         several = list(requests)
         for pod_request in several:
-            yield from _single(quota, pod_request)
+            yield from above_single(quota, pod_request)
         yield from self._total(quota, several, len(several) if pods is None else pods)
 
     def _total(
@@ -151,7 +151,8 @@ class GpuQuotas:
         ]
 
 
-def _single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:
+def above_single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:
+    """The bounds on a single pod that a request exceeds."""
     requests, limits = quota.single_requests, quota.single_limits
     for bound, unit, most, wants in (
         ("tflops.request", "tflops", requests.tflops, pod_request.request.tflops),

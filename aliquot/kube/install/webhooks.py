@@ -1,14 +1,15 @@
 """The webhook configurations: which writes API servers send to the webhook.
 
 While the webhook is down, writes to our own kinds are refused: a quota that was not validated could
-promise what the cluster does not have. Pods are allowed then: the cluster must not stop, and the
-scheduler validates them again. For the same reason, pods in kube-system and in Aliquot's namespace
-are never sent. `caBundle` must not be set here, because the webhook fills it in: applying these
-objects again would remove it.
+promise what the cluster does not have. Pods, and Volcano's Jobs, which make pods, are allowed then:
+the cluster must not stop, and the scheduler validates pods again. For the same reason, those in
+kube-system and in Aliquot's namespace are never sent. `caBundle` must not be set here, because the
+webhook fills it in: applying these objects again would remove it.
 """
 
 from collections.abc import Sequence
 
+from aliquot.dialects.core.manifest import VOLCANO_JOBS
 from aliquot.dialects.crds import DEFINITIONS
 from aliquot.json import Body
 from aliquot.kube.install.installation import CONFIGURATION, WEBHOOK, Installation, metadata
@@ -21,13 +22,22 @@ _NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 def configurations(installation: Installation) -> list[Body]:
     """Both configurations: of `/mutate` and of `/validate`."""
     return [
-        _configuration("Mutating", "mutate", installation, ("CREATE", "UPDATE"), ("CREATE",)),
+        _configuration(
+            "Mutating",
+            "mutate",
+            installation,
+            ("CREATE", "UPDATE"),
+            [_rule("", "v1", ["pods"], ("CREATE",))],
+        ),
         _configuration(
             "Validating",
             "validate",
             installation,
             ("CREATE", "UPDATE", "DELETE"),
-            ("CREATE", "UPDATE"),
+            [
+                _rule("", "v1", ["pods"], ("CREATE", "UPDATE")),
+                _rule(VOLCANO_JOBS, "v1alpha1", ["jobs"], ("CREATE", "UPDATE")),
+            ],
         ),
     ]
 
@@ -37,7 +47,7 @@ def _configuration(
     path: str,
     installation: Installation,
     of_kinds: Sequence[str],
-    of_pods: Sequence[str],
+    of_pods: list[Body],
 ) -> Body:
     ours, pods = f"kinds.{path}.aliquot.dev", f"pods.{path}.aliquot.dev"
     client = _client(installation.namespace, path)
@@ -53,7 +63,7 @@ def _configuration(
         "webhooks": [
             _webhook(ours, client, "Fail", _of_our_kinds(of_kinds)),
             {
-                **_webhook(pods, client, "Ignore", [_rule("", "v1", ["pods"], of_pods)]),
+                **_webhook(pods, client, "Ignore", of_pods),
                 "namespaceSelector": {"matchExpressions": [excluded]},
             },
         ],

@@ -60,6 +60,8 @@ class Settings:
     """The name of both webhook configurations."""
     url: str | None = None
     """The URL that API servers call in place of the Service; empty: where this one listens."""
+    registers: bool = False
+    """Write the configurations for the Service, since no installation does?"""
     files: tuple[Path, Path] | None = None
     """A certificate and its key that another program renews."""
     health_host: str = "127.0.0.1"
@@ -181,16 +183,17 @@ async def _serve(
 
 @asynccontextmanager
 async def _registered(settings: Settings, app: WebhookApp) -> AsyncIterator[None]:
-    """Register the webhook under its URL, if it has one.
+    """Register the webhook under its URL, if it has one, or behind its Service.
 
-    If that is the address of this process, it is unregistered at the end: API servers would call an
+    If no other process will listen there, it is unregistered at the end: API servers would call an
     address where nothing listens any more.
     """
-    if settings.url is None:
+    if settings.url is None and not settings.registers:
         yield
         return
     own = f"https://{settings.host}:{app.port}"
-    await app.registration.register(settings.url or own, settings.namespace)
+    url = None if settings.registers else settings.url or own
+    await app.registration.register(url, settings.namespace)
     try:
         yield
     finally:

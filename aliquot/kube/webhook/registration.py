@@ -55,8 +55,8 @@ class Registration:
             _log.warning("cannot look after a webhook configuration", problem=trouble)
         self._trouble = trouble
 
-    async def register(self, url: str, namespace: str) -> None:
-        """Write both, so that API servers call this URL; retries until it works."""
+    async def register(self, url: str | None, namespace: str) -> None:
+        """Write both, so that API servers call this URL, or without one the Service; retries."""
         backoff = Backoff()
         while True:
             try:
@@ -75,13 +75,14 @@ class Registration:
             except (ApiError, UnreachableError) as error:
                 _log.warning("cannot delete a webhook configuration", problem=str(error))
 
-    async def _register(self, url: str, namespace: str) -> None:
+    async def _register(self, url: str | None, namespace: str) -> None:
         for body in configurations(Installation(namespace=namespace)):
             resource = _RESOURCES[body["kind"]]
             body["metadata"]["name"] = self.name
             for hook in body["webhooks"]:
-                path = hook["clientConfig"]["service"]["path"]
-                hook["clientConfig"] = {"url": f"{url.rstrip('/')}{path}"}
+                if url is not None:
+                    path = hook["clientConfig"]["service"]["path"]
+                    hook["clientConfig"] = {"url": f"{url.rstrip('/')}{path}"}
                 if self.bundle:
                     hook["clientConfig"]["caBundle"] = self.bundle
             await self._write(resource, body)

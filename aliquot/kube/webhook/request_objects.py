@@ -8,7 +8,7 @@ from typing import Any
 
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, refused
-from aliquot.dialects.core.manifest import Manifest, read
+from aliquot.dialects.core.manifest import Manifest, all_errors, read
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.mirror.validity import check_by_itself
@@ -43,11 +43,8 @@ def checked(found: RequestObject) -> RequestObject:
     """
     if found.manifest is None:
         return found
-    try:
-        check_by_itself(found.manifest)
-    except InputError as error:
-        return RequestObject(problems=[refused(error, PLACE)])
-    return found
+    errors = all_errors(found.manifest, check_by_itself)
+    return RequestObject(problems=[refused(each, PLACE) for each in errors]) if errors else found
 
 
 def _named(body: Body) -> Body:

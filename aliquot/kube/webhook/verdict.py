@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from aliquot.dialects.core.findings import Finding
-from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import gangs
@@ -25,8 +25,8 @@ from aliquot.validation.history import State
 
 OWN_KINDS = {*QUOTA_KINDS, gangs.KIND, gpu_quotas.KIND}
 """Aliquot's own kinds: no other component validates them."""
-JUDGED = {*OWN_KINDS, "Pod"}
-"""The kinds that rules exist for."""
+JUDGED = {*OWN_KINDS, "Pod", "Job"}
+"""The kinds that rules exist for; of the kinds named Job, only Volcano's."""
 
 _MOST_ERRORS = 5
 """Errors named in a refusal: enough to correct an object, and still one line in a terminal."""
@@ -35,6 +35,8 @@ _MOST_ERRORS = 5
 def judge(cache: Cache, request: AdmissionRequest) -> Verdict:
     """The verdict on a write."""
     if request.kind not in JUDGED or request.part or request.operation == "CONNECT":
+        return ALLOWED
+    if request.kind == "Job" and request.group != VOLCANO_JOBS:
         return ALLOWED
     if request.changes_nothing_of_note or request.is_leaving:
         return ALLOWED

@@ -7,11 +7,13 @@ last, in the same step as the write, so that nothing can happen in between.
 from dataclasses import replace
 
 from aliquot.json import Body
-from aliquot.server.admission import priorities
+from aliquot.server.admission import limit_ranges, priorities, service_addresses
 from aliquot.server.admission.resource_quotas import UsageIndex
 from aliquot.server.admission.webhooks import AdmissionRequest, Webhooks
 from aliquot.server.http.options import WriteOptions
 from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules import metadata
+from aliquot.server.rules.metadata import Managers
 from aliquot.server.storage.entry import Entry
 from aliquot.server.storage.store import Store
 
@@ -26,31 +28,46 @@ class Admission:
     def __init__(self, store: Store) -> None:
         self.usage = UsageIndex(store)
         self._store = store
-        self._webhooks = Webhooks(store)
+        self.webhooks = Webhooks(store)
 
-    async def create(self, kind: Kind, body: Body, options: WriteOptions) -> Body:
-        """Admit a new object, perhaps changed."""
+    async def create(
+        self, kind: Kind, body: Body, managers: Managers, options: WriteOptions
+    ) -> tuple[Body, Managers]:
+        """Admit a new object, perhaps changed; webhooks see the entries of its managers, too."""
         if kind.unique_name == "Pod":
             _set_account(body)
+            limit_ranges.limit(self._store, kind, body)
             _add_tolerations(body)
             priorities.resolve(self._store, kind, body)
         if kind.unique_name == "PriorityClass":
             priorities.only_default(self._store, kind, body)
-        if self._webhooks.any():
+        if self.webhooks.any():
+            metadata.set_managers(body, metadata.read_managers(managers))
             body = await self._call_webhooks("CREATE", kind, "", body, None, options)
-        return body
+            managers = metadata.take_managers(body)
+        return body, managers
 
     async def update(
-        self, kind: Kind, old: Body, new: Body, subresource: str, options: WriteOptions
-    ) -> Body:
+        self,
+        kind: Kind,
+        old: Body,
+        new: Body,
+        managers: Managers,
+        subresource: str,
+        options: WriteOptions,
+    ) -> tuple[Body, Managers]:
         """Admit an update, perhaps changed."""
-        if self._webhooks.any():
+        if kind.unique_name == "Service":
+            service_addresses.carry_over(old, new)
+        if self.webhooks.any():
+            metadata.set_managers(new, metadata.read_managers(managers))
             new = await self._call_webhooks("UPDATE", kind, subresource, new, old, options)
-        return new
+            managers = metadata.take_managers(new)
+        return new, managers
 
     async def delete(self, kind: Kind, found: Entry, dry_run: bool) -> None:
         """Admit a deletion."""
-        if self._webhooks.any():
+        if self.webhooks.any():
             options = WriteOptions(dry_run=dry_run)
             await self._call_webhooks("DELETE", kind, "", None, found.read(), options)
 
@@ -58,10 +75,16 @@ class Admission:
         """Refuse what exceeds a ResourceQuota; the caller must write it before it awaits."""
         if kind.namespaced:
             self.usage.charge(kind, body)
+        self.allocate(kind, body)
+
+    def allocate(self, kind: Kind, body: Body) -> None:
+        """Give a Service its addresses; the caller must write it before it awaits."""
+        if kind.unique_name == "Service":
+            service_addresses.allocate(self._store, body)
 
     async def close(self) -> None:
         """Close the connections to webhooks."""
-        await self._webhooks.close()
+        await self.webhooks.close()
 
     async def _call_webhooks(
         self,
@@ -72,20 +95,20 @@ class Admission:
         old: Body | None,
         options: WriteOptions,
     ) -> Body:
-        metadata = (new or old or {})["metadata"]
+        about = (new or old or {})["metadata"]
         request = AdmissionRequest(
             operation,
             kind,
             subresource,
-            metadata.get("name", ""),
-            metadata.get("namespace", ""),
+            about.get("name", ""),
+            about.get("namespace", ""),
             new,
             old,
             options.user,
             options.dry_run,
         )
-        changed = await self._webhooks.mutate(request)
-        await self._webhooks.validate(replace(request, new=changed))
+        changed = await self.webhooks.mutate(request)
+        await self.webhooks.validate(replace(request, new=changed))
         return changed or {}
 
 

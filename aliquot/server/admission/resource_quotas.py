@@ -23,6 +23,11 @@ from aliquot.server.subresources.budgets import finished
 
 QUOTAS = "resourcequotas"
 _ONE = 10**9
+_OBJECTS = (
+    *("configmaps", "persistentvolumeclaims", "replicationcontrollers", QUOTAS),
+    *("secrets", "serviceaccounts", "services"),
+)
+"""Keys that count the objects of a storage."""
 
 
 class UsageIndex:
@@ -37,7 +42,7 @@ class UsageIndex:
 
     def used(self, namespace: str, key: str) -> int:
         """What a namespace uses of a key of `spec.hard`, in nanos."""
-        if key in ("configmaps", "secrets", QUOTAS, "serviceaccounts"):
+        if key in _OBJECTS:
             return _ONE * len(self._store.all(key, namespace))
         if key.startswith("count/") and key != "count/pods":
             return _ONE * len(self._store.all(key.removeprefix("count/"), namespace))
@@ -104,10 +109,8 @@ class UsageIndex:
 
 def known(key: str) -> bool:
     """Is this key of `spec.hard` counted here? Others are kept, but not enforced."""
-    return (
-        key in ("pods", "cpu", "memory", "ephemeral-storage", "configmaps", "secrets", QUOTAS)
-        or key.startswith(("requests.", "limits.", "count/", "hugepages-"))
-        or key == "serviceaccounts"
+    return key in ("pods", "cpu", "memory", "ephemeral-storage", *_OBJECTS) or key.startswith(
+        ("requests.", "limits.", "count/", "hugepages-")
     )
 
 

@@ -8,7 +8,7 @@ import base64
 import json
 import ssl
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
@@ -19,6 +19,7 @@ import aiohttp
 from aliquot.errors import AliquotError, RefusalError
 from aliquot.json import Body
 from aliquot.server.http.refusals import bad_request, internal
+from aliquot.server.http.warnings import warn
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.patch.merge import json_patch
 from aliquot.server.selectors.selectors import Labels
@@ -75,10 +76,22 @@ class AdmissionRequest:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class LocalService:
+    """A Service that a program on this machine answers for."""
+
+    url: Callable[[], str]
+    """Its URL; asked for at each call, since a program may begin to listen later."""
+    host: str
+    """Its name in TLS."""
+
+
 class Webhooks:
     """The webhooks that are configured now."""
 
     def __init__(self, store: Store) -> None:
+        self.local_services: dict[str, LocalService] = {}
+        """By name, in whatever namespace: pods of simulated nodes answer nothing themselves."""
         self._store = store
         self._session: aiohttp.ClientSession | None = None
 
@@ -155,19 +168,23 @@ class Webhooks:
             raise internal(
                 f'failed calling webhook "{hook["name"]}": failed to call webhook: {why}'
             ) from None
+        for text in response.get("warnings") or ():
+            warn(str(text))
         if not response.get("allowed"):
             raise _denied(hook["name"], response.get("status") or {})
         return response
 
     async def _call(self, hook: Body, review: Body) -> Body:
         client = hook["clientConfig"]
-        url, seconds = _url(client), hook.get("timeoutSeconds") or 10
+        url, host = self._address(client)
+        seconds = hook.get("timeoutSeconds") or 10
         if self._session is None:
             self._session = aiohttp.ClientSession()
         post = self._session.post(
             url,
             json=review,
             ssl=_context(client.get("caBundle") or ""),
+            server_hostname=host,
             timeout=aiohttp.ClientTimeout(total=seconds),
             allow_redirects=False,
         )
@@ -180,6 +197,14 @@ class Webhooks:
         if not isinstance(response, dict) or response.get("uid") != review["request"]["uid"]:
             raise ValueError("the answer is not one to this question")
         return response
+
+    def _address(self, client: Body) -> tuple[str, str | None]:
+        """The URL of a webhook, and its name in TLS if that differs from the URL's host."""
+        service = client.get("service") or {}
+        local = self.local_services.get(service.get("name", ""))
+        if client.get("url") or local is None:
+            return _url(client), None
+        return f"{local.url()}/{(service.get('path') or '/').lstrip('/')}", local.host
 
 
 def _decoded(content: bytes) -> Body:

@@ -6,6 +6,9 @@ from contextlib import asynccontextmanager
 
 from aliquot.server.api import Api
 from aliquot.server.controllers.budgets import Budgets
+from aliquot.server.controllers.claims import Claims
+from aliquot.server.controllers.cron_jobs import CronJobs
+from aliquot.server.controllers.daemon_sets import DaemonSets
 from aliquot.server.controllers.definitions import Definitions
 from aliquot.server.controllers.deployments import Deployments
 from aliquot.server.controllers.garbage import Garbage
@@ -16,6 +19,7 @@ from aliquot.server.controllers.pod_groups import PodGroups
 from aliquot.server.controllers.pod_maker import PodMaker
 from aliquot.server.controllers.quotas import Quotas
 from aliquot.server.controllers.replica_sets import ReplicaSets
+from aliquot.server.controllers.stateful_sets import StatefulSets
 from aliquot.server.controllers.volcano_jobs import VolcanoJobs
 from aliquot.server.storage.owners import OwnerIndex
 
@@ -33,9 +37,14 @@ async def controllers(api: Api) -> AsyncIterator[None]:
         Namespaces(api).worker.run(),
         groups.worker.run(),
         ReplicaSets(api, owners, pod_maker).worker.run(),
+        ReplicaSets(api, owners, pod_maker, "ReplicationController").worker.run(),
+        StatefulSets(api, owners, pod_maker).worker.run(),
+        DaemonSets(api, owners, pod_maker).worker.run(),
+        CronJobs(api, owners).worker.run(),
         Deployments(api, owners).worker.run(),
         Jobs(api, owners, pod_maker).worker.run(),
         VolcanoJobs(api, owners, pod_maker).worker.run(),
+        Claims(api).worker.run(),
         Budgets(api, owners).worker.run(),
         Quotas(api, api.admission.usage).worker.run(),
         kubelets.worker.run(),

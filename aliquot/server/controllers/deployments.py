@@ -1,10 +1,7 @@
 """Deployments: one ReplicaSet for each pod template; the newest grows as the others shrink."""
 
 import copy
-import hashlib
 from http import HTTPStatus
-
-import msgspec
 
 from aliquot.dialects.core.amounts import share_of
 from aliquot.dialects.core.manifest import owner_reference
@@ -13,6 +10,7 @@ from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.conditions import find, with_transition
+from aliquot.server.controllers.revisions import template_hash
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions
 from aliquot.server.rules.metadata import timestamp
@@ -23,8 +21,6 @@ from aliquot.server.storage.window import Change
 _DEPLOYMENTS, _SETS = "deployments.apps", "replicasets.apps"
 _HASH = "pod-template-hash"
 _REVISION = "deployment.kubernetes.io/revision"
-_SAFE = "bcdfghjklmnpqrstvwxz2456789"
-"""The characters of generated names in Kubernetes: no vowels, so that they form no words."""
 _HISTORY = 10
 """The default of revisionHistoryLimit in Kubernetes."""
 
@@ -54,12 +50,12 @@ class Deployments:
         body = found.read()
         sets = [entry.read() for _, entry in self._owners.dependents(found.uid, _SETS)]
         sets = [each for each in sets if "deletionTimestamp" not in each["metadata"]]
-        template_hash = _template_hash(body["spec"]["template"])
-        newest = next((each for each in sets if _label(each) == template_hash), None)
+        wanted = template_hash(body["spec"]["template"])
+        newest = next((each for each in sets if _label(each) == wanted), None)
         others = [each for each in sets if each is not newest]
         paused = body["spec"].get("paused", False)
         if newest is None and not paused:
-            newest = await self._create_replica_set(body, template_hash, others)
+            newest = await self._create_replica_set(body, wanted, others)
         if newest is not None:
             await self._write_revision(body, newest, others)
             await self._balance(body, newest, others)
@@ -67,20 +63,20 @@ class Deployments:
         await self._write_status(key, body, newest, others)
         return None
 
-    async def _create_replica_set(self, body: Body, template_hash: str, others: list[Body]) -> Body:
+    async def _create_replica_set(self, body: Body, digest: str, others: list[Body]) -> Body:
         """Create the ReplicaSet of a new template."""
         template = copy.deepcopy(body["spec"]["template"])
         template_metadata = template.setdefault("metadata", {})
         template_metadata["labels"] = {
             **(template_metadata.get("labels") or {}),
-            _HASH: template_hash,
+            _HASH: digest,
         }
         selector = copy.deepcopy(body["spec"].get("selector") or {})
-        selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _HASH: template_hash}
+        selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _HASH: digest}
         metadata = body["metadata"]
         replica_set: Body = {
             "metadata": {
-                "name": f"{metadata['name']}-{template_hash}",
+                "name": f"{metadata['name']}-{digest}",
                 "labels": dict(template_metadata["labels"]),
                 "annotations": {_REVISION: str(1 + max(map(_revision, others), default=0))},
                 "ownerReferences": [owner_reference(body)],
@@ -229,12 +225,6 @@ def _limits(strategy: Body, wanted: int) -> tuple[int | None, int]:
     surge = share_of(rolling.get("maxSurge", "25%"), wanted)
     missing = share_of(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     return surge, missing if surge or missing else 1
-
-
-def _template_hash(template: Body) -> str:
-    """The hash of a template, for the label pod-template-hash."""
-    digest = hashlib.sha256(msgspec.json.encode(template, order="sorted")).digest()
-    return "".join(_SAFE[byte % len(_SAFE)] for byte in digest[:10])
 
 
 def _label(replica_set: Body) -> str:

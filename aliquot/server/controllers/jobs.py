@@ -25,6 +25,8 @@ from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import phase, ready
 
 _JOBS = "jobs.batch"
+_OWN_NAME = "kubernetes.io/job-controller"
+"""The value of managedBy of Jobs that are reconciled here; others are left to their controller."""
 _BACKOFF = 6
 """The default of backoffLimit in Kubernetes."""
 
@@ -56,6 +58,8 @@ class Jobs:
         if found is None:
             return None
         body = found.read()
+        if body["spec"].get("managedBy", _OWN_NAME) != _OWN_NAME:
+            return None
         before = body.get("status") or {}
         if _finished(before):
             return await delete_after_ttl(self._api, self._kind, body, _ended_at(before))

@@ -13,13 +13,14 @@ from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.worker import Worker
-from aliquot.server.http.options import DeleteOptions, Preconditions
+from aliquot.server.http.options import DeleteOptions, Preconditions, WriteOptions
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.entry import Entry, Key
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import phase
 
 _LEASES = "kube-node-lease"
+_WRITES = WriteOptions(manager="kubelet")
 _RENEW_SECONDS = 10.0
 """Between two renewals of a node's lease, as a kubelet has it."""
 _MOST_RENEWALS = 50
@@ -170,7 +171,7 @@ class Kubelets:
                 present["status"] = status
             return present
 
-        await self._api.change(self._pod, *key, edit, "status")
+        await self._api.change(self._pod, *key, edit, "status", _WRITES)
 
     async def _renew(self, name: str, every: float) -> None:
         kind = self._api.kind("Lease")
@@ -178,11 +179,11 @@ class Kubelets:
         if self._api.store.get(kind.storage, _LEASES, name) is None:
             spec = {"holderIdentity": name, "leaseDurationSeconds": int(every * 4)}
             body = {"metadata": {"name": name}, "spec": {**spec, "renewTime": now}}
-            await self._api.create(kind, _LEASES, body)
+            await self._api.create(kind, _LEASES, body, _WRITES)
             return
 
         def edit(present: Body) -> Body:
             present["spec"]["renewTime"] = now
             return present
 
-        await self._api.change(kind, _LEASES, name, edit)
+        await self._api.change(kind, _LEASES, name, edit, options=_WRITES)

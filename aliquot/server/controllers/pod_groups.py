@@ -28,7 +28,10 @@ _SOURCE = "cluster"
 """Where errors of manifests say that they are from."""
 _DEPLOYMENTS = "deployments.apps"
 _GROUPS = f"podgroups.{VOLCANO_GROUP}"
-_OWNERS = (_DEPLOYMENTS, "replicasets.apps", "jobs.batch", f"jobs.{VOLCANO_JOBS}")
+_OWNERS = (
+    *(_DEPLOYMENTS, "replicasets.apps", "replicationcontrollers", "statefulsets.apps"),
+    *("jobs.batch", f"jobs.{VOLCANO_JOBS}"),
+)
 
 
 class PodGroups:

@@ -1,4 +1,4 @@
-"""ReplicaSets: missing pods are created, surplus pods deleted."""
+"""ReplicaSets and ReplicationControllers: missing pods are created, surplus pods deleted."""
 
 from aliquot.dialects.workloads import new_pod, replicas
 from aliquot.errors import RefusalError
@@ -13,29 +13,29 @@ from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import ready
 
-_SETS = "replicasets.apps"
-
 
 class ReplicaSets:
-    """Reconciles ReplicaSets, by key."""
+    """Reconciles ReplicaSets, or the older kind that is like them, by key."""
 
-    def __init__(self, api: Api, owners: OwnerIndex, pod_maker: PodMaker) -> None:
+    def __init__(
+        self, api: Api, owners: OwnerIndex, pod_maker: PodMaker, kind: str = "ReplicaSet"
+    ) -> None:
         self._api, self._owners, self._pod_maker = api, owners, pod_maker
         self.worker = Worker(self._reconcile)
-        self._kind = api.kind("ReplicaSet")
+        self._kind = api.kind(kind)
         api.store.listeners.append(self._on_change)
-        for entry in api.store.all(_SETS):
+        for entry in api.store.all(self._kind.storage):
             self.worker.enqueue(entry.key)
 
     def _on_change(self, change: Change) -> None:
-        if change.storage == _SETS:
+        if change.storage == self._kind.storage:
             self.worker.enqueue(change.entry.key)
         elif change.storage == "pods":
-            for owner in self._owners.owners_in(_SETS, change):
+            for owner in self._owners.owners_in(self._kind.storage, change):
                 self.worker.enqueue(owner)
 
     async def _reconcile(self, key: Key) -> float | None:
-        found = self._api.store.get(_SETS, *key)
+        found = self._api.store.get(self._kind.storage, *key)
         if found is None:
             return None
         body = found.read()

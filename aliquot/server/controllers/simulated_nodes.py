@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from aliquot.dialects.schemas import kubernetes
 from aliquot.errors import InputError
 from aliquot.json import Body
 
@@ -66,7 +67,7 @@ def alive(node: Body, now: str) -> Body:
     status["nodeInfo"] = dict.fromkeys(_INFO, "simulated") | {
         "operatingSystem": "linux",
         "architecture": "amd64",
-        "kubeletVersion": "v1.32.0",
+        "kubeletVersion": f"v{kubernetes.version()}.0",
     }
     status.setdefault("allocatable", dict(status.get("capacity") or {}))
     return node

@@ -10,8 +10,12 @@ from aliquot.server.kinds.registry import Registry
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _STATUS_VERBS = ["get", "patch", "update"]
 _SUBRESOURCES: dict[str, tuple[str, str, str, list[str]]] = {
+    "attach": ("", "v1", "PodAttachOptions", ["create", "get"]),
     "binding": ("", "v1", "Binding", ["create"]),
     "eviction": ("policy", "v1", "Eviction", ["create"]),
+    "exec": ("", "v1", "PodExecOptions", ["create", "get"]),
+    "portforward": ("", "v1", "PodPortForwardOptions", ["create", "get"]),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest", ["create"]),
     "scale": ("autoscaling", "v1", "Scale", _STATUS_VERBS),
 }
 """By subresource, the group, version and kind of its body, and its verbs."""
@@ -87,7 +91,7 @@ def _legacy(kind: Kind) -> list[Body]:
         "singularName": kind.singular,
         "namespaced": kind.namespaced,
         "kind": kind.name,
-        "verbs": _VERBS,
+        "verbs": list(kind.verbs) or _VERBS,
     }
     if kind.short_names:
         about["shortNames"] = list(kind.short_names)
@@ -120,7 +124,7 @@ def _aggregate(kind: Kind) -> Body:
         "responseKind": _response_kind(kind.group, kind.version, kind.name),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": _VERBS,
+        "verbs": list(kind.verbs) or _VERBS,
     }
     if kind.short_names:
         entry["shortNames"] = list(kind.short_names)

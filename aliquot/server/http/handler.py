@@ -10,7 +10,7 @@ from http import HTTPStatus
 from aiohttp import web
 
 from aliquot.errors import AliquotError, RefusalError
-from aliquot.server.http import about
+from aliquot.server.http import about, warnings
 from aliquot.server.http.bodies import as_yaml, json_response, wants_yaml
 from aliquot.server.http.refusals import internal, unauthorized
 from aliquot.server.http.target import target
@@ -29,7 +29,14 @@ class Handler:
         self._expected = f"Bearer {token}".encode()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request."""
+        """Answer a request, with the warnings that came up meanwhile."""
+        warnings.begin()
+        response = await self._handle(request)
+        for text in () if response.prepared else warnings.headers():
+            response.headers.add("Warning", text)
+        return response
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             self._authenticate(request)
             return await self._answer(request)

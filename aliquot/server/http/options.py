@@ -1,13 +1,17 @@
 """The options of a request: of a deletion, of a write."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from aliquot.server.http.refusals import bad_request, invalid_option
+from aliquot.server.http.refusals import bad_request, invalid_option, invalid_options
+from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules import causes
 
+_LONGEST_MANAGER = 128
+"""Bytes of the name of a manager; the limit of kube-apiserver."""
 POLICIES = ("Background", "Foreground", "Orphan")
 
 
@@ -43,18 +47,60 @@ class WriteOptions:
     dry_run: bool = False
     strict: bool = False
     """Are unknown fields an error?"""
-    warnings: list[str] | None = None
-    """Warnings to answer with; None if the client wants none."""
+    warn_unknown: bool = False
+    """Are they a warning?"""
     user: str = "kubernetes-admin"
+    manager: str = "kube-controller-manager"
+    """Who owns the fields that are written; by default, one of the server's own controllers."""
+    force: bool = False
+    """Does an apply take fields from other managers?"""
+    served: Kind | None = None
+    """The kind that the request names, if its objects are stored in the form of another."""
+    patched: list[str] = field(default_factory=list)
+    """The last patch, as a refusal of its unknown fields quotes it; none if the write is none."""
 
 
-def write_options(query: Mapping[str, str]) -> WriteOptions:
-    """The options of a query."""
+def write_options(
+    query: Mapping[str, str], agent: str = "", options: str = "CreateOptions"
+) -> WriteOptions:
+    """The options of a query; `agent`: the User-Agent of the client, its manager by default."""
+    manager = query.get("fieldManager", "")
+    _check_manager(manager, options)
     strict = query.get("fieldValidation", "Warn")
     if strict not in ("Ignore", "Warn", "Strict"):
         detail = f"Unsupported value: {strict[:50]!r}: supported values: Ignore, Strict, Warn"
         raise invalid_option("CreateOptions", "fieldValidation", detail)
-    return WriteOptions(_dry(query), strict == "Strict", [] if strict == "Warn" else None)
+    return WriteOptions(
+        dry_run=_dry(query),
+        strict=strict == "Strict",
+        warn_unknown=strict == "Warn",
+        manager=manager or _agent_name(agent),
+        force=query.get("force", "false").lower() not in ("false", "0", ""),
+    )
+
+
+def check_patch_options(query: Mapping[str, str], applies: bool) -> None:
+    """Refuse an apply without a manager, and any other patch with `force`."""
+    if applies and not query.get("fieldManager"):
+        cause = causes.required("fieldManager", "is required for apply patch")
+        raise invalid_options("PatchOptions", cause)
+    if not applies and "force" in query:
+        cause = causes.forbidden("force", "may not be specified for non-apply patch")
+        raise invalid_options("PatchOptions", cause)
+
+
+def _agent_name(agent: str) -> str:
+    """The manager of a client that names none: its User-Agent up to the first slash."""
+    return "".join(filter(str.isprintable, agent.partition("/")[0]))[:_LONGEST_MANAGER]
+
+
+def _check_manager(manager: str, options: str) -> None:
+    if len(manager.encode()) > _LONGEST_MANAGER:
+        raise invalid_options(options, causes.too_long("fieldManager", _LONGEST_MANAGER))
+    for place, each in enumerate(manager):
+        if not each.isprintable():
+            detail = f"invalid character U+{ord(each):04X} (at position {place})"
+            raise invalid_options(options, causes.invalid("fieldManager", manager, detail))
 
 
 def delete_options(query: Mapping[str, str], body: Any) -> DeleteOptions:

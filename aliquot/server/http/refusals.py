@@ -96,6 +96,14 @@ def invalid_option(what: str, field: str, message: str) -> RefusalError:
     )
 
 
+def invalid_options(what: str, cause: Cause) -> RefusalError:
+    """The options of a write are invalid, in the form that kube-apiserver has for them."""
+    group = "meta.k8s.io"
+    details = {"group": group, "kind": what, "causes": [cause.wire()]}
+    message = f'{what}.{group} "" is invalid: {cause}'
+    return RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
+
+
 def expired(message: str) -> RefusalError:
     """The version or continue token is too old: the client lists anew."""
     return RefusalError(HTTPStatus.GONE, "Expired", message)

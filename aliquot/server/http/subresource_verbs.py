@@ -1,4 +1,4 @@
-"""Requests about subresources: binding, eviction, scale, finalize and log.
+"""Requests about subresources: binding, eviction, scale, finalize, and those of containers.
 
 The status subresource is handled with the object itself, in `verbs`.
 """
@@ -18,7 +18,13 @@ from aliquot.server.http.target import Target
 from aliquot.server.patch import request as patches
 from aliquot.server.subresources import scale
 from aliquot.server.subresources.binding import bind, pod_name
+from aliquot.server.subresources.containers import no_containers
 from aliquot.server.subresources.eviction import evict
+
+_NO_TOKENS = (
+    "service accounts have no tokens here, since roles are not enforced: "
+    "use the token of the kubeconfig"
+)
 
 
 class SubresourceVerbs:
@@ -53,9 +59,12 @@ class SubresourceVerbs:
                 return await self._scale(request, target)
             case "finalize", "PUT":
                 return await self._finalize(request, target)
-            case "log", "GET":
+            case "attach" | "exec" | "log" | "portforward", "GET" | "POST":
+                found = await self._api.get(target.kind, target.namespace, target.name)
+                raise no_containers(found.read(), target.subresource)
+            case "token", "POST":
                 await self._api.get(target.kind, target.namespace, target.name)
-                return web.Response(text="")
+                raise bad_request(_NO_TOKENS)
         raise method_not_allowed()
 
     async def _scale(self, request: web.BaseRequest, target: Target) -> web.Response:
@@ -73,7 +82,7 @@ class SubresourceVerbs:
         if not isinstance(wanted.get("metadata") or {}, dict):
             raise bad_request("a Scale is expected, with metadata")
         edit = scale.apply_scale(target.kind, target.name, wanted)
-        options = write_options(request.query)
+        options = write_options(request.query, request.headers.get("User-Agent", ""))
         kept = await self._api.change(
             target.kind, target.namespace, target.name, edit, "scale", options
         )
@@ -87,5 +96,6 @@ class SubresourceVerbs:
             body["spec"] = {"finalizers": left} if left else {}
             return body
 
-        kept = await self._api.change(target.kind, None, target.name, edit, "finalize")
+        options = write_options(request.query, request.headers.get("User-Agent", ""))
+        kept = await self._api.change(target.kind, None, target.name, edit, "finalize", options)
         return json_response(kept.body)

@@ -3,8 +3,8 @@
 Method, path and query are turned into calls of `api`, and its entries into responses.
 """
 
-import json
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 
 from aiohttp import web
@@ -14,8 +14,14 @@ from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.http import bodies
 from aliquot.server.http import watch as watching
+from aliquot.server.http.answered_verbs import AnsweredVerbs
 from aliquot.server.http.bodies import json_response
-from aliquot.server.http.options import WriteOptions, delete_options, write_options
+from aliquot.server.http.options import (
+    WriteOptions,
+    check_patch_options,
+    delete_options,
+    write_options,
+)
 from aliquot.server.http.pages import Pages
 from aliquot.server.http.refusals import (
     bad_request,
@@ -44,9 +50,12 @@ class Verbs:
         self.api = api
         self._pages = Pages()
         self._subresources = SubresourceVerbs(api)
+        self._answered = AnsweredVerbs(api)
 
     async def answer(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         """Answer a request about objects."""
+        if target.kind.verbs:
+            return await self._answered.answer(request, target)
         if target.subresource and target.subresource != "status":
             return await self._subresources.answer(request, target)
         match request.method, bool(target.name):
@@ -118,51 +127,62 @@ class Verbs:
     async def _create(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
         body = conversion.to_storage(target.kind, _object(await bodies.decoded(request)))
-        options = write_options(request.query)
+        options = _options(request, "CreateOptions", target.kind)
         conversion.check_new(target.kind, body)
         if target.kind.namespaced and target.namespace is None:
             raise method_not_allowed()
         made = await self.api.create(
             conversion.storage_kind(target.kind, self.api.registry), target.namespace, body, options
         )
-        return json_response(
-            rendering.one(target.kind, made, representation),
-            HTTPStatus.CREATED,
-            _warning_header(options),
-        )
+        return json_response(rendering.one(target.kind, made, representation), HTTPStatus.CREATED)
 
     async def _replace(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
         body = conversion.to_storage(target.kind, _object(await bodies.decoded(request)))
         kind = conversion.storage_kind(target.kind, self.api.registry)
-        options = write_options(request.query)
+        options = _options(request, "UpdateOptions", target.kind)
         kept = await self.api.replace(
             kind, target.namespace, target.name, body, target.subresource, options
         )
-        return json_response(
-            rendering.one(target.kind, kept, representation),
-            HTTPStatus.OK,
-            _warning_header(options),
-        )
+        return json_response(rendering.one(target.kind, kept, representation))
 
     async def _patch(self, request: web.BaseRequest, target: Target) -> web.Response:
         representation = rendering.negotiate(request.headers.get("Accept", ""))
-        apply = patches.patch(target.kind, bodies.media_type(request), await bodies.read(request))
+        form, content = bodies.media_type(request), await bodies.read(request)
+        options = _options(request, "PatchOptions", target.kind)
+        check_patch_options(request.query, applies=form == patches.APPLY)
+        if form == patches.APPLY:
+            return await self._apply(target, content, options, representation)
+        apply = patches.patch(target.kind, form, content)
         kind = conversion.storage_kind(target.kind, self.api.registry)
 
         def edit(body: Body) -> Body:
             changed = apply(conversion.from_storage(target.kind, body))
+            if options.strict:
+                options.patched.append(patches.shown(form, content, changed))
             rules.check_uid(target.kind, body, changed)
             return conversion.to_storage(target.kind, changed)
 
-        options = write_options(request.query)
         kept = await self.api.change(
             kind, target.namespace, target.name, edit, target.subresource, options
         )
+        return json_response(rendering.one(target.kind, kept, representation))
+
+    async def _apply(
+        self,
+        target: Target,
+        content: bytes,
+        options: WriteOptions,
+        representation: rendering.Representation,
+    ) -> web.Response:
+        config = patches.configuration(content)
+        kind = conversion.storage_kind(target.kind, self.api.registry)
+        kept, new = await self.api.apply(
+            kind, target.namespace, target.name, config, target.subresource, options
+        )
         return json_response(
             rendering.one(target.kind, kept, representation),
-            HTTPStatus.OK,
-            _warning_header(options),
+            HTTPStatus.CREATED if new else HTTPStatus.OK,
         )
 
     async def _delete(self, request: web.BaseRequest, target: Target) -> web.Response:
@@ -238,10 +258,9 @@ _SHOWN_WHEN_GONE = frozenset({"Pod", "ServiceAccount", "ResourceQuota"})
 """Kinds whose deletion answers with the object instead of a Status, as in kube-apiserver."""
 
 
-def _warning_header(options: WriteOptions) -> dict[str, str]:
-    """The Warning header of a response."""
-    lines = [f"299 - {json.dumps(text)}" for text in dict.fromkeys(options.warnings or ())]
-    return {"Warning": ", ".join(lines)} if lines else {}
+def _options(request: web.BaseRequest, what: str, kind: Kind) -> WriteOptions:
+    options = write_options(request.query, request.headers.get("User-Agent", ""), what)
+    return replace(options, served=kind) if kind.shared_storage else options
 
 
 def _watches(query: Mapping[str, str]) -> bool:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from aliquot.server.kinds.answered_kinds import ANSWERED_KINDS
 from aliquot.server.kinds.kind import Kind
+from aliquot.server.kinds.stored_kinds import STORED_KINDS
 
 
 def _core(name: str, plural: str, *short: str, **more: Any) -> Kind:
@@ -26,11 +28,15 @@ BUILT_IN: tuple[Kind, ...] = (
     ),
     _core("Node", "nodes", "no", namespaced=False, subresources=_STATUS, generation=False),
     _core(
-        "Pod", "pods", "po", categories=_ALL, subresources=("status", "binding", "eviction", "log")
+        "Pod",
+        "pods",
+        "po",
+        categories=_ALL,
+        subresources=("status", "attach", "binding", "eviction", "exec", "log", "portforward"),
     ),
     _core("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS, generation=False),
     _core("Secret", "secrets", generation=False),
-    _core("ServiceAccount", "serviceaccounts", "sa", generation=False),
+    _core("ServiceAccount", "serviceaccounts", "sa", subresources=("token",), generation=False),
     Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), _ALL, subresources=_SCALED),
     Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), _ALL, subresources=_SCALED),
     Kind("batch", "v1", "Job", "jobs", categories=_ALL, subresources=_STATUS),
@@ -80,4 +86,6 @@ BUILT_IN: tuple[Kind, ...] = (
         ("api-extensions",),
         _STATUS,
     ),
+    *STORED_KINDS,
+    *ANSWERED_KINDS,
 )

@@ -56,7 +56,13 @@ KUBERNETES_KINDS = {
     "policy": ["Eviction", "PodDisruptionBudget"],
     "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
     "scheduling.k8s.io": ["PriorityClass"],
-    "storage.k8s.io": ["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"],
+    "storage.k8s.io": [
+        "CSIDriver",
+        "CSINode",
+        "CSIStorageCapacity",
+        "StorageClass",
+        "VolumeAttachment",
+    ],
 }
 """By group, the kinds of Kubernetes itself, as far as manifests, rules or clients here use them."""
 
@@ -91,6 +97,8 @@ class Kind:
     """The storage of another kind, if its objects are stored there: Events of events.k8s.io."""
     definition: Body | None = None
     """The CustomResourceDefinition it comes from."""
+    verbs: tuple[str, ...] = ()
+    """The only verbs of a kind that is answered from other objects; a stored kind has all."""
 
     @property
     def api_version(self) -> str:

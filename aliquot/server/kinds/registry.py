@@ -65,6 +65,6 @@ class Registry:
 
     def _add(self, kind: Kind) -> None:
         self._kinds[kind.group, kind.version, kind.plural] = kind
-        if not kind.shared_storage:
+        if not kind.shared_storage and not kind.verbs:
             self._by_storage.setdefault(kind.resource, kind)
         self.edition += 1

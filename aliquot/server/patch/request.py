@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from http import HTTPStatus
 
+import msgspec
+
 from aliquot.errors import PatchError, PatchMisfitError, RefusalError, UnsupportedPatchError
-from aliquot.json import Body
+from aliquot.json import Body, go_text
 from aliquot.server.http import bodies
 from aliquot.server.http.refusals import bad_request, unsupported
 from aliquot.server.kinds.kind import Kind
@@ -14,20 +16,27 @@ from aliquot.server.patch.strategic import strategic_merge_patch
 JSON = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
-APPLY = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+APPLY = "application/apply-patch+yaml"
+
+
+def configuration(content: bytes) -> Body:
+    """The configuration of an apply: YAML or, as YAML contains it, JSON; none is an empty one."""
+    try:
+        read = bodies.from_yaml(content) if content.strip() else {}
+    except RefusalError as error:
+        raise bad_request(f"error decoding YAML: {error.message}") from None
+    if not isinstance(read, dict | None):
+        raise bad_request("error decoding YAML: an object is expected")
+    return read or {}
 
 
 def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
     """The update that a patch makes."""
-    if form in APPLY:
-        raise unsupported(
-            "server-side apply is not supported here; use kubectl apply without --server-side"
-        )
     known = (JSON, MERGE) if kind.definition is not None else (JSON, MERGE, STRATEGIC)
     if form not in known:
         raise unsupported(
             f"the body of the request was in an unknown format ({form[:100]}) - "
-            f"accepted media types include: {', '.join(known)}"
+            f"accepted media types include: {', '.join((*known, APPLY))}"
         )
     read = bodies.from_json(content)
 
@@ -47,3 +56,10 @@ def patch(kind: Kind, form: str, content: bytes) -> Callable[[Body], Body]:
             raise unsupported(str(error)) from None
 
     return change
+
+
+def shown(form: str, content: bytes, patched: Body) -> str:
+    """A patch as kube-apiserver quotes it: a strategic one itself, of any other what it makes."""
+    if form == STRATEGIC:
+        return go_text(bodies.from_json(content))
+    return msgspec.json.encode(patched).decode()

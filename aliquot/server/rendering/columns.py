@@ -11,8 +11,10 @@ from aliquot.server.rendering.pod_columns import pod_cells
 
 Cells = Callable[[Body, datetime], list[Any]]
 
-_NONE = "<none>"
+NONE = "<none>"
 _ROLE = "node-role.kubernetes.io/"
+_TYPES = {"Attached": "boolean", "Created At": "date", "Suspend": "boolean"}
+"""The types of columns that hold neither text nor numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +33,29 @@ class Columns:
         bare = name.removesuffix("*")
         return {
             "name": bare,
-            "type": "integer" if bare in self.numbers else "string",
+            "type": "integer" if bare in self.numbers else _TYPES.get(bare, "string"),
             "format": "name" if bare == "Name" else "",
             "description": "",
             "priority": int(name != bare),
         }
 
 
-def _name(body: Body) -> Any:
+def name_of(body: Body) -> Any:
+    """The name of an object."""
     return seek(body, "metadata", "name")
 
 
-def _age(body: Body, now: datetime) -> str:
+def age_of(body: Body, now: datetime) -> str:
+    """The time since an object was created."""
     return since(seek(body, "metadata", "creationTimestamp"), now)
 
 
 def _plain(body: Body, now: datetime) -> list[Any]:
-    return [_name(body), _age(body, now)]
+    return [name_of(body), age_of(body, now)]
 
 
 def _created(body: Body, now: datetime) -> list[Any]:
-    return [_name(body), seek(body, "metadata", "creationTimestamp")]
+    return [name_of(body), seek(body, "metadata", "creationTimestamp")]
 
 
 def _node(body: Body, now: datetime) -> list[Any]:
@@ -60,10 +64,10 @@ def _node(body: Body, now: datetime) -> list[Any]:
     if info.get("architecture"):
         kernel += f" ({info['architecture']})"
     return [
-        _name(body),
+        name_of(body),
         _node_status(body),
         _node_roles(body),
-        _age(body, now),
+        age_of(body, now),
         info.get("kubeletVersion") or "",
         _address(body, "InternalIP"),
         _address(body, "ExternalIP"),
@@ -84,55 +88,55 @@ def _node_roles(body: Body) -> str:
     labels = seek(body, "metadata", "labels") or {}
     roles = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE)}
     roles |= {value for key, value in labels.items() if key == "kubernetes.io/role" and value}
-    return ",".join(sorted(roles)) or _NONE
+    return ",".join(sorted(roles)) or NONE
 
 
 def _address(body: Body, kind: str) -> str:
     addresses = seek(body, "status", "addresses") or ()
-    return next((each.get("address") for each in addresses if each.get("type") == kind), _NONE)
+    return next((each.get("address") for each in addresses if each.get("type") == kind), NONE)
 
 
 def _namespace(body: Body, now: datetime) -> list[Any]:
-    return [_name(body), seek(body, "status", "phase") or "", _age(body, now)]
+    return [name_of(body), seek(body, "status", "phase") or "", age_of(body, now)]
 
 
 def _deployment(body: Body, now: datetime) -> list[Any]:
     return [
-        _name(body),
-        f"{_count(body, 'readyReplicas')}/{seek(body, 'spec', 'replicas') or 0}",
-        _count(body, "updatedReplicas"),
-        _count(body, "availableReplicas"),
-        _age(body, now),
-        *_containers(body),
+        name_of(body),
+        f"{count_of(body, 'readyReplicas')}/{seek(body, 'spec', 'replicas') or 0}",
+        count_of(body, "updatedReplicas"),
+        count_of(body, "availableReplicas"),
+        age_of(body, now),
+        *containers_of(body),
         selector_text(seek(body, "spec", "selector")),
     ]
 
 
 def _replica_set(body: Body, now: datetime) -> list[Any]:
     return [
-        _name(body),
+        name_of(body),
         seek(body, "spec", "replicas") or 0,
-        _count(body, "replicas"),
-        _count(body, "readyReplicas"),
-        _age(body, now),
-        *_containers(body),
+        count_of(body, "replicas"),
+        count_of(body, "readyReplicas"),
+        age_of(body, now),
+        *containers_of(body),
         selector_text(seek(body, "spec", "selector")),
     ]
 
 
 def _stateful_set(body: Body, now: datetime) -> list[Any]:
-    ready = f"{_count(body, 'readyReplicas')}/{seek(body, 'spec', 'replicas') or 0}"
-    return [_name(body), ready, _age(body, now), *_containers(body)]
+    ready = f"{count_of(body, 'readyReplicas')}/{seek(body, 'spec', 'replicas') or 0}"
+    return [name_of(body), ready, age_of(body, now), *containers_of(body)]
 
 
 def _job(body: Body, now: datetime) -> list[Any]:
     return [
-        _name(body),
+        name_of(body),
         _job_status(body),
         _completions(body),
         _job_duration(body, now),
-        _age(body, now),
-        *_containers(body),
+        age_of(body, now),
+        *containers_of(body),
         selector_text(seek(body, "spec", "selector")),
     ]
 
@@ -148,7 +152,7 @@ def _job_status(body: Body) -> str:
 
 
 def _completions(body: Body) -> str:
-    done, wanted = _count(body, "succeeded"), seek(body, "spec", "completions")
+    done, wanted = count_of(body, "succeeded"), seek(body, "spec", "completions")
     if wanted is not None:
         return f"{done}/{wanted}"
     parallel = seek(body, "spec", "parallelism") or 0
@@ -179,7 +183,7 @@ def _event(body: Body, now: datetime) -> list[Any]:
         str(body.get("message") or body.get("note") or "").strip(),
         first,
         count,
-        _name(body),
+        name_of(body),
     ]
 
 
@@ -191,32 +195,32 @@ def _event_source(body: Body) -> str:
 
 
 def _lease(body: Body, now: datetime) -> list[Any]:
-    return [_name(body), seek(body, "spec", "holderIdentity") or "", _age(body, now)]
+    return [name_of(body), seek(body, "spec", "holderIdentity") or "", age_of(body, now)]
 
 
 def _config_map(body: Body, now: datetime) -> list[Any]:
     number = len(body.get("data") or ()) + len(body.get("binaryData") or ())
-    return [_name(body), number, _age(body, now)]
+    return [name_of(body), number, age_of(body, now)]
 
 
 def _secret(body: Body, now: datetime) -> list[Any]:
-    return [_name(body), body.get("type") or "", len(body.get("data") or ()), _age(body, now)]
+    return [name_of(body), body.get("type") or "", len(body.get("data") or ()), age_of(body, now)]
 
 
 def _priority_class(body: Body, now: datetime) -> list[Any]:
     default = "true" if body.get("globalDefault") else "false"
     policy = body.get("preemptionPolicy") or ""
-    return [_name(body), body.get("value") or 0, default, _age(body, now), policy]
+    return [name_of(body), body.get("value") or 0, default, age_of(body, now), policy]
 
 
 def _budget(body: Body, now: datetime) -> list[Any]:
     least, most = (seek(body, "spec", word) for word in ("minAvailable", "maxUnavailable"))
     return [
-        _name(body),
+        name_of(body),
         "N/A" if least is None else str(least),
         "N/A" if most is None else str(most),
-        _count(body, "disruptionsAllowed"),
-        _age(body, now),
+        count_of(body, "disruptionsAllowed"),
+        age_of(body, now),
     ]
 
 
@@ -225,35 +229,21 @@ def _resource_quota(body: Body, now: datetime) -> list[Any]:
     parts = {name: f"{name}: {used.get(name, 0)}/{hard[name]}" for name in sorted(hard)}
     limits = [text for name, text in parts.items() if name.startswith("limits.")]
     requests = [text for name, text in parts.items() if not name.startswith("limits.")]
-    return [_name(body), ", ".join(requests), ", ".join(limits), _age(body, now)]
+    return [name_of(body), ", ".join(requests), ", ".join(limits), age_of(body, now)]
 
 
 def _webhooks(body: Body, now: datetime) -> list[Any]:
-    return [_name(body), len(body.get("webhooks") or ()), _age(body, now)]
+    return [name_of(body), len(body.get("webhooks") or ()), age_of(body, now)]
 
 
-def _service(body: Body, now: datetime) -> list[Any]:
-    ports = seek(body, "spec", "ports") or ()
-    shown = ",".join(f"{each.get('port')}/{each.get('protocol', 'TCP')}" for each in ports)
-    labels = (seek(body, "spec", "selector") or {}).items()
-    return [
-        _name(body),
-        seek(body, "spec", "type") or "",
-        seek(body, "spec", "clusterIP") or _NONE,
-        _NONE,
-        shown or _NONE,
-        _age(body, now),
-        ",".join(f"{key}={value}" for key, value in sorted(labels)) or _NONE,
-    ]
-
-
-def _count(body: Body, word: str) -> Any:
+def count_of(body: Body, word: str) -> Any:
+    """A number of the status; 0 if it is not there."""
     return seek(body, "status", word) or 0
 
 
-def _containers(body: Body) -> tuple[str, str]:
-    """Names and images of the containers of a template."""
-    listed = seek(body, "spec", "template", "spec", "containers") or ()
+def containers_of(body: Body, *template: str) -> tuple[str, str]:
+    """Names and images of the containers of a template, by default that of the spec."""
+    listed = seek(body, *(template or ("spec", "template")), "spec", "containers") or ()
     names = ",".join(str(each.get("name", "")) for each in listed)
     return names, ",".join(str(each.get("image", "")) for each in listed)
 
@@ -261,14 +251,14 @@ def _containers(body: Body) -> tuple[str, str]:
 def selector_text(selector: Body | None) -> str:
     """A selector as kubectl writes it, in the order of its keys."""
     if not selector:
-        return _NONE
+        return NONE
     lines = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
     for each in selector.get("matchExpressions") or ():
         key, operator = each.get("key"), str(each.get("operator", ""))
         values = ",".join(sorted(each.get("values") or ()))
         alone = {"Exists": str(key), "DoesNotExist": f"!{key}"}
         lines.append(alone.get(operator, f"{key} {operator.lower()} ({values})"))
-    return ",".join(sorted(lines, key=lambda line: line.lstrip("!"))) or _NONE
+    return ",".join(sorted(lines, key=lambda line: line.lstrip("!"))) or NONE
 
 
 _TEMPLATE = ("Containers*", "Images*")
@@ -350,9 +340,6 @@ COLUMNS: dict[str, Columns] = {
     ),
     "ResourceQuota": Columns(("Name", "Request", "Limit", "Age"), _resource_quota),
     "Secret": Columns(("Name", "Type", "Data", "Age"), _secret),
-    "Service": Columns(
-        ("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector*"), _service
-    ),
     "ServiceAccount": Columns(("Name", "Age"), _plain),
     "StatefulSet": Columns(("Name", "Ready", "Age", *_TEMPLATE), _stateful_set),
     "ValidatingWebhookConfiguration": _WITH_WEBHOOKS,

@@ -14,6 +14,7 @@ from aliquot.server.rendering import json_paths
 from aliquot.server.rendering.columns import COLUMNS, CREATED
 from aliquot.server.rendering.durations import since
 from aliquot.server.rendering.pod_columns import pod_conditions
+from aliquot.server.rendering.stored_columns import STORED_COLUMNS
 
 _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
@@ -23,7 +24,7 @@ def table(
 ) -> Body:
     """A meta.k8s.io/v1 Table; `columns` are a custom kind's additionalPrinterColumns."""
     if columns is None and is_kubernetes_kind(kind):
-        shown = COLUMNS.get(kind, CREATED)
+        shown = COLUMNS.get(kind) or STORED_COLUMNS.get(kind, CREATED)
         heads, cells = shown.wire(), shown.cells
     else:
         printed = columns or [_AGE]

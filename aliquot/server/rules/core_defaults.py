@@ -13,6 +13,7 @@ from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 from aliquot.json import Body, without_nulls
 from aliquot.server.rules.pod_defaults import fill_pod, fill_pod_spec, part, set_missing
+from aliquot.server.rules.stored_defaults import FILL_STORED
 from aliquot.server.schema.check import check
 from aliquot.server.schema.core_schemas import schema
 
@@ -59,7 +60,6 @@ def _namespace(body: Body) -> None:
     name = metadata.get("name")
     if name:
         part(metadata, "labels")["kubernetes.io/metadata.name"] = name
-    set_missing(part(body, "spec"), finalizers=["kubernetes"])
     set_missing(part(body, "status"), phase="Active")
 
 
@@ -93,7 +93,42 @@ def _stateful_set(body: Body) -> None:
     set_missing(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         set_missing(part(strategy, "rollingUpdate"), partition=0)
+    retention = part(spec, "persistentVolumeClaimRetentionPolicy")
+    set_missing(retention, whenDeleted="Retain", whenScaled="Retain")
+    for claim in spec.get("volumeClaimTemplates", ()):
+        set_missing(claim, apiVersion="v1", kind="PersistentVolumeClaim")
+        FILL_STORED["PersistentVolumeClaim"](claim)
     _template(spec)
+
+
+def _daemon_set(body: Body) -> None:
+    spec = part(body, "spec")
+    set_missing(spec, revisionHistoryLimit=10)
+    strategy = part(spec, "updateStrategy")
+    set_missing(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        set_missing(part(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
+    _template(spec)
+
+
+def _replication_controller(body: Body) -> None:
+    """Its selector and labels default to the labels of its template."""
+    spec = part(body, "spec")
+    set_missing(spec, replicas=1)
+    _template(spec)
+    labels = spec["template"]["metadata"].get("labels")
+    if labels:
+        set_missing(spec, selector=dict(labels))
+        part(body, "metadata").setdefault("labels", dict(labels))
+
+
+def _cron_job(body: Body) -> None:
+    spec = part(body, "spec")
+    set_missing(spec, concurrencyPolicy="Allow", suspend=False)
+    set_missing(spec, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    template = part(spec, "jobTemplate")
+    part(template, "metadata")
+    _template(part(template, "spec"))
 
 
 def _job(body: Body) -> None:
@@ -131,13 +166,6 @@ def _secret(body: Body) -> None:
         part(body, "data")[key] = base64.b64encode(value.encode()).decode()
 
 
-def _service(body: Body) -> None:
-    spec = part(body, "spec")
-    set_missing(spec, type="ClusterIP", sessionAffinity="None", internalTrafficPolicy="Cluster")
-    for port in spec.get("ports", ()):
-        set_missing(port, protocol="TCP", targetPort=port.get("port", 0))
-
-
 def _priority_class(body: Body) -> None:
     set_missing(body, preemptionPolicy="PreemptLowerPriority")
 
@@ -165,7 +193,10 @@ def _definition(body: Body) -> None:
 
 
 _FILL: dict[str, Callable[[Body], None]] = {
+    **FILL_STORED,
+    "CronJob": _cron_job,
     "CustomResourceDefinition": _definition,
+    "DaemonSet": _daemon_set,
     "Deployment": _deployment,
     "Job": _job,
     "MutatingWebhookConfiguration": _webhooks,
@@ -175,8 +206,8 @@ _FILL: dict[str, Callable[[Body], None]] = {
     "PodTemplate": _template,
     "PriorityClass": _priority_class,
     "ReplicaSet": _replica_set,
+    "ReplicationController": _replication_controller,
     "Secret": _secret,
-    "Service": _service,
     "StatefulSet": _stateful_set,
     "ValidatingWebhookConfiguration": _webhooks,
 }

@@ -33,16 +33,21 @@ from aliquot.server.rules.plain_rules import (
     check_secret_update,
 )
 from aliquot.server.rules.pod_rules import check_pod, check_pod_update
+from aliquot.server.rules.stored_rules import CHECK_STORED, CHECK_STORED_UPDATE
 from aliquot.server.rules.workload_rules import (
+    check_cron_job,
+    check_daemon_set,
     check_deployment,
     check_job,
     check_job_update,
     check_replicated,
     check_replicated_update,
+    check_replication_controller,
+    check_stateful_set,
+    check_stateful_set_update,
 )
 from aliquot.server.schema.check import check
-from aliquot.server.schema.core_schemas import schema
-from aliquot.server.schema.shared_shapes import METADATA
+from aliquot.server.schema.core_schemas import METADATA, schema
 
 __all__ = ["check_create", "check_update", "fill_defaults"]
 
@@ -79,8 +84,11 @@ def _rule_causes(kind: str, body: Body) -> list[Cause]:
 
 
 _CREATE: dict[str, Callable[[Body], Iterator[Cause]]] = {
+    **CHECK_STORED,
     "ConfigMap": check_config,
+    "CronJob": check_cron_job,
     "CustomResourceDefinition": check_definition,
+    "DaemonSet": check_daemon_set,
     "Deployment": check_deployment,
     "Event": check_event,
     "Job": check_job,
@@ -91,14 +99,17 @@ _CREATE: dict[str, Callable[[Body], Iterator[Cause]]] = {
     "PodDisruptionBudget": check_budget,
     "PriorityClass": check_priority_class,
     "ReplicaSet": check_replicated,
+    "ReplicationController": check_replication_controller,
     "ResourceQuota": check_resource_quota,
     "Secret": check_secret,
-    "StatefulSet": check_replicated,
+    "StatefulSet": check_stateful_set,
     "ValidatingWebhookConfiguration": check_webhooks,
 }
 _UPDATE: dict[str, Callable[[Body, Body], Iterator[Cause]]] = {
+    **CHECK_STORED_UPDATE,
     "ConfigMap": check_config_update,
     "CustomResourceDefinition": check_definition_update,
+    "DaemonSet": check_replicated_update,
     "Deployment": check_replicated_update,
     "Job": check_job_update,
     "Node": check_node_update,
@@ -106,5 +117,5 @@ _UPDATE: dict[str, Callable[[Body, Body], Iterator[Cause]]] = {
     "PriorityClass": check_priority_class_update,
     "ReplicaSet": check_replicated_update,
     "Secret": check_secret_update,
-    "StatefulSet": check_replicated_update,
+    "StatefulSet": check_stateful_set_update,
 }

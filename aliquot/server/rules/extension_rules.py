@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from aliquot.dialects.schemas import names as naming
 from aliquot.json import Body
-from aliquot.server.rules import names as naming
 from aliquot.server.rules.causes import Cause, duplicate, invalid, not_supported, required
 from aliquot.server.rules.metadata_rules import changed
 

@@ -1,7 +1,7 @@
 """The initial status of a new object: written here, not taken from the request."""
 
 from aliquot.dialects.workloads import JOB_UID, job_labels
-from aliquot.json import Body
+from aliquot.json import Body, fresh
 from aliquot.server.kinds import definitions
 from aliquot.server.kinds.kind import Kind
 
@@ -25,12 +25,30 @@ def set_initial_status(kind: Kind, body: Body) -> None:
         _set_gated(body)
     elif kind.unique_name == "Job":
         _set_selector(body)
-    elif kind.unique_name in ("Deployment", "ReplicaSet", "ResourceQuota", "PodDisruptionBudget"):
-        body["status"] = _INITIAL.get(kind.unique_name, {}).copy()
+    elif kind.unique_name in _INITIAL:
+        body["status"] = fresh(_INITIAL[kind.unique_name])
 
 
 _INITIAL: dict[str, Body] = {
+    "CronJob": {},
+    "DaemonSet": dict.fromkeys(
+        (
+            *("currentNumberScheduled", "desiredNumberScheduled"),
+            *("numberMisscheduled", "numberReady"),
+        ),
+        0,
+    ),
+    "Deployment": {},
+    "HorizontalPodAutoscaler": {"currentMetrics": None, "desiredReplicas": 0},
+    "Ingress": {"loadBalancer": {}},
+    "PersistentVolume": {"phase": "Pending"},
+    "PersistentVolumeClaim": {"phase": "Pending"},
     "ReplicaSet": {"replicas": 0},
+    "ReplicationController": {"replicas": 0},
+    "ResourceQuota": {},
+    "Service": {"loadBalancer": {}},
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "VolumeAttachment": {"attached": False},
     "PodDisruptionBudget": {
         "currentHealthy": 0,
         "desiredHealthy": 0,

@@ -6,8 +6,10 @@ metadata is the matter of `metadata_rules`.
 
 import random
 import string
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -28,6 +30,9 @@ _SUFFIX = 5
 _LONGEST_PREFIX = 58
 """Characters of generateName that are used: with the suffix, 63, the longest DNS label."""
 _WITHOUT_SPEC = frozenset({"metadata", "status", "apiVersion", "kind"})
+
+Managers = list[Body] | msgspec.Raw | None
+"""The entries of an object's managers, perhaps as JSON; None or empty if it has none."""
 
 
 class _Owner(msgspec.Struct, rename="camel"):
@@ -58,7 +63,17 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 def timestamp(moment: datetime | None = None) -> str:
     """A time as objects write it; now unless one is given."""
-    return (moment or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _text_of_second(int(time.time())) if moment is None else _text(moment)
+
+
+@lru_cache(maxsize=2)
+def _text_of_second(second: int) -> str:
+    """The text of a second, kept for the many writes within it."""
+    return _text(datetime.fromtimestamp(second, UTC))
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def normalize(body: Any, kind: Kind) -> Body:
@@ -78,9 +93,60 @@ def normalize(body: Any, kind: Kind) -> Body:
         ) from None
     for key in [key for key, value in metadata.items() if value is None or value in ({}, [])]:
         del metadata[key]
-    metadata.pop("managedFields", None)
     metadata.pop("selfLink", None)
     return body
+
+
+def take_managers(body: Any) -> Any:
+    """The managedFields of a request, taken out of its object; None if it has none."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return metadata.pop("managedFields", None) if isinstance(metadata, dict) else None
+
+
+def set_managers(body: Body, managers: Managers) -> None:
+    """Write the entries of the managers into an object."""
+    if managers:
+        body["metadata"]["managedFields"] = managers
+
+
+def read_managers(managers: Managers) -> list[Body]:
+    """The entries of the managers, decoded."""
+    if isinstance(managers, msgspec.Raw):
+        return msgspec.json.decode(managers, type=list[Body])
+    return managers or []
+
+
+def same_but_times(were: Managers, are: Managers) -> bool:
+    """Do the entries of two states differ in nothing but their times?"""
+    one, other = read_managers(were), read_managers(are)
+    return len(one) == len(other) and all(map(_same_but_time, one, other))
+
+
+def _same_but_time(one: Body, other: Body) -> bool:
+    return {**one, "time": None} == {**other, "time": None}
+
+
+def check_new_identity(kind: Kind, body: Body, name: str) -> None:
+    """Refuse to create by apply what has another name than the path, none, or a uid."""
+    metadata = body["metadata"]
+    if uid := metadata.get("uid"):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object"
+        raise conflict(kind, name, f"{why} was found")
+    metadata.pop("resourceVersion", None)
+    given = metadata.get("name")
+    if not given:
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    _check_name(str(given), name)
+
+
+def _check_name(given: str, name: str) -> None:
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given[:253]}) does not match the name on the URL ({name})"
+        )
 
 
 def _check_kind(body: Body, kind: Kind) -> None:
@@ -142,11 +208,7 @@ def carry_over(kind: Kind, old: Body, new: Body) -> None:
     """Copy the server's fields into an updated object; refuse another name, uid or version."""
     was, metadata = old["metadata"], new["metadata"]
     name = was["name"]
-    if metadata.setdefault("name", name) != name:
-        raise bad_request(
-            f"the name of the object ({metadata['name'][:253]}) does not match the name on the URL "
-            f"({name})"
-        )
+    _check_name(metadata.setdefault("name", name), name)
     set_namespace(kind, was.get("namespace", ""), metadata)
     _check_same_object(kind, was, metadata)
     for key in _KEPT:

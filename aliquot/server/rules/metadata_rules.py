@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from aliquot.dialects.schemas import names
+from aliquot.dialects.schemas.metadata import label_problems, problems
 from aliquot.json import Body, same
-from aliquot.server.rules import names
 from aliquot.server.rules.causes import Cause, forbidden, invalid, required
 
 Rule = Callable[[str], list[str]]
@@ -15,40 +16,23 @@ _NAMES: dict[str, Rule] = {
     "Namespace": names.label_name,
     "Role": names.path_segment,
     "RoleBinding": names.path_segment,
-    "Service": names.label_name,
+    "Service": names.service_name,
 }
 _MOST_IN_ANNOTATIONS = 256 * 1024
 """Bytes of all annotations together; the limit of Kubernetes."""
-_STANDARD_FINALIZERS = (
-    "kubernetes",
-    "orphan",
-    "foregroundDeletion",
-    "customresourcecleanup.apiextensions.k8s.io",
-)
 _FIXED = ("name", "namespace", "uid", "creationTimestamp")
 
 
 def check_metadata(kind: str, metadata: Body) -> Iterator[Cause]:
     """Problems of the metadata of an object, after generateName was used."""
     yield from _check_name(kind, metadata)
-    namespace = metadata.get("namespace")
-    if namespace:
-        yield from _each("metadata.namespace", namespace, names.label_name)
-    yield from check_labels(metadata.get("labels") or {}, "metadata.labels")
-    yield from _check_annotations(metadata.get("annotations") or {})
-    yield from _check_owners(metadata.get("ownerReferences") or [])
-    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        yield from _each("metadata.finalizers", finalizer, names.label_key)
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            detail = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid(f"metadata.finalizers[{index}]", finalizer, detail)
+    yield from (invalid(*each) for each in problems(metadata))
+    yield from _check_size(metadata.get("annotations") or {})
 
 
 def check_labels(labels: Body, field: str) -> Iterator[Cause]:
     """Problems of labels in any field: of keys and of values."""
-    for key, value in labels.items():
-        yield from _each(field, key, names.label_key)
-        yield from _each(field, value, names.label_value)
+    yield from (invalid(*each) for each in label_problems(labels, field))
 
 
 def check_metadata_update(old: Body, new: Body) -> Iterator[Cause]:
@@ -87,29 +71,11 @@ def _check_name(kind: str, metadata: Body) -> Iterator[Cause]:
         yield required("metadata.name", "name or generateName is required")
 
 
-def _check_annotations(annotations: Body) -> Iterator[Cause]:
-    field = "metadata.annotations"
-    for key in annotations:
-        yield from _each(field, key, lambda text: names.label_key(text.lower()))
+def _check_size(annotations: Body) -> Iterator[Cause]:
     size = sum(len(key.encode()) + len(str(each).encode()) for key, each in annotations.items())
     if size > _MOST_IN_ANNOTATIONS:
         detail = f"Too long: may not be more than {_MOST_IN_ANNOTATIONS} bytes"
-        yield Cause(field, "FieldValueTooLong", detail)
-
-
-def _check_owners(owners: list[Body]) -> Iterator[Cause]:
-    for index, owner in enumerate(owners):
-        field = f"metadata.ownerReferences[{index}]"
-        for name in ("apiVersion", "kind", "name", "uid"):
-            if not owner.get(name):
-                yield invalid(f"{field}.{name}", owner.get(name) or "", "must not be empty")
-    controllers = [
-        f"{each.get('kind')}/{each.get('name')}" for each in owners if each.get("controller")
-    ]
-    if len(controllers) > 1:
-        problem = "Only one reference can have Controller set to true"
-        detail = f'{problem}. Found "true" in references for {" and ".join(controllers[:2])}'
-        yield invalid("metadata.ownerReferences", owners, detail)
+        yield Cause("metadata.annotations", "FieldValueTooLong", detail)
 
 
 def _each(field: str, value: str, rule: Rule) -> Iterator[Cause]:

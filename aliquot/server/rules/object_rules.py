@@ -4,18 +4,20 @@ Both are checked by schemas. They differ in the refusal: a built-in object of th
 bad request, as it cannot be decoded; a custom one is invalid.
 """
 
+from http import HTTPStatus
+
 from aliquot.dialects.core.schema import QUANTITY_PATTERN
+from aliquot.dialects.schemas import kubernetes
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.http.options import WriteOptions
 from aliquot.server.http.refusals import bad_request, invalid
+from aliquot.server.http.warnings import warn
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules import core_rules
 from aliquot.server.rules.causes import Cause
 from aliquot.server.rules.causes import invalid as invalid_value
 from aliquot.server.schema import check
-from aliquot.server.schema.core_schemas import schema as own_schema
-from aliquot.server.schema.known_fields import path, unknown_fields, without
 
 _QUANTITIES = "quantities must match the regular expression of a quantity, such as 2, 500m or 10Gi"
 _NEEDED = "Invalid value: 0x0: must be specified for an update"
@@ -23,26 +25,36 @@ _NEEDED = "Invalid value: 0x0: must be specified for an update"
 
 def drop_unknown(kind: Kind, body: Body, options: WriteOptions) -> Body:
     """The object without unknown fields; refused or warned of, as fieldValidation says."""
-    schema = own_schema(kind.unique_name) if kind.schema is None else kind.schema
+    schema = kind.schema or kubernetes.schema(kind.api_version, kind.name)
     if schema is None:
         return body
     if kind.schema is None and (causes := check.check(schema, body)):
         raise _undecodable(kind, causes[0])
-    own = kind.schema is None
-    paths = unknown_fields(kind, body) if own else []
-    dropped = [path(steps) for steps in paths] if own else check.unknown(schema, body)
+    dropped = check.unknown(schema, body)
     messages = [f'unknown field "{field}"' for field in dropped[:10]]
     if options.strict and dropped:
-        raise bad_request(f"strict decoding error: {', '.join(messages)}")
-    if options.warnings is not None:
-        options.warnings.extend(messages)
-    if not dropped:
-        return body
-    return without(body, paths) if own else check.prune(schema, body)
+        raise _strict(kind, f"strict decoding error: {', '.join(messages)}", options)
+    for message in messages if options.warn_unknown else ():
+        warn(message)
+    return check.prune(schema, body) if dropped else body
+
+
+def _strict(kind: Kind, problem: str, options: WriteOptions) -> RefusalError:
+    """The refusal of unknown fields: of an object as undecodable, of a patch as invalid."""
+    if not options.patched:
+        return _cannot_be_handled(kind, problem)
+    cause = invalid_value("patch", options.patched[-1], problem)
+    message = f' "" is invalid: {cause}'
+    details = {"causes": [cause.wire()]}
+    return RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
 
 
 def _undecodable(kind: Kind, cause: Cause) -> RefusalError:
     problem = f"{cause.field}: {_QUANTITIES}" if QUANTITY_PATTERN in cause.message else str(cause)
+    return _cannot_be_handled(kind, problem)
+
+
+def _cannot_be_handled(kind: Kind, problem: str) -> RefusalError:
     return bad_request(
         f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {problem}'
     )

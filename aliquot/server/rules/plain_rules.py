@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from aliquot.dialects.priorities import HIGHEST_OF_USERS, SYSTEM
+from aliquot.dialects.schemas import names as naming
 from aliquot.errors import SelectorError
 from aliquot.json import Body, same
-from aliquot.server.rules import names as naming
 from aliquot.server.rules.causes import Cause, forbidden, invalid, not_supported, too_long
 from aliquot.server.rules.metadata_rules import changed
 from aliquot.server.rules.pod_rules import check_amount, check_taints

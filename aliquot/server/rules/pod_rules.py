@@ -7,10 +7,10 @@ fields; its node is set by a binding.
 from collections.abc import Iterator
 from typing import Any
 
+from aliquot.dialects.schemas import names
 from aliquot.engine import quantity
 from aliquot.errors import QuantityError
 from aliquot.json import Body, fresh, same
-from aliquot.server.rules import names
 from aliquot.server.rules.causes import (
     Cause,
     duplicate,

@@ -10,9 +10,9 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from aliquot.dialects.core.schema import Schema
+from aliquot.dialects.schemas import kubernetes
 from aliquot.json import Body
-from aliquot.server.schema.core_schemas import schema as core_schema
-from aliquot.server.schema.shared_shapes import METADATA
+from aliquot.server.schema.definitions import V2, V3, definitions, in_version_2, name_of
 
 _JSON = "application/json"
 _OK = str(HTTPStatus.OK.value)
@@ -81,16 +81,44 @@ def document(group_version: str, kinds: Iterable[Kind]) -> Body:
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1"},
-        "paths": {path: item for kind in listed for path, item in _paths(group_version, kind)},
-        "components": {"schemas": {name: each for kind in listed for name, each in _schemas(kind)}},
+        "paths": {path: item for kind in listed for path, item in paths(group_version, kind)},
+        "components": {"schemas": schemas(listed, V3)},
     }
 
 
-def _schemas(kind: Kind) -> Iterator[tuple[str, Schema]]:
-    """The schemas of a kind and of its list."""
-    name = _schema_name(kind)
-    yield name, {**_shape(kind), "x-kubernetes-group-version-kind": [_identity(kind)]}
-    items = {"type": "array", "items": _reference(name)}
+def schemas(kinds: Iterable[Kind], place: str) -> dict[str, Schema]:
+    """The schemas of kinds, of their lists and of all types that they are made of, by name."""
+    listed = list(kinds)
+    types = [type_name for each in listed if (type_name := _type_name(each)) is not None]
+    found = definitions(["ObjectMeta", *types], place)
+    for kind in listed:
+        name = schema_name(kind)
+        found[name] = _of_kind(kind, found.get(name), place)
+        found[f"{name}List"] = _of_list(kind, place)
+    return found
+
+
+def _of_kind(kind: Kind, definition: Schema | None, place: str) -> Schema:
+    """The schema of a kind with apiVersion, kind and metadata."""
+    shape = kind.schema or definition
+    if shape is None:
+        shape = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    if kind.schema is not None and place == V2:
+        shape = in_version_2(kind.schema)
+    properties = {
+        "apiVersion": {"type": "string", "description": "The group and version of its shape."},
+        "kind": {"type": "string", "description": "The kind of the object."},
+        **shape.get("properties", {}),
+        "metadata": {"$ref": place + name_of("ObjectMeta")},
+    }
+    identity = {"x-kubernetes-group-version-kind": [_identity(kind)]}
+    if place == V2 and shape.get("x-kubernetes-preserve-unknown-fields"):
+        return {**shape, "type": "object", **identity}
+    return {**shape, "properties": properties, **identity}
+
+
+def _of_list(kind: Kind, place: str) -> Schema:
+    items = {"type": "array", "items": {"$ref": place + schema_name(kind)}}
     properties = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
@@ -98,33 +126,17 @@ def _schemas(kind: Kind) -> Iterator[tuple[str, Schema]]:
         "items": items,
     }
     identity = {**_identity(kind), "kind": f"{kind.name}List"}
-    yield (
-        f"{name}List",
-        {
-            "description": f"A list of objects of the kind {kind.name}.",
-            "type": "object",
-            "required": ["items"],
-            "properties": properties,
-            "x-kubernetes-group-version-kind": [identity],
-        },
-    )
-
-
-def _shape(kind: Kind) -> Schema:
-    """The schema of a kind with that of metadata."""
-    shape = kind.schema or core_schema(kind.unique_name)
-    if shape is None:
-        shape = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    properties = {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        **shape.get("properties", {}),
-        "metadata": METADATA,
+    return {
+        "description": f"A list of objects of the kind {kind.name}.",
+        "type": "object",
+        "required": ["items"],
+        "properties": properties,
+        "x-kubernetes-group-version-kind": [identity],
     }
-    return {**shape, "properties": properties}
 
 
-def _paths(group_version: str, kind: Kind) -> Iterator[tuple[str, Body]]:
+def paths(group_version: str, kind: Kind) -> Iterator[tuple[str, Body]]:
+    """The paths of a kind, and what can be asked there."""
     root = f"/{path_of(group_version)}"
     within = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
     everything = {"get": _operation(kind, "List", listed=True)}
@@ -145,7 +157,7 @@ def _paths(group_version: str, kind: Kind) -> Iterator[tuple[str, Body]]:
 
 
 def _operation(kind: Kind, verb: str, body: tuple[str, ...] = (), listed: bool = False) -> Body:
-    name = _schema_name(kind)
+    name = schema_name(kind)
     answer = _reference(f"{name}List" if listed else name)
     operation: Body = {
         "operationId": f"{verb.lower()}{kind.name}",
@@ -179,10 +191,18 @@ def _identity(kind: Kind) -> dict[str, str]:
     return {"group": kind.group, "version": kind.version, "kind": kind.name}
 
 
-def _schema_name(kind: Kind) -> str:
-    """`io.k8s.api.core.v1.Pod`, `sh.volcano.batch.v1alpha1.Job`: groups in reverse order."""
+def _type_name(kind: Kind) -> str | None:
+    """The type of a built-in kind in the table of types."""
     if kind.schema is not None:
-        group = ".".join(reversed(kind.group.split(".")))
-        return f"{group}.{kind.version}.{kind.name}"
-    group = kind.group.partition(".")[0] or "core"
-    return f"io.k8s.api.{group}.{kind.version}.{kind.name}"
+        return None
+    api_version = f"{kind.group}/{kind.version}".removeprefix("/")
+    return kubernetes.kinds().get((api_version, kind.name))
+
+
+def schema_name(kind: Kind) -> str:
+    """`io.k8s.api.core.v1.Pod`, `sh.volcano.batch.v1alpha1.Job`: groups in reverse order."""
+    type_name = _type_name(kind)
+    if type_name is not None:
+        return name_of(type_name)
+    group = ".".join(reversed(kind.group.split(".")))
+    return f"{group}.{kind.version}.{kind.name}"

@@ -108,10 +108,8 @@ def _value(kind: str, value: Any, depth: int) -> Any:
             return text if parts.get(1) else _value("int64", parts.get(2, 0), depth)
         case "Time" | "MicroTime":
             return _time(kind, value)
-        case "RawExtension":
+        case "RawExtension" | "FieldsV1":
             return json.loads(dict(_split(value)).get(1, b"null"))
-        case "FieldsV1":
-            return {}
     return _message(kind, value, depth + 1)
 
 

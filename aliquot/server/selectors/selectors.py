@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from aliquot.dialects.schemas import names
 from aliquot.engine import Requirement, requirement_matches
 from aliquot.errors import SelectorError
 from aliquot.json import Body
-from aliquot.server.rules import names
 from aliquot.server.selectors.fields import not_supported, readers
 
 _TOKEN = re.compile(r"\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+|$)")

@@ -30,6 +30,8 @@ _SELECTED_FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
     "nodes": {"spec": ("unschedulable",)},
     "namespaces": {"status": ("phase",)},
     "replicasets.apps": {"status": ("replicas",)},
+    "replicationcontrollers": {"status": ("replicas",)},
+    "services": {"spec": ("clusterIP", "type")},
     "jobs.batch": {"status": ("succeeded",)},
 }
 """By storage and part of the object, the fields that field selectors may name."""

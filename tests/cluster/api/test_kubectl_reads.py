@@ -210,7 +210,6 @@ def test_explain(kubectl: Kubectl) -> None:
     assert ["FIELD:", "nodeName", "<string>"] in rows
 
 
-@pytest.mark.not_ours("what items of lists are called, and what is required, is not described")
 def test_explain_lists(kubectl: Kubectl) -> None:
     assert ["containers", "<[]Container>", "-required-"] in kubectl("explain", "pod.spec").rows
 

@@ -262,7 +262,6 @@ def test_a_kind_that_comes_while_kubectl_knows_others(kubectl: Kubectl, api: Wir
     kubectl("delete", "crd", body["metadata"]["name"])
 
 
-@pytest.mark.not_ours("who owns which field is not kept: server-side apply is refused in words")
 def test_server_side_apply(kubectl: Kubectl, api: Wire, ns: str) -> None:
     body = config_map(ns, "c", data={"a": "1"})
     out = kubectl("apply", "--server-side", "-f", "-", documents=[body]).out

@@ -12,7 +12,7 @@ Right = tuple[str, str, str, str]
 _READ_BY_BOTH = """
 list watch: pods nodes namespaces resourcequotas priorityclasses.scheduling.k8s.io
 list watch: elasticquotas.scheduling.x-k8s.io podgroups.scheduling.x-k8s.io
-list watch: elasticquotas.scheduling.sigs.k8s.io
+list watch: elasticquotas.scheduling.sigs.k8s.io podgroups.scheduling.sigs.k8s.io
 list watch: elasticquotas.nos.nebuly.com compositeelasticquotas.nos.nebuly.com
 list watch: elasticquotas.nos.nebuly.ai compositeelasticquotas.nos.nebuly.ai
 list watch: gpuresourcequotas.tensor-fusion.ai gpus.tensor-fusion.ai
@@ -30,7 +30,7 @@ create patch: events
 create patch: elasticquotas.scheduling.x-k8s.io elasticquotas.scheduling.sigs.k8s.io
 create: queues.scheduling.volcano.sh
 patch: elasticquotas/status.scheduling.x-k8s.io podgroups/status.scheduling.x-k8s.io
-patch: elasticquotas/status.scheduling.sigs.k8s.io
+patch: elasticquotas/status.scheduling.sigs.k8s.io podgroups/status.scheduling.sigs.k8s.io
 patch: elasticquotas/status.nos.nebuly.com compositeelasticquotas/status.nos.nebuly.com
 patch: elasticquotas/status.nos.nebuly.ai compositeelasticquotas/status.nos.nebuly.ai
 patch: gpuresourcequotas/status.tensor-fusion.ai gpus/status.tensor-fusion.ai

@@ -10,7 +10,16 @@ import pytest
 
 from aliquot.dialects.crds import definitions
 from aliquot.json import Body
-from tests.build.manifests import KOORDINATOR, gpu_quota, limited_pod, pod_group, queue, quota
+from tests.build.manifests import (
+    KOORDINATOR,
+    gang_job,
+    gpu_quota,
+    limited_pod,
+    pod_group,
+    queue,
+    quota,
+    task,
+)
 from tests.cluster.api import binaries
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import thing as core
@@ -161,9 +170,49 @@ def test_kubectl_says_what_is_wrong(judged: Judged, ns: str, tmp_path: Path) -> 
     assert "spec.min[cpu]: min 4 is above max 2" in ran.err
     good = quota(f"{ns}/q", {"nos.nebuly.com/gpu-memory": "40Gi"})
     ran = kubectl("apply", "-f", "-", documents=[good])
-    if judged.server.real:
-        assert "Warning: spec.min[nos.nebuly.com/gpu-memory]: 40Gi is" in ran.err
+    assert "Warning: spec.min[nos.nebuly.com/gpu-memory]: 40Gi is" in ran.err
     kubectl("apply", "-f", "-", documents=[changed(good, max={"cpu": 9})])
+
+
+def test_warnings_come_as_headers(judged: Judged, ns: str) -> None:
+    good = quota(f"{ns}/q", {"nos.nebuly.com/gpu-memory": "40Gi"})
+    answer = judged.create(good, fieldValidation="Strict")
+    answer.done(201)
+    warnings = answer.headers.getlist("Warning")
+    assert len(warnings) == len(set(warnings)) >= 1
+    assert all(each.startswith('299 - "') and each.endswith('"') for each in warnings)
+    bad = quota(f"{ns}/r", {"cpu": 4, "nos.nebuly.com/gpu-memory": "40Gi"}, {"cpu": 2})
+    refused = judged.create(bad)
+    refused.refused(403, "Forbidden")
+    assert refused.headers.getlist("Warning"), "what is refused is warned of, too"
+    judged.delete(good).done()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "more", "problem"),
+    [
+        ([task("x", 1), task("x", 1)], {}, "spec.tasks[1].name"),
+        ([task("x", 2)], {"minAvailable": 3}, "spec.minAvailable"),
+        ([task("x", 2, minAvailable=3)], {}, "spec.tasks[0].minAvailable"),
+    ],
+)
+def test_jobs_of_volcano_are_judged(
+    judged: Judged, ns: str, tasks: list[Body], more: Body, problem: str
+) -> None:
+    path = f"/apis/batch.volcano.sh/v1alpha1/namespaces/{ns}/jobs"
+    refused = judged.api.post(path, gang_job(f"{ns}/j", *tasks, **more))
+    assert refused.code in (403, 422)
+    assert problem in refused.body["message"]
+    judged.api.post(path, gang_job(f"{ns}/j", task("x", 2), minAvailable=2)).done(201)
+    worse = judged.api.patch(f"{path}/j", {"spec": {"minAvailable": 9}})
+    assert "spec.minAvailable" in worse.body["message"]
+
+
+def test_other_jobs_are_not_judged(judged: Judged, ns: str) -> None:
+    judged.api.made(core("Job", ns, "j", spec={"template": _ENDING}))
+
+
+_ENDING = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}
 
 
 def test_who_is_trusted_is_put_back(judged: Judged) -> None:

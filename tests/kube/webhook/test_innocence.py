@@ -235,7 +235,7 @@ anything = st.one_of(shares, queues, groups, pods, gpu_quotas, composites)
 @given(body=anything)
 def test_alone_in_a_cluster_it_is_as_validate_says(body: Body) -> None:
     found = inputs.examine([Document("x", copy.deepcopy(body))], Configuration())
-    valid = all(each.severity != "error" for each in (*found.findings, *found.pod_conflicts))
+    valid = all(each.severity != "error" for each in (*found.findings, *found.refusals))
     verdict = create(cluster(), body)
     assert (not verdict.refusal) == valid, verdict
 

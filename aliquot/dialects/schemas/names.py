@@ -7,6 +7,7 @@ they are those of Kubernetes to the letter.
 import re
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SERVICE = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
@@ -30,6 +31,14 @@ def subdomain(text: str) -> list[str]:
     words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-'"
     problem = _pattern(f"{words} or '.', {_CIRCUMFIX}", _SUBDOMAIN, "example.com")
     return _found(text, _MOST_IN_SUBDOMAIN, _SUBDOMAIN, problem)
+
+
+def service_name(text: str) -> list[str]:
+    """An RFC 1035 label: Services, which begin with a letter."""
+    words = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with"
+    words = f"{words} an alphabetic character, and end with an alphanumeric character"
+    problem = _pattern(words, _SERVICE, "my-name", "abc-123")
+    return _found(text, _MOST_IN_LABEL, _SERVICE, problem)
 
 
 def path_segment(text: str) -> list[str]:
@@ -83,5 +92,5 @@ def _found(text: str, most: int, pattern: str, problem: str) -> list[str]:
 
 
 def _pattern(words: str, pattern: str, *examples: str) -> str:
-    shown = " or ".join(f"'{each}'," for each in examples)
-    return f"{words} (e.g. {shown} regex used for validation is '{pattern}')"
+    shown = " or ".join(f"'{each}', " for each in examples)
+    return f"{words} (e.g. {shown}regex used for validation is '{pattern}')"

@@ -1,0 +1,1 @@
+"""Kinds that are answered, not stored: reviews of access, and metrics."""

@@ -1,0 +1,1 @@
+"""Field ownership: who manages which field of an object, and server-side apply."""
