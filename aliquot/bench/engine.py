@@ -15,6 +15,7 @@ import numpy as np
 from aliquot.bench.figure import Figure
 from aliquot.bench.gpus import gpu
 from aliquot.bench.queues import queues
+from aliquot.bench.reservations import reservations
 from aliquot.bench.shares import share
 from aliquot.collector import tune_collector
 from aliquot.engine import (
@@ -120,6 +121,7 @@ BENCHMARKS: dict[str, Callable[[Callable[[str], None]], list[Figure]]] = {
     "share": share,
     "queues": queues,
     "gpu": gpu,
+    "reservations": reservations,
 }
 
 

@@ -81,14 +81,15 @@ def bench(context: click.Context, /, name: str, output: str, **options: Any) -> 
 
     \b
     NAME is one of these, or `all` for all of them but `cluster`:
-      decisions  50,000 waiting pods on 5,000 nodes, one cycle
-      preempt    one reclaim decision at a time among 50,000 running pods
-      reclaim    4,000 pods take back what 4,000 borrowing pods hold
-      share      water-filling over 10,000 quotas
-      queues     500,000 pods of 50,000 jobs in 100 queues
-      gpu        20,000 pods that ask for parts of 8,000 cards
-      apiserver  the embedded API server: 50,000 pods created and watched
-      cluster    a scheduler process on an API server; takes many minutes
+      decisions     50,000 waiting pods on 5,000 nodes, one cycle
+      preempt       one reclaim decision at a time among 50,000 running pods
+      reclaim       4,000 pods take back what 4,000 borrowing pods hold
+      share         water-filling over 10,000 quotas
+      queues        500,000 pods of 50,000 jobs in 100 queues
+      gpu           20,000 pods that ask for parts of 8,000 cards
+      reservations  how long big claims wait, and what keeping room for them costs
+      apiserver     the embedded API server: 50,000 pods created and watched
+      cluster       a scheduler process on an API server; takes many minutes
 
     Figures hold for this machine and moment: compare the ratios within one run.
 

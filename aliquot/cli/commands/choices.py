@@ -27,7 +27,10 @@ INSTALL_PARTS = ("crds", "rbac", "workloads", "webhooks")
 NODES = "8x8"
 GPU_MODEL = "NVIDIA-A100-SXM4-80GB"
 
-BENCHMARKS = ("decisions", "preempt", "reclaim", "share", "queues", "gpu", "apiserver")
+BENCHMARKS = (
+    *("decisions", "preempt", "reclaim", "share", "queues", "gpu", "reservations"),
+    "apiserver",
+)
 """What `bench all` measures, in this order."""
 CLUSTER_PARTS = ("binding", "start", "takeover")
 """What `bench cluster` measures."""
