@@ -95,8 +95,9 @@ class Claim:
     def kind(self) -> tuple[object, ...]:
         """Claims of one kind differ only in age and name: a refusal of one holds for all.
 
-        A claim for which capacity is held is a kind of its own; so is one with `others`, which can
-        start in several ways, one with pods missing, and one with parts, which other quotas judge.
+        They state the same ends, as one that ends soon may backfill. A claim for which capacity is
+        held is a kind of its own; so is one with `others`, which can start in several ways, one
+        with pods missing, and one with parts, which other quotas judge.
         """
         first = self.pods[0]
         preemption = self.preempts, self.preemptible
@@ -105,7 +106,8 @@ class Claim:
         gpu_quota = first.namespace if first.shape.gpu is not None else None
         is_alone = self.held or self.others or self.missing or self.parts
         alone = self.uid if is_alone else None
-        return (self.quota, self.priority, self.asks, preemption, state, gpu_quota, alone)
+        runs = tuple(pod.expected_duration for pod in self.pods)
+        return (self.quota, self.priority, self.asks, preemption, state, gpu_quota, runs, alone)
 
     def is_like(self, other: "Claim") -> bool:
         """Are both claims of the same pods, in the same state?"""
