@@ -1,8 +1,9 @@
 """Reservations, measured: what they cost in idle GPUs, and how long big claims wait without them.
 
 A stream of small pods, pods of a whole node, and gangs of four nodes is played on the engine in
-virtual time, twice: once as the engine comes, once with a `reserveAfter` that never ends. Nothing
-is timed, so the figures are the same on every machine. No pod preempts: only waiting is compared.
+virtual time: with a `reserveAfter` that never ends, and as the engine comes, with and without ends
+that pods state. Nothing is timed, so the figures are the same on every machine. No pod preempts:
+only waiting is compared.
 """
 
 import random
@@ -46,23 +47,24 @@ _SINGLE_EVERY, _GANG_EVERY = 3 * _MINUTE, 10 * _MINUTE
 """How often a pod of a whole node comes, and a gang: together they ask for 23% of the GPUs."""
 _LOAD = 95
 """Percent of all GPUs that the stream asks for: small pods make up what big claims leave."""
-_WARM_UP, _LENGTH = 60 * _MINUTE, 600 * _MINUTE
-"""Figures are about the nine hours after the first, in which the cluster fills up."""
+_STATED_IN = 5 * _MINUTE
+"""Stated ends are rounded up to this: people write 15 or 20 minutes, not 17."""
+_WARM_UP, _LENGTH = 60 * _MINUTE, 300 * _MINUTE
+"""Figures are about the four hours after the first, in which the cluster fills up."""
 _NEVER = 1_000_000 * _MINUTE
 
 
 def reservations(progress: Callable[[str], None]) -> list[Figure]:
-    """The stream with and without reservations; with no end known, and with all ends stated."""
-    figures: list[Figure] = []
+    """The stream without reservations, with them and no end known, and with all ends stated."""
+    progress("five hours of 64 nodes without reservations")
+    without = _play(_NEVER, stated=False)
+    figures = _figures(without, "without reservations")
     ratios: list[Figure] = []
-    for stated, known in ((False, "ends unknown"), (True, "ends stated")):
-        progress(f"10 hours of 64 nodes, {known}: without reservations")
-        without = _play(_NEVER, stated)
-        progress(f"10 hours of 64 nodes, {known}: with reservations")
-        with_them = _play(PlacementKnobs().reserve_after, stated)
-        figures += _figures(without, f"without reservations, {known}")
-        figures += _figures(with_them, f"with reservations, {known}")
-        ratios += _ratios(with_them, without, f"with, in ratio to without, {known}")
+    for stated, known in ((False, "no end is known"), (True, "all ends are stated")):
+        progress(f"five hours of 64 nodes with reservations; {known}")
+        found = _play(PlacementKnobs().reserve_after, stated)
+        figures += _figures(found, f"with reservations; {known}")
+        ratios += _ratios(found, without, f"with, in ratio to without; {known}")
     return [*figures, *ratios]
 
 
@@ -185,7 +187,7 @@ def _cluster() -> Iterator[Event]:
 
 
 def _stream(stated: bool) -> Iterator[_Claim]:
-    """The claims that come in ten hours: the same ones, whether or not their ends are stated."""
+    """The claims that come in five hours: the same ones, whether or not their ends are stated."""
     mean = sum(_RUN) // 2
     big = _CARDS * mean // _SINGLE_EVERY + _GANG * _CARDS * mean // _GANG_EVERY
     small = _NODES * _CARDS * _LOAD // 100 - big
@@ -208,7 +210,7 @@ def _stream(stated: bool) -> Iterator[_Claim]:
                 created=created,
                 preempts=False,
                 gang=None if gang is None else gang.name,
-                expected_duration=runs if stated else None,
+                expected_duration=-(-runs // _STATED_IN) * _STATED_IN if stated else None,
             )
             members = (replace(first, uid=f"{name}-{i}", name=f"{name}-{i}") for i in range(pods))
             yield _Claim(tuple(members), runs, gang)
