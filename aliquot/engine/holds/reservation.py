@@ -210,7 +210,15 @@ class Reservations:
             return (row is None or row in start.room) and bool(open_to[list(start.nodes)].any())
         account = ROOT if refusal.reason is Reason.BORROWING_EXHAUSTED else str(refusal.quota)
         known = account in state.tree.slots
-        return known and row in start.charge and state.tree.slots[account] in start.path
+        if row is None or not known or row not in start.charge:
+            return False
+        return state.tree.slots[account] in start.path and not self._is_fenced(claim, row, start)
+
+    def _is_fenced(self, claim: Claim, row: int, start: _Start) -> bool:
+        """Has what was started used what another lending group is guaranteed, and no more?"""
+        tree, used = self._state.tree, self._state.ledger.used
+        groups = set(tree.groups.values()).intersection(start.path) - set(tree.path(claim.quota))
+        return any(used.get(row, slot) <= tree.min.get(row, slot) for slot in groups)
 
     def _forget(self) -> None:
         """Forget claims that no longer wait, and pods that no longer run."""
