@@ -36,7 +36,9 @@ GPU = "nvidia.com/gpu"
 _SECOND = 1_000_000_000
 _MINUTE = 60 * _SECOND
 _NODES, _CARDS, _TEAMS = 64, 8, 8
-"""512 GPUs, an eighth of them guaranteed to each team: as much as two gangs ask for."""
+"""512 GPUs, an eighth of them guaranteed to each team. Small pods are of one half of the teams, which
+borrow what the other half, whose big claims are within min, leaves idle: these are owed their room,
+and as they do not preempt, only reservations get it for them."""
 _SMALL = (1, 1, 1, 2, 2, 4)
 """GPUs of a small pod."""
 _GANG = 4
@@ -198,7 +200,8 @@ def _stream(stated: bool) -> Iterator[_Claim]:
         created = number = 0
         while (created := created + rng.randrange(2 * every)) < _LENGTH:
             cards = rng.choice(_SMALL) if kind == "small" else _CARDS
-            team, runs = f"team-{rng.randrange(_TEAMS)}", rng.randrange(*_RUN)
+            team = f"team-{number % (_TEAMS // 2) + (_TEAMS // 2 if kind == 'small' else 0)}"
+            runs = rng.randrange(*_RUN)
             number += 1
             name = f"{kind}-{number}"
             gang = Gang(f"{team}/{name}", pods, created=created) if pods > 1 else None
