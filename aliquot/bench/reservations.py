@@ -36,9 +36,9 @@ GPU = "nvidia.com/gpu"
 _SECOND = 1_000_000_000
 _MINUTE = 60 * _SECOND
 _NODES, _CARDS, _TEAMS = 64, 8, 8
-"""512 GPUs, an eighth of them guaranteed to each team. Small pods are of one half of the teams, which
-borrow what the other half, whose big claims are within min, leaves idle: these are owed their room,
-and as they do not preempt, only reservations get it for them."""
+"""512 GPUs, an eighth of them guaranteed to each team. Small pods are of one half of the teams,
+which borrow what the other half leaves idle. The big claims are of that half, mostly within its
+min: they are owed their room, and do not preempt, so that only a reservation gets it for them."""
 _SMALL = (1, 1, 1, 2, 2, 4)
 """GPUs of a small pod."""
 _GANG = 4
@@ -51,19 +51,19 @@ _LOAD = 95
 """Percent of all GPUs that the stream asks for: small pods make up what big claims leave."""
 _STATED_IN = 5 * _MINUTE
 """Stated ends are rounded up to this: people write 15 or 20 minutes, not 17."""
-_WARM_UP, _LENGTH = 60 * _MINUTE, 300 * _MINUTE
-"""Figures are about the four hours after the first, in which the cluster fills up."""
+_WARM_UP, _LENGTH = 60 * _MINUTE, 240 * _MINUTE
+"""Figures are about the three hours after the first, in which the cluster fills up."""
 _NEVER = 1_000_000 * _MINUTE
 
 
 def reservations(progress: Callable[[str], None]) -> list[Figure]:
     """The stream without reservations, with them and no end known, and with all ends stated."""
-    progress("five hours of 64 nodes without reservations")
+    progress("four hours of 64 nodes without reservations")
     without = _play(_NEVER, stated=False)
     figures = _figures(without, "without reservations")
     ratios: list[Figure] = []
     for stated, known in ((False, "no end is known"), (True, "all ends are stated")):
-        progress(f"five hours of 64 nodes with reservations; {known}")
+        progress(f"four hours of 64 nodes with reservations; {known}")
         found = _play(PlacementKnobs().reserve_after, stated)
         figures += _figures(found, f"with reservations; {known}")
         ratios += _ratios(found, without, f"with, in ratio to without; {known}")
@@ -189,7 +189,7 @@ def _cluster() -> Iterator[Event]:
 
 
 def _stream(stated: bool) -> Iterator[_Claim]:
-    """The claims that come in five hours: the same ones, whether or not their ends are stated."""
+    """The claims that come in four hours: the same ones, whether or not their ends are stated."""
     mean = sum(_RUN) // 2
     big = _CARDS * mean // _SINGLE_EVERY + _GANG * _CARDS * mean // _GANG_EVERY
     small = _NODES * _CARDS * _LOAD // 100 - big
