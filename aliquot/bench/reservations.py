@@ -103,8 +103,9 @@ def _figures(found: Outcome, on: str) -> list[Figure]:
 
 def _ratios(found: Outcome, without: Outcome, on: str) -> list[Figure]:
     longest = found.wait(True, 100) / without.wait(True, 100)
+    in_use = 100 * found.utilisation / without.utilisation
     return [
-        Figure("GPUs in use", found.utilisation / without.utilisation, "x", on=on),
+        Figure("GPUs in use, of those without", in_use, "%", on=on),
         Figure("the longest wait of a big claim", longest, "x", on=on),
     ]
 

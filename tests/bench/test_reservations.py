@@ -32,12 +32,12 @@ def test_every_figure_is_measured_with_and_without() -> None:
         "wait of a small pod, median",
         "wait of a small pod, p99",
     ]
-    ratios = ["GPUs in use", "the longest wait of a big claim"]
+    ratios = ["GPUs in use, of those without", "the longest wait of a big claim"]
     assert [each.what for each in figures] == [*one * 3, *ratios * 2]
-    in_use = [each.value for each in figures if each.unit == "%"]
+    in_use = [each.value for each in figures if each.what == "GPUs in use"]
     assert all(50 < value <= 100 for value in in_use)
     assert figures[3].value >= figures[1].value > 0
-    assert figures[18].value == pytest.approx(in_use[1] / in_use[0])
+    assert figures[18].value == pytest.approx(100 * in_use[1] / in_use[0])
 
 
 def test_the_same_stream_is_played_each_time() -> None:
