@@ -211,7 +211,7 @@ class Engine:
             None if at_rest else self._reservations.deadline(self._now),
             self._assumptions.deadline(),
             self._state.nodes.next_loss(self._state.knobs.eviction.node_lost_after),
-            self._state.next_stranding(),
+            self._state.stranded.deadline(),
             self._admission.deadline(),
         )
         later = (moment for moment in moments if moment is not None and moment > self._now)
