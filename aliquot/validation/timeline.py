@@ -24,9 +24,9 @@ from aliquot.json import Body, fresh
 from aliquot.mirror.store import Change
 from aliquot.validation.shapes import Shape, check_shape, count_newer, was_accepted
 
-_NO_PODS = "the pods that it makes are not there"
+_NO_PODS = "no pods are made of it"
 UNREAD = {
-    ("quota.koordinator.sh", "ElasticQuotaProfile"): "no ElasticQuota is made from it",
+    ("quota.koordinator.sh", "ElasticQuotaProfile"): "no quota is made of it",
     ("scheduling.koordinator.sh", "Reservation"): "no room is kept for it",
     ("batch.volcano.sh", "CronJob"): _NO_PODS,
     ("flow.volcano.sh", "JobFlow"): _NO_PODS,
@@ -180,7 +180,7 @@ class Changes:
         group = known_kinds.group_of(version)
         what = UNREAD.get((group, kind))
         if what and not was_accepted(document.body):
-            problem = f"{kind} of {group} is not looked at yet: {what}"
+            problem = f"{kind} of {version} ({what}) is not known here, and not checked"
             self._note(self._about_kind(document, problem))
             return
         if group.endswith(manifest.ALIQUOT_GROUP) or known_kinds.versions(group, kind):

@@ -285,24 +285,45 @@ def _required(kind: str) -> Body:
 @pytest.mark.parametrize(
     ("version", "kind", "what"),
     [
-        ("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile", "no ElasticQuota is made from it"),
+        ("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile", "no quota is made of it"),
         ("scheduling.koordinator.sh/v1alpha1", "Reservation", "no room is kept for it"),
-        ("tensor-fusion.ai/v1", "TensorFusionWorkload", "the pods that it makes are not there"),
-        ("flow.volcano.sh/v1alpha1", "JobFlow", "the pods that it makes are not there"),
-        ("batch.volcano.sh/v1alpha1", "CronJob", "the pods that it makes are not there"),
+        ("tensor-fusion.ai/v1", "TensorFusionWorkload", "no pods are made of it"),
+        ("flow.volcano.sh/v1alpha1", "JobFlow", "no pods are made of it"),
+        ("batch.volcano.sh/v1alpha1", "CronJob", "no pods are made of it"),
     ],
 )
-def test_what_is_not_looked_at_is_said(
-    aliquot: Run, version: str, kind: str, what: str
-) -> None:
+def test_what_is_not_looked_at_is_said(aliquot: Run, version: str, kind: str, what: str) -> None:
     body = {"apiVersion": version, "kind": kind, "metadata": {"name": "x", "namespace": "a"}}
-    group = version.partition("/")[0]
-    problem = f"{kind} of {group} is not looked at yet: {what}"
+    problem = f"{kind} of {version} ({what}) is not known here, and not checked"
     ((_, where, said),) = warnings(aliquot, body)
     assert (where, said) == ("kind", problem)
     ran = aliquot("simulate", [node(), body])
     assert ran.code == 0
     assert problem in ran.err
+
+
+@pytest.mark.parametrize("limits", [{}, {GPU: 2}])
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "Job"])
+def test_gpus_are_not_overcommitted(aliquot: Run, kind: str, limits: Body) -> None:
+    asked = {"requests": {"cpu": 1, GPU: 1}, "limits": limits}
+    spec = {"containers": [{"name": "c", "image": "i", "resources": asked}]}
+    at = "spec" if kind == "Pod" else "spec.template.spec"
+    body = pod("a/w") if kind == "Pod" else workload(kind, "a/w", {}, **_required(kind))
+    (body if kind == "Pod" else body["spec"]["template"])["spec"] = spec
+    (found,) = findings(aliquot, node(), body, code=1)
+    assert found["field"] == f"{at}.containers[0].resources.requests[{GPU}]"
+    assert "must be equal to" in found["problem"]
+    ran = aliquot("simulate", [node(), body], "-o", "json")
+    assert (ran.code, len(json.loads(ran.out)["bindings"])) == (0, 1)
+    asked["limits"] = {GPU: "1"}
+    assert findings(aliquot, node(), body, code=0) == []
+
+
+def test_an_image_is_pulled_by_a_known_rule(aliquot: Run) -> None:
+    one = {"name": "c", "image": "i", "imagePullPolicy": "IfNotpresent"}
+    (found,) = findings(aliquot, node(), pod("a/p", containers=[one]), code=1)
+    assert found["field"] == "spec.containers[0].imagePullPolicy"
+    assert found["problem"] == "'IfNotpresent' is none of Always, IfNotPresent, Never"
 
 
 def test_what_a_terminal_would_obey_is_not_printed(aliquot: Run) -> None:

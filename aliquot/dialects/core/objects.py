@@ -59,6 +59,7 @@ class Container(Wire):
     name: str = ""
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
+    image_pull_policy: str | None = None
 
 
 class SelectorRequirement(Wire):

@@ -10,11 +10,11 @@ from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.volcano.objects import PolicyWire
 
 ANY = "*"
-EVENTS = (ANY, "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted")
-EVENTS += ("TaskFailed", "JobUpdated")
+_OF_PODS = ("PodFailed", "PodEvicted", "PodPending")
+EVENTS = (ANY, *_OF_PODS, "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")
 """What a user's policy can be about; Volcano has other events for itself."""
-ACTIONS = ("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition")
-ACTIONS += ("TerminateJob", "CompleteJob", "ResumeJob")
+_RESTARTS = ("RestartJob", "RestartTask", "RestartPod", "RestartPartition")
+ACTIONS = (*_RESTARTS, "AbortJob", "TerminateJob", "CompleteJob", "ResumeJob")
 """What a user's policy can do; Volcano has other actions for itself."""
 
 
