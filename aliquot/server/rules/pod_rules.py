@@ -56,7 +56,7 @@ def check_pod_spec(spec: Body, field: str) -> Iterator[Cause]:
             yield not_supported(f"{field}.{name}", spec[name], words)
     yield from _check_deadline(spec, field)
     yield from check_labels(spec.get("nodeSelector") or {}, f"{field}.nodeSelector")
-    for name in ("schedulerName", "nodeName", "serviceAccountName", "priorityClassName"):
+    for name in ("nodeName", "serviceAccountName", "priorityClassName"):
         if spec.get(name):
             problems = names.subdomain(spec[name])
             yield from (invalid(f"{field}.{name}", spec[name], each) for each in problems)
