@@ -5,7 +5,13 @@ the embedded API server resolve priorities here, so that a pod has the same one 
 """
 
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import INT32_MAX, PodSpec, PriorityClassWire
+from aliquot.dialects.core.objects import (
+    INT32_MAX,
+    CronJobWire,
+    PodSpec,
+    PriorityClassWire,
+    WorkloadWire,
+)
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.volcano import jobs
@@ -74,6 +80,19 @@ class PriorityClasses:
             by_task[task.name] = self.info(spec, manifest, view.spec_field)
         return by_task
 
+    def missing(self, manifest: Manifest) -> list[tuple[str, str]]:
+        """The classes that pod templates name and that do not exist, with their fields.
+
+        A server takes such a workload, and refuses its pods until the class is there.
+        """
+        found = []
+        for view in template_views(manifest):
+            spec = view.spec or PodSpec()
+            name = spec.priority_class_name
+            if name and spec.priority is None and self.named(name) is None:
+                found.append((f"{view.spec_field}.priorityClassName", name))
+        return found
+
     def task_priorities(self, job: Manifest) -> dict[str, int]:
         """The priorities of a workload's tasks, for the minResources of its PodGroup."""
         return {task: priority for task, (priority, _) in self.infos(job).items()}
@@ -87,10 +106,15 @@ class PriorityClasses:
         if name is None:
             return None
         known = self.named(name)
-        if known is None and spec.priority is None:
+        if known is None and spec.priority is None and not is_built_in_workload(manifest):
             problem = f"there is no PriorityClass {name}"
             manifest.refuse(f"{field}.priorityClassName", problem)
         return known
+
+
+def is_built_in_workload(manifest: Manifest) -> bool:
+    """Is it a workload of Kubernetes, which a server takes with a class that does not exist?"""
+    return isinstance(manifest.content, WorkloadWire | CronJobWire)
 
 
 def check_range(value: int | None, manifest: Manifest, field: str) -> None:

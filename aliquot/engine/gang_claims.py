@@ -96,9 +96,7 @@ def _is_placed(state: State, pod: Pod) -> bool:
 def _claims(state: State, gang: Gang) -> list[Claim]:
     """One claim for an incomplete core or the pods that the core lacks; else one for each pod."""
     members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
-    waiting = [
-        pod for pod in members if not (pod.gated or pod.terminating or _is_placed(state, pod))
-    ]
+    waiting = [pod for pod in members if not (pod.blocked or _is_placed(state, pod))]
     if not waiting:
         return []
     holding = state.ledger.holding

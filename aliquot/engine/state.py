@@ -305,14 +305,13 @@ class State:
 
     def _enqueue(self, pod: Pod) -> None:
         """Let a pod wait: in a claim of its own, or in its gang's (see `gang_claims`)."""
-        blocked = pod.gated or pod.terminating
-        node = None if blocked else pod.nominated or self._nominated_node(pod.uid)
+        node = None if pod.blocked else pod.nominated or self._nominated_node(pod.uid)
         if node is not None and node in self.nodes.known:
             self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), node))
         else:
             self.ledger.wait(pod.uid, self.bookings.pending(pod))
         self.gangs.note_change(pod)
-        if blocked or self.gangs.of(pod) is None:
+        if pod.blocked or self.gangs.of(pod) is None:
             self.waiting.add(self.claims.of((pod,)))
 
     def _nominated_node(self, uid: str) -> str | None:

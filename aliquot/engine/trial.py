@@ -277,6 +277,8 @@ class Trial:
             return self._incomplete(claim)
         if first.gated:
             return Refusal(Reason.SCHEDULING_GATED, "the pod has scheduling gates to be removed")
+        if first.unsupported:
+            return Refusal(Reason.NOT_SUPPORTED, first.unsupported)
         if first.terminating:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if any(ask.by_class for ask in claim.asks):

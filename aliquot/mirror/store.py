@@ -137,6 +137,7 @@ class Store:
 
     def _check_gang_job(self, manifest: Manifest) -> None:
         jobs.min_available(manifest)
+        jobs.check_policies(manifest)
         self.priorities.check(jobs.spec(manifest).priority_class_name, manifest)
         self._check_templates(manifest)
         if not manifest.is_refused:

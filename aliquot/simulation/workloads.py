@@ -92,12 +92,16 @@ class Workload:
     next_index: int = 0
     running: set[str] = field(default_factory=set)
     """The uids of its pods that run."""
+    refused: bool = False
+    """Would a server refuse its pods, because their PriorityClass does not exist?"""
     places: dict[str, Placement] = field(default_factory=dict)
     """Of a DaemonSet, by node, whether it has a pod there; its tasks are the nodes."""
 
     @property
     def wanted(self) -> dict[str, int]:
-        """How many pods of each task should wait or run now."""
+        """How many pods of each task should wait or run now; those that are there stay."""
+        if self.refused:
+            return {task: len(of_task) for task, of_task in self.pods.items()}
         if isinstance(self.manifest.content, GangJobWire):
             found = jobs.tasks(self.manifest)
             return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}

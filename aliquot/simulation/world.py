@@ -131,8 +131,17 @@ class World:
         )
         for manifest in sorted(change.apply, key=lambda each: each.kind != "Pod"):
             self._apply(manifest, change.at)
+        if any(key[0] == "PriorityClass" for key in touched):
+            self._follow_classes(change.at)
         if any(key[0] == "Node" for key in touched):
             self._follow_nodes(change.at)
+
+    def _follow_classes(self, now: int) -> None:
+        """Workloads make the pods that were refused for a PriorityClass that exists now."""
+        for workload in list(self._workloads.values()):
+            refused = bool(self.mirror.store.priorities.missing(workload.manifest))
+            if refused != workload.refused:
+                self._apply_workload(workload.manifest, now)
 
     def _follow_nodes(self, now: int) -> None:
         """DaemonSets make and end pods where nodes have come, gone or changed."""
@@ -242,7 +251,8 @@ class World:
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
         infos = self.mirror.store.priorities.infos(manifest)
-        workload = Workload(manifest, infos, now, group)
+        refused = bool(self.mirror.store.priorities.missing(manifest))
+        workload = Workload(manifest, infos, now, group, refused=refused)
         old = self._workloads.get(manifest.key)
         if old is not None:
             workload.pods, workload.done = old.pods, old.done

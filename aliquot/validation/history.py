@@ -104,6 +104,13 @@ class State:
         queue = queue_of(group_ref(view, manifest), manifest.namespace, self.valid)
         return self.quota_index.requested_quota(manifest, priority, queue)
 
+    def refused_pods(self, manifest: Manifest) -> Iterator[Finding]:
+        """Warn of pod templates whose PriorityClass does not exist."""
+        for where, name in self._store.priorities.missing(manifest):
+            if manifest.kind != "Pod":
+                problem = f"there is no PriorityClass {name}: a server refuses its pods"
+                yield manifest.finding("warning", where, problem)
+
     def _delete(self, key: Key, place: str) -> None:
         try:
             gone = self._store.delete(key, place)
@@ -225,6 +232,7 @@ def check_state(state: State, capacity: Mapping[str, int] | None = None) -> Iter
     yield from state.refusals
     for each in state.applied:
         yield from rules.check_object(each, state.cards)
+        yield from state.refused_pods(each)
     if state.changed_kinds & _KINDS_OF_QUOTA_RULES:
         known = state.valid.values()
         if capacity is None and state.knows_all_nodes:

@@ -20,7 +20,7 @@ from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano.made_groups import group_name
 from aliquot.errors import InputError
 from aliquot.mirror.store import Change
-from aliquot.validation import files, history, pods_and_queues, pods_in_the_way
+from aliquot.validation import files, history, pod_specs, pods_and_queues, pods_in_the_way
 from aliquot.validation.timeline import Changes
 
 Watcher = Callable[[history.State], None]
@@ -121,6 +121,7 @@ def _check(inputs: Inputs, settings: Configuration, watchers: Sequence[Watcher])
         note(pods_and_queues.find_unknown_queues_and_gangs(state, keys), at, inputs.findings)
         note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.refusals)
         note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.refusals)
+        note(pod_specs.find_refused_pod_specs(state), at, inputs.refusals)
     errors = {(each.place, each.field) for each in inputs.findings if each.severity == "error"}
     inputs.misshapen = [each for each in inputs.misshapen if (each.place, each.field) not in errors]
 

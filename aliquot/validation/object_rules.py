@@ -16,6 +16,7 @@ from aliquot.dialects.core.labels import to_text, unquoted_keys
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Affinity, NodeWire, PodSpec, ResourceQuotaWire
 from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.core.pods import unsupported
 from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.kep9.rules import check_quota
 from aliquot.dialects.koordinator.rules import check_member
@@ -80,6 +81,8 @@ def ignored_fields(manifest: Manifest, spec: PodSpec | None, field: str) -> Iter
     for path, value in ignored.items():
         if value:
             yield manifest.finding("warning", f"{field}.{path}", "is not considered yet")
+    if why := unsupported(spec):
+        yield can_never_start(manifest, f"{field}.resourceClaims", why)
 
 
 def readable_memory_label(manifest: Manifest, cards: Cards) -> Iterator[Finding]:

@@ -24,6 +24,19 @@ from aliquot.json import Body, fresh
 from aliquot.mirror.store import Change
 from aliquot.validation.shapes import Shape, check_shape, count_newer, was_accepted
 
+_NO_PODS = "no pods are made of it"
+UNREAD = {
+    ("quota.koordinator.sh", "ElasticQuotaProfile"): "no quota is made of it",
+    ("scheduling.koordinator.sh", "Reservation"): "no room is kept for it",
+    ("batch.volcano.sh", "CronJob"): _NO_PODS,
+    ("flow.volcano.sh", "JobFlow"): _NO_PODS,
+    ("training.volcano.sh", "HyperJob"): _NO_PODS,
+    ("tensor-fusion.ai", "TensorFusionWorkload"): _NO_PODS,
+    ("tensor-fusion.ai", "TensorFusionConnection"): _NO_PODS,
+}
+"""Kinds of the five designs that decide about scheduling and are not read, with what is lost. Of
+these every command warns, not only `validate`; not of those of a dump, which has their pods."""
+
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of names that Kubernetes generates."""
 _GENERATED = 5
@@ -165,6 +178,11 @@ class Changes:
         self.skipped[kind] += 1
         self.about_skipped += [*shape.unknown, *shape.refusals]
         group = known_kinds.group_of(version)
+        what = UNREAD.get((group, kind))
+        if what and not was_accepted(document.body):
+            problem = f"{kind} of {version} ({what}) is not known here, and not checked"
+            self._note(self._about_kind(document, problem))
+            return
         if group.endswith(manifest.ALIQUOT_GROUP) or known_kinds.versions(group, kind):
             return
         meant = known_kinds.nearest_kind(version, kind)

@@ -7,6 +7,7 @@ Objects are named by a path, `namespace/name` or `name`. Among amounts, `gpu` st
 
 from typing import Any
 
+from aliquot.dialects.core.extended_resources import is_extended
 from aliquot.json import Body
 
 GPU = "nvidia.com/gpu"
@@ -70,8 +71,14 @@ def pod(path: str, asks: Body | None = None, times: Body | None = None, **more: 
     """A pod of one container with these requests; `times` says when it comes in a simulation."""
     if times:
         more["annotations"] = {f"sim.aliquot.dev/{key}": value for key, value in times.items()}
-    one = container(resources={"requests": amounts(asks or {})})
+    one = container(resources=_resources(amounts(asks or {})))
     return _with_spec("v1", "Pod", path, **{"containers": [one], **more})
+
+
+def _resources(requests: Body) -> Body:
+    """Requests, with the limits that an API server wants of GPUs and the like."""
+    limits = {key: amount for key, amount in requests.items() if is_extended(key)}
+    return {"requests": requests, "limits": limits} if limits else {"requests": requests}
 
 
 def limited_pod(path: str, asks: Body | int = 0, **more: Any) -> Body:

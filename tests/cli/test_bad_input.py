@@ -158,11 +158,6 @@ def test_configuration_is_checked_to_the_last_key(
         assert word in message
 
 
-def test_kinds_that_are_not_supported_yet_are_refused(aliquot: Run) -> None:
-    profile = {"apiVersion": "quota.koordinator.sh/v1alpha1", "kind": "ElasticQuotaProfile"}
-    assert "not supported yet" in refused(aliquot, [{**profile, "metadata": {"name": "p"}}])
-
-
 def test_wrong_usage_names_the_argument(aliquot: Run) -> None:
     assert "PATH" in refused(aliquot)
     assert "--until" in refused(aliquot, [node()], "--until", "9" * 5000)

@@ -325,13 +325,6 @@ def test_what_is_not_supported_yet_is_refused(aliquot: Run) -> None:
     other = tree_quota("b/b", {"gpu": 1}, {"gpu": 1}, tree_id="pool-b")
     (found,) = validated(aliquot, *TREE, other, code=1)
     assert found["problem"].endswith("several trees are not supported yet")
-    profile = {
-        "apiVersion": "quota.koordinator.sh/v1alpha1",
-        "kind": "ElasticQuotaProfile",
-        "metadata": {"name": "p", "namespace": "a"},
-    }
-    (found,) = validated(aliquot, profile, code=1)
-    assert found["problem"] == "ElasticQuotaProfile of quota.koordinator.sh is not supported yet"
 
 
 def test_auto_asks_for_hierarchy(aliquot: Run) -> None:

@@ -8,7 +8,7 @@ import yaml
 
 from aliquot.engine.policies import POLICIES
 from aliquot.json import Body
-from tests.build.manifests import composite, node, pod, quota, timeline
+from tests.build.manifests import composite, container, node, pod, quota, timeline
 from tests.cli.conftest import Run
 from tests.cli.test_validate import findings, hard, warnings
 
@@ -296,6 +296,11 @@ def test_quotas_of_two_kinds_cannot_have_one_name(aliquot: Run) -> None:
     assert "goes by this name already: ElasticQuota a/quota (" in found["problem"]
 
 
+def _asking(resource: str) -> Body:
+    """A pod whose request is no limit as well, so that it is named once."""
+    return pod("a/p", containers=[container(resources={"requests": {resource: 10}})])
+
+
 @pytest.mark.parametrize(
     ("document", "field", "problem"),
     [
@@ -307,7 +312,7 @@ def test_quotas_of_two_kinds_cannot_have_one_name(aliquot: Run) -> None:
         (quota("a", {OTHER: 2}, {MEMORY: 1}), f"spec.min[{OTHER}]", "min 2 is above max 1"),
         (quota("a", {OTHER: "1500m"}), f"spec.min[{OTHER}]", "not a whole number"),
         (quota("a", {MEMORY: 1, OTHER: 1}), "gpu-memory]", "once more, in its other spelling"),
-        (pod("a/p", {OTHER: 10}), f"requests[{OTHER}]", "a unit of quotas that no node has"),
+        (_asking(OTHER), f"requests[{OTHER}]", "a unit of quotas that no node has"),
     ],
 )
 def test_a_quota_that_breaks_a_rule_is_refused_by_both_commands(

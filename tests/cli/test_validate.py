@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aliquot.json import Body
-from tests.build.manifests import node, pod, quota, timeline, workload
+from tests.build.manifests import node, pod, priority_class, quota, timeline, workload
 from tests.cli.conftest import Run
 
 GPU = "nvidia.com/gpu"
@@ -254,6 +254,76 @@ def test_a_slip_in_the_kind_is_a_warning(aliquot: Run) -> None:
     slip = {**pod("a/p"), "kind": "pod"}
     ((_, field, problem),) = warnings(aliquot, slip)
     assert (field, problem) == ("kind", "skipped pod of v1; did you mean Pod of v1?")
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"])
+def test_a_template_may_name_a_priority_class_that_is_not_there(aliquot: Run, kind: str) -> None:
+    body = workload(kind, "a/w", {"cpu": 1}, **_required(kind))
+    body["spec"]["template"]["spec"]["priorityClassName"] = "vip"
+    where = "spec.template.spec.priorityClassName"
+    problem = "there is no PriorityClass vip: a server refuses its pods"
+    assert warnings(aliquot, node(), body) == [(f"{kind} a/w", where, problem)]
+    ran = aliquot("simulate", [node(), body], "-o", "json")
+    assert (ran.code, json.loads(ran.out)["pods"]) == (0, [])
+    assert "there is no PriorityClass vip" in ran.err
+    assert warnings(aliquot, node(), body, priority_class("vip", 5)) == []
+
+
+def test_pods_are_made_when_their_priority_class_comes(aliquot: Run) -> None:
+    body = workload("Deployment", "a/w", {"cpu": 1}, **_required("Deployment"))
+    body["spec"]["template"]["spec"]["priorityClassName"] = "vip"
+    vip = priority_class("vip", 5)
+    later = timeline({"at": "1m", "apply": [vip]})
+    ran = aliquot("simulate", [node(), body, later], "-o", "json")
+    assert [each["at"] for each in json.loads(ran.out)["bindings"]] == [60]
+
+
+def _required(kind: str) -> Body:
+    return {"selector": {"matchLabels": {"app": "x"}}} if kind != "Job" else {}
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "what"),
+    [
+        ("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile", "no quota is made of it"),
+        ("scheduling.koordinator.sh/v1alpha1", "Reservation", "no room is kept for it"),
+        ("tensor-fusion.ai/v1", "TensorFusionWorkload", "no pods are made of it"),
+        ("flow.volcano.sh/v1alpha1", "JobFlow", "no pods are made of it"),
+        ("batch.volcano.sh/v1alpha1", "CronJob", "no pods are made of it"),
+    ],
+)
+def test_what_is_not_looked_at_is_said(aliquot: Run, version: str, kind: str, what: str) -> None:
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "x", "namespace": "a"}}
+    problem = f"{kind} of {version} ({what}) is not known here, and not checked"
+    ((_, where, said),) = warnings(aliquot, body)
+    assert (where, said) == ("kind", problem)
+    ran = aliquot("simulate", [node(), body])
+    assert ran.code == 0
+    assert problem in ran.err
+
+
+@pytest.mark.parametrize("limits", [{}, {GPU: 2}])
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "Job"])
+def test_gpus_are_not_overcommitted(aliquot: Run, kind: str, limits: Body) -> None:
+    asked = {"requests": {"cpu": 1, GPU: 1}, "limits": limits}
+    spec = {"containers": [{"name": "c", "image": "i", "resources": asked}]}
+    at = "spec" if kind == "Pod" else "spec.template.spec"
+    body = pod("a/w") if kind == "Pod" else workload(kind, "a/w", {}, **_required(kind))
+    (body if kind == "Pod" else body["spec"]["template"])["spec"] = spec
+    (found,) = findings(aliquot, node(), body, code=1)
+    assert found["field"] == f"{at}.containers[0].resources.requests[{GPU}]"
+    assert "must be equal to" in found["problem"]
+    ran = aliquot("simulate", [node(), body], "-o", "json")
+    assert (ran.code, len(json.loads(ran.out)["bindings"])) == (0, 1)
+    asked["limits"] = {GPU: "1"}
+    assert findings(aliquot, node(), body, code=0) == []
+
+
+def test_an_image_is_pulled_by_a_known_rule(aliquot: Run) -> None:
+    one = {"name": "c", "image": "i", "imagePullPolicy": "IfNotpresent"}
+    (found,) = findings(aliquot, node(), pod("a/p", containers=[one]), code=1)
+    assert found["field"] == "spec.containers[0].imagePullPolicy"
+    assert found["problem"] == "'IfNotpresent' is none of Always, IfNotPresent, Never"
 
 
 def test_what_a_terminal_would_obey_is_not_printed(aliquot: Run) -> None:

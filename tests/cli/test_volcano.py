@@ -221,6 +221,44 @@ def test_a_gang_is_in_one_queue(aliquot: Run) -> None:
     assert (severity, problem) == ("error", "the pods of this Job are in a gang of their own")
 
 
+RESTART = {"event": "PodEvicted", "action": "RestartJob"}
+ABORT = {"event": "PodFailed", "action": "AbortJob"}
+
+
+@pytest.mark.parametrize(
+    ("policies", "where"),
+    [
+        ([RESTART, {**ABORT, "event": "PodEvicted"}], "[1].event"),
+        ([RESTART, {"events": ["PodFailed", "PodEvicted"], "action": "AbortJob"}], "[1].event"),
+        ([{"events": "PodFailed", "action": "AbortJob"}], "[0].events"),
+        ([{"event": "PodEaten", "action": "AbortJob"}], "[0].event"),
+        ([{"event": "PodFailed", "action": "Abort"}], "[0].action"),
+        ([{"event": "PodFailed"}], "[0].action"),
+        ([{"action": "AbortJob"}], "[0]"),
+        ([{**ABORT, "exitCode": 3}], "[0]"),
+        ([{"exitCode": 0, "action": "AbortJob"}], "[0].exitCode"),
+        ([{"exitCode": 3, "action": "AbortJob"}] * 2, "[1].exitCode"),
+        ([RESTART, {**ABORT, "event": "*"}], ""),
+    ],
+)
+def test_policies_are_what_volcano_takes(aliquot: Run, policies: list[Body], where: str) -> None:
+    job = gang_job("a/j", task("x", 1), policies=policies)
+    errors = [each for each in said(aliquot, node(), job, code=1) if each[0] == "error"]
+    assert [field for _, field, _ in errors] == [f"spec.policies{where}"]
+    of_task = gang_job("a/j", {**task("x", 1), "policies": policies})
+    errors = [each for each in said(aliquot, node(), of_task, code=1) if each[0] == "error"]
+    assert [field for _, field, _ in errors] == [f"spec.tasks[0].policies{where}"]
+
+
+def test_policies_for_different_events_are_fine(aliquot: Run) -> None:
+    policies = [RESTART, ABORT, {"exitCode": 3, "action": "AbortJob"}]
+    policies += [{"exitCode": 4, "action": "RestartTask"}]
+    job = gang_job("a/j", task("x", 1), policies=policies)
+    assert said(aliquot, node(), job, code=0) == [
+        ("warning", "spec.policies", "is not considered yet")
+    ]
+
+
 def test_a_priority_class_that_is_named_must_exist(aliquot: Run) -> None:
     expected = [("error", "spec.priorityClassName", "there is no PriorityClass vip")]
     assert said(aliquot, pod_group("a/g", priorityClassName="vip"), code=1) == expected

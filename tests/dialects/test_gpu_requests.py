@@ -227,3 +227,13 @@ def test_keys_that_look_like_a_request() -> None:
     assert [each.split("[")[0] for each in warned(job)] == [
         "spec.template.metadata.annotations"
     ] * 2
+
+
+def test_gangs_by_annotation_are_said_to_have_no_effect() -> None:
+    job = workload("Job", "a/j", {})
+    job["spec"]["template"] = asking(
+        job["spec"]["template"], vram_request="1Gi", gang_enabled="true", gang_min_members="2"
+    )
+    said = [each for each in warned(job) if "gang-" in each]
+    assert len(said) == 2
+    assert all("is not considered yet: its pods start one by one" in each for each in said)

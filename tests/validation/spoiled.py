@@ -103,6 +103,11 @@ VOLCANO = [
             "minAvailable": 2,
             "queue": "other",
             "schedulerName": "volcano",
+            "policies": [
+                {"event": "PodEvicted", "action": "RestartJob"},
+                {"events": ["PodFailed", "Unknown"], "action": "AbortJob", "timeout": "1m"},
+                {"exitCode": 3, "action": "TerminateJob"},
+            ],
             "tasks": [
                 {"name": "ps", "replicas": 1, "template": template()},
                 {"name": "worker", "replicas": 2, "minAvailable": 1, "template": template()},

@@ -57,7 +57,6 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
     **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
-_UNSUPPORTED = {("quota.koordinator.sh", "ElasticQuotaProfile")}
 _CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -202,8 +201,6 @@ def read(document: Document, check_names: bool = True) -> Manifest | None:
         problem = "is missing" if version is None else f"{version!r} must be text"
         raise InputError(f"{place}: {kind}", "apiVersion", problem)
     group = version.rpartition("/")[0]
-    if (group, kind) in _UNSUPPORTED:
-        raise InputError(place, "kind", f"{kind} of {group} is not supported yet")
     shape = _KINDS.get((group, kind))
     if shape is None:
         return None

@@ -59,6 +59,7 @@ class Container(Wire):
     name: str = ""
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
+    image_pull_policy: str | None = None
 
 
 class SelectorRequirement(Wire):
@@ -129,6 +130,7 @@ class PodSpec(Wire):
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     scheduling_gates: list[dict[str, Any]] | None = None
+    resource_claims: list[dict[str, Any]] | None = None
     topology_spread_constraints: Any = None
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None

@@ -80,6 +80,7 @@ def pod(
         node=pod_spec.node_name or None,
         nominated=(not pod_spec.node_name and pod_status.nominated_node_name) or None,
         gated=bool(pod_spec.scheduling_gates),
+        unsupported=unsupported(pod_spec),
         terminating=metadata.deletion_timestamp is not None,
         preempts=preempts,
         preemptible=koordinator.is_preemptible(labels) and volcano.is_preemptable(metadata),
@@ -91,6 +92,22 @@ def pod(
         grace_period=lifetimes.grace_period(manifest, pod_spec),
         gone_by=gone_by,
         endless=lifetimes.is_endless(manifest),
+    )
+
+
+def unsupported(pod_spec: PodSpec) -> str:
+    """What a pod needs and Aliquot cannot give it, in words; empty if there is nothing.
+
+    Without its devices the kubelet would not start the pod, and the room would be lost.
+    """
+    claims = [str(each.get("name") or "") for each in pod_spec.resource_claims or ()]
+    if not claims:
+        return ""
+    listed = ", ".join(claims)
+    named = f"resource claim {listed}" if len(claims) == 1 else f"resource claims {listed}"
+    return (
+        f"{named}: no devices are allocated for claims (dynamic resource allocation); ask for an "
+        "extended resource, or leave the pod to another scheduler"
     )
 
 

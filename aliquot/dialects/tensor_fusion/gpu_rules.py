@@ -113,3 +113,8 @@ def ignored_annotations(manifest: Manifest, view: PodTemplateView) -> Iterator[F
         where = f"{view.metadata_field}.annotations[{PREFIX}isolation]"
         problem = "partitions are not considered yet: the GPU is shared as by hard"
         yield manifest.finding("warning", where, problem)
+    for key in written:
+        if key.startswith(f"{PREFIX}gang-"):
+            where = f"{view.metadata_field}.annotations[{key}]"
+            problem = "is not considered yet: its pods start one by one; write a PodGroup instead"
+            yield manifest.finding("warning", where, problem)

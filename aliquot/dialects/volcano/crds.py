@@ -17,7 +17,19 @@ from aliquot.dialects.core.schema import (
 )
 
 _TOPOLOGY = anything("How close to each other its pods must be.")
-_POLICIES = listed(anything(), "What to do when something happens to a pod.")
+_POLICIES = listed(
+    record(
+        {
+            "action": text("What to do."),
+            "event": text("What must happen."),
+            "events": listed(text(), "What must happen: any of these."),
+            "exitCode": whole("With which exit code a pod must end."),
+            "timeout": text("How long to wait before it is done."),
+        },
+        description="What to do when one thing happens.",
+    ),
+    "What to do when something happens to a pod.",
+)
 _STATUS_COLUMNS: tuple[Column, ...] = (("RUNNINGS", "integer", ".status.running"),)
 
 _QUEUE = Definition(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import MOST_PODS
+from aliquot.dialects.volcano import job_policies
 from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire, TaskWire
 from aliquot.dialects.volcano.queues import DEFAULT
 
@@ -48,6 +49,13 @@ def min_available(manifest: Manifest) -> int:
         problem = f"{written} is not between 0 and the {total} pods of its tasks"
         manifest.refuse("spec.minAvailable", problem)
     return written or sum(task.min_available for task in found)
+
+
+def check_policies(manifest: Manifest) -> None:
+    """Refuse policies of the Job, or of a task, that Volcano refuses."""
+    job_policies.check(spec(manifest).policies, manifest, "spec.policies")
+    for number, task in enumerate(spec(manifest).tasks or ()):
+        job_policies.check(task.policies, manifest, f"spec.tasks[{number}].policies")
 
 
 def queue(manifest: Manifest) -> str:

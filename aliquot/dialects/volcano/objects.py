@@ -66,6 +66,16 @@ class PodGroupWire(Wire):
     spec: PodGroupSpec | None = None
 
 
+class PolicyWire(Wire):
+    """What to do on an event of a pod, or when one ends with an exit code."""
+
+    action: str | None = None
+    event: str | None = None
+    events: list[str] | None = None
+    exit_code: int | None = None
+    timeout: str | None = None
+
+
 class TaskWire(Wire):
     """One task of a Volcano Job: a number of identical pods."""
 
@@ -74,7 +84,7 @@ class TaskWire(Wire):
     min_available: int | None = None
     template: PodTemplate | None = None
     depends_on: Any = None
-    policies: Any = None
+    policies: list[PolicyWire] | None = None
     topology_policy: str | None = None
     partition_policy: Any = None
 
@@ -86,7 +96,7 @@ class GangJobSpec(Wire):
     tasks: list[TaskWire] | None = None
     queue: str | None = None
     priority_class_name: str | None = None
-    policies: Any = None
+    policies: list[PolicyWire] | None = None
     network_topology: Any = None
 
 

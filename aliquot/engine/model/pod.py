@@ -85,6 +85,8 @@ class Pod:
     quota: str | None = None
     nominated: str | None = None
     gated: bool = False
+    unsupported: str = ""
+    """What it asks for that is not looked at, in words; such a pod waits, and is never bound."""
     terminating: bool = False
     preempts: bool = True
     preemptible: bool = True
@@ -107,6 +109,11 @@ class Pod:
     def path(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def blocked(self) -> bool:
+        """Can it not start, whatever room and right there is?"""
+        return self.gated or self.terminating or bool(self.unsupported)
 
     @property
     def expected_end(self) -> int | None:

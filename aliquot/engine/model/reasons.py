@@ -26,6 +26,7 @@ class Reason(StrEnum):
     GANG_INCOMPLETE = "GangIncomplete"
     NO_NODE_FITS = "NoNodeFits"
     SCHEDULING_GATED = "SchedulingGated"
+    NOT_SUPPORTED = "NotSupported"
     TERMINATING = "Terminating"
     WAITING_FOR_VICTIMS = "WaitingForVictims"
     RESERVED = "Reserved"

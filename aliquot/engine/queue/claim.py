@@ -102,7 +102,8 @@ class Claim:
         first = self.pods[0]
         preemption = self.preempts, self.preemptible
         missing_quota = first.quota if first.quota != self.quota else None
-        state = first.gated, first.terminating, first.nominated, missing_quota
+        blocked = first.gated, first.terminating, first.unsupported
+        state = *blocked, first.nominated, missing_quota
         gpu_quota = first.namespace if first.shape.gpu is not None else None
         is_alone = self.held or self.others or self.missing or self.parts
         alone = self.uid if is_alone else None

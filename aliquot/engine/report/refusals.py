@@ -117,7 +117,7 @@ class _View(Claim):
 
 def _preemption_policy(trial: Trial, claim: Claim, refusal: Refusal) -> str:
     """Which pods would be evicted for the claim, were its `preemptionPolicy` not Never."""
-    if claim.preempts or claim.missing or claim.pods[0].gated:
+    if claim.preempts or claim.missing or claim.pods[0].blocked:
         return ""
     preempting = trial.state.claims.of(
         tuple(replace(pod, preempts=True) for pod in claim.pods), claim.others, 0, claim.surplus

@@ -20,7 +20,7 @@ from aliquot.kube.webhook.related_objects import related_objects
 from aliquot.kube.webhook.request_objects import PLACE, RequestObject, checked, read_object
 from aliquot.kube.webhook.review import ALLOWED, AdmissionRequest, Verdict
 from aliquot.mirror.store import Change
-from aliquot.validation import history, pods_and_queues, pods_in_the_way
+from aliquot.validation import history, pod_specs, pods_and_queues, pods_in_the_way
 from aliquot.validation.history import State
 
 OWN_KINDS = {*QUOTA_KINDS, gangs.KIND, gpu_quotas.KIND}
@@ -101,6 +101,9 @@ def _found(state: State, cache: Cache) -> Iterator[Finding]:
     """All that `aliquot validate` would find."""
     parents_hold_pods = cache.settings.hierarchy.parent_pods == "implicitChild"
     yield from history.check_state(state, cache.capacity.total)
+    for each in state.applied:
+        if each.kind == "Job":
+            yield from pod_specs.check_pod_specs(each)
     yield from pods_in_the_way.find_unknown_quotas(state, state.quota_index.names)
     yield from pods_in_the_way.find_pod_conflicts(state, parents_hold_pods)
     yield from pods_and_queues.find_unknown_queues_and_gangs(state, cache)

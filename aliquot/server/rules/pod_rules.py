@@ -7,6 +7,7 @@ fields; its node is set by a binding.
 from collections.abc import Iterator
 from typing import Any
 
+from aliquot.dialects.core.extended_resources import is_extended
 from aliquot.dialects.schemas import names
 from aliquot.engine import quantity
 from aliquot.errors import QuantityError
@@ -55,7 +56,7 @@ def check_pod_spec(spec: Body, field: str) -> Iterator[Cause]:
             yield not_supported(f"{field}.{name}", spec[name], words)
     yield from _check_deadline(spec, field)
     yield from check_labels(spec.get("nodeSelector") or {}, f"{field}.nodeSelector")
-    for name in ("schedulerName", "nodeName", "serviceAccountName", "priorityClassName"):
+    for name in ("nodeName", "serviceAccountName", "priorityClassName"):
         if spec.get(name):
             problems = names.subdomain(spec[name])
             yield from (invalid(f"{field}.{name}", spec[name], each) for each in problems)
@@ -110,7 +111,7 @@ def check_resources(resources: Body, field: str) -> Iterator[Cause]:
     for name, asked in requests.items():
         limit = limits.get(name)
         place = f"{field}.requests"
-        if _whole_only(name):
+        if is_extended(name):
             if limit is None:
                 yield required(
                     f"{field}.limits", "Limit must be set for non overcommitable resources"
@@ -132,7 +133,7 @@ def _check_amounts(amounts: Body, field: str) -> Iterator[Cause]:
         yield from (invalid(place, name, problem) for problem in names.label_key(name))
         if "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
             yield invalid(place, name, "must be a standard resource for containers")
-        yield from check_amount(value, place, whole=_whole_only(name))
+        yield from check_amount(value, place, whole=is_extended(name))
 
 
 def check_amount(value: Any, field: str, whole: bool = False) -> Iterator[Cause]:
@@ -146,12 +147,6 @@ def check_amount(value: Any, field: str, whole: bool = False) -> Iterator[Cause]
         yield invalid(field, str(value), "must be greater than or equal to 0")
     if whole and nanos % 10**9:
         yield invalid(field, str(value), "must be an integer")
-
-
-def _whole_only(name: str) -> bool:
-    """Extended resources, such as GPUs, are integers and never overcommitted."""
-    domain, slash, _ = name.partition("/")
-    return bool(slash) and not domain.endswith("kubernetes.io")
 
 
 def _check_names(items: list[Body], field: str, seen: set[str]) -> Iterator[Cause]:

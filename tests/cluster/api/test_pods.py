@@ -268,3 +268,8 @@ def test_quotas_begin_without_a_status(api: Wire, ns: str) -> None:
 def test_kinds_without_a_status_have_none_to_write(api: Wire, ns: str) -> None:
     made = api.made(config_map(ns, "a"))
     assert api.put(path_of(made) + "/status", made).code == 404
+
+
+def test_a_scheduler_may_have_any_name(api: Wire, ns: str) -> None:
+    made = api.made(pod(ns, "a", schedulerName="Peaks"))
+    assert made["spec"]["schedulerName"] == "Peaks"

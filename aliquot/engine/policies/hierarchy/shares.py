@@ -167,7 +167,7 @@ class Shares(ShareBook):
         quota, first = state.tree.quotas[str(claim.quota)], claim.pods[0]
         misplaced = quota.is_parent and self._knobs.parent_pods == "refuse"
         holds = state.placement.could_hold
-        return first.gated or first.terminating or misplaced or not all(map(holds, claim.asks))
+        return first.blocked or misplaced or not all(map(holds, claim.asks))
 
     def _measure(self) -> None:
         """Feed the total to the share tree: what the nodes have, less use outside the tree."""

@@ -247,4 +247,4 @@ def _is_unsatisfiable(state: State, claim: Claim) -> bool:
     quota, first = str(claim.quota), claim.pods[0]
     misplaced = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))
     holds = state.placement.could_hold
-    return first.gated or first.terminating or misplaced or not all(map(holds, claim.asks))
+    return first.blocked or misplaced or not all(map(holds, claim.asks))
