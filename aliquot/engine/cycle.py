@@ -193,8 +193,11 @@ class Engine:
             else:
                 queue.replace(lane, head)
 
-    def next_deadline(self) -> int | None:
+    def next_deadline(self, at_rest: bool = False) -> int | None:
         """When a cycle is due even without events: a nomination ends, a pod becomes evictable.
+
+        `at_rest`: no pod will end and no object change any more. Then no reservation is due, since
+        none would ever let a claim start.
 
         At once, while claims are left that the last cycle did not get to; else after that cycle,
         which has seen all that was due by then: time never stands still.
@@ -205,10 +208,10 @@ class Engine:
             self._wakeups.deadline(),
             self._nominations.deadline(self._now),
             self._policy.reclaim.deadline(),
-            self._reservations.deadline(self._now),
+            None if at_rest else self._reservations.deadline(self._now),
             self._assumptions.deadline(),
             self._state.nodes.next_loss(self._state.knobs.eviction.node_lost_after),
-            self._state.next_stranding(),
+            self._state.stranded.deadline(),
             self._admission.deadline(),
         )
         later = (moment for moment in moments if moment is not None and moment > self._now)

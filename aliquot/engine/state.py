@@ -20,6 +20,7 @@ from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Sta
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound, own_pods
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
+from aliquot.engine.books.stranded import StrandedPods
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
 from aliquot.engine.gpus.devices import Devices
@@ -101,10 +102,7 @@ class State:
         self.leaving.tallies.append(self.gpus_leaving)
         self.min_splits: dict[object, object] = {}
         """Which pods of a quota are above its min, as `policies.over_quota` last worked it out."""
-        self._gone_by: dict[str, int] = {}
-        """The end of the grace period of pods that terminate on a node that is not ready."""
-        self.stranded: set[str] = set()
-        """Those of them that are past it: they hold room, but are not charged to their quota."""
+        self.stranded = StrandedPods()
         self.reserved: dict[str, None] = {}
         """The waiting pods whose hold is a reservation, not a nomination; see `reservation`."""
         self.departures = 0
@@ -238,7 +236,8 @@ class State:
         if pod.node is not None:
             self.waiting.remove(pod.uid)
             self.reserved.pop(pod.uid, None)
-            self._note_stranding(pod, pod.node)
+            if self.stranded.note(pod, self.nodes.known.get(pod.node)):
+                self.leaving.overdue.discard(pod.uid)
             self.ledger.commit(pod.uid, self.booking_of_bound(pod, pod.node))
             self._track_bound(pod)
         elif entry is None or entry.stage is not Stage.ASSUMED:
@@ -249,36 +248,14 @@ class State:
         booking = self.bookings.booking(pod, self.tree.quota_of(pod), node)
         return booking._replace(charge=()) if pod.uid in self.stranded else booking
 
-    def _note_stranding(self, pod: Pod, node: str) -> None:
-        """Note whether a pod terminates on a node that is not ready, where it may never end."""
-        known = self.nodes.known.get(node)
-        if pod.gone_by is not None and pod.terminating and known is not None and not known.ready:
-            self._gone_by[pod.uid] = pod.gone_by
-            return
-        self._gone_by.pop(pod.uid, None)
-        if pod.uid in self.stranded:
-            self.stranded.remove(pod.uid)
-            self.leaving.overdue.discard(pod.uid)
-
     def strand(self, now: int) -> None:
-        """Stop charging pods that are past their grace period on a node that is not ready.
-
-        Their kubelet cannot say that they have ended. Their replacements must not count as
-        borrowing because of them; the room they hold may still be in use.
-        """
-        for uid in sorted(uid for uid, end in self._gone_by.items() if end <= now):
-            if uid not in self.stranded:
-                pod = self.pods[uid]
-                assert pod.node is not None
-                self.stranded.add(uid)
-                self.leaving.mark_overdue(uid)
-                self.ledger.commit(uid, self.booking_of_bound(pod, pod.node))
-                self.changes.victims.append(uid)
-
-    def next_stranding(self) -> int | None:
-        """When the next pod will be past its grace period on a node that is not ready."""
-        ends = (end for uid, end in self._gone_by.items() if uid not in self.stranded)
-        return min(ends, default=None)
+        """Stop charging pods that are past their grace period on a node that is not ready."""
+        for uid in self.stranded.strand(now):
+            pod = self.pods[uid]
+            assert pod.node is not None
+            self.leaving.mark_overdue(uid)
+            self.ledger.commit(uid, self.booking_of_bound(pod, pod.node))
+            self.changes.victims.append(uid)
 
     def _track_bound(self, pod: Pod) -> None:
         """Put a bound pod among the running ones or the leaving ones."""
@@ -355,8 +332,7 @@ class State:
             self.repeat_guard.present -= fingerprint(pod)
             self.changes.outside.append(uid)
         self.leaving.overdue.discard(uid)
-        self.stranded.discard(uid)
-        self._gone_by.pop(uid, None)
+        self.stranded.drop(uid)
         self.departures += pod.node is not None
         self._untrack_bound(uid)
         self.waiting.remove(uid)

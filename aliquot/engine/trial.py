@@ -105,7 +105,8 @@ class Trial:
                 return refusal
             told = reservations.describe(claim, self.now)
             watch = tuple(dict.fromkeys((*refusal.watch, *told.watch)))
-            return replace(told, resource=refusal.resource, watch=watch)
+            message = f"{told.message} ({refusal.reason}: {refusal.message})"
+            return replace(told, message=message, resource=refusal.resource, watch=watch)
         if not reserved or refusal.reason not in CAN_BE_PASSED:
             return refusal
         with self.state.speculating(claim) as speculation:

@@ -67,11 +67,13 @@ class Simulation:
             self.now = until
 
     def _next_moment(self) -> int | None:
-        moments = [self._changes[-1].at if self._changes else None, self.world.next_end()]
-        moments.append(self.world.cron_jobs.next())
+        changes = self._changes[-1].at if self._changes else None
+        expected = (changes, self.world.next_end(), self.world.cron_jobs.next())
+        moments = [moment for moment in expected if moment is not None]
         if self._idle_moments <= _MOST_IDLE_MOMENTS + 4 * self.engine.pod_count():
-            moments.append(self.engine.next_deadline())
-        return min((moment for moment in moments if moment is not None), default=None)
+            deadline = self.engine.next_deadline(at_rest=not moments)
+            moments += [] if deadline is None else [deadline]
+        return min(moments, default=None)
 
     def _let_happen(self, moment: int) -> bool:
         """End pods that are due and change objects; did anything happen?"""

@@ -76,7 +76,7 @@ def test_a_pod_is_nominated_where_room_is_held_now_and_not_where_it_was() -> Non
         (first,) = evictions(shop.decide())
         await shop.write()
         shop.answers.refuse = {f"{first.pod.name}/eviction": always(429)}
-        (held,) = [each for each in shop.decide(301) if isinstance(each, Nominate)]
+        (held,) = [each for each in shop.decide(331) if isinstance(each, Nominate)]
         (then,) = held.victims
         assert then.pod.name != first.pod.name
         await shop.again()

@@ -15,6 +15,9 @@ class Budgets:
         self._budgets: dict[str, dict[str, Budget]] = {}
         self._spent: dict[str, int] = {}
 
+    def __bool__(self) -> bool:
+        return any(self._budgets.values())
+
     def set(self, budget: Budget) -> None:
         """Add or replace a budget; evictions counted so far are part of what it says now."""
         self._budgets.setdefault(budget.namespace, {})[budget.path] = budget

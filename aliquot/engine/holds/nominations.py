@@ -7,7 +7,7 @@ the claim is tried again with other victims. Which claims a nomination counts ag
 `holds.precedence`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from aliquot.engine.books.ledger import Entry, Stage
 from aliquot.engine.model.importance import ImportanceKey, importance
@@ -42,27 +42,31 @@ class Nominations:
     ) -> None:
         """Note that the claim is nominated, and waits for these victims.
 
-        And for the pods that leave its nodes; if it `lacks_right`, for all of quotas.
+        And for the pods that leave its nodes. If it has no victims and `lacks_right`, it waits for
+        the leaving pods of all quotas.
         """
         self._keys.update(dict.fromkeys(claim.uids(), claim.key))
-        awaited = dict.fromkeys((*victims, *self._leaving_for(claim, lacks_right)))
+        awaited = dict.fromkeys((*victims, *self._leaving_from(claim)))
         for uid in awaited:
             before = self._claimants.get(uid, ()) if uid in self._deadlines else ()
             self._deadlines[uid] = self._deadline_of(uid, now)
             self._claimants[uid] = tuple(dict.fromkeys((*before, *claim.uids())))
         if not awaited:
-            self._until.update(dict.fromkeys(claim.uids(), now + self._hold_for))
+            until = self._last_departure(now) if lacks_right else now + self._hold_for
+            self._until.update(dict.fromkeys(claim.uids(), until))
 
-    def _leaving_for(self, claim: Claim, lacks_right: bool) -> Iterator[str]:
-        """The leaving pods on the nodes that are held for the claim, or of any quota."""
+    def _leaving_from(self, claim: Claim) -> list[str]:
+        """The leaving pods on the nodes that are held for the claim."""
         state, entries = self._state, self._state.ledger.entries
         nodes = {entries[uid].node for uid in claim.uids()}
-        for uid in sorted(state.leaving) if lacks_right else ():
-            if entries[uid].booking.quota is not None:
-                yield uid
-        for uid in sorted(uid for node in nodes for uid in state.ledger.by_node.get(node, ())):
-            if uid in state.leaving:
-                yield uid
+        here = sorted(uid for node in nodes for uid in state.ledger.by_node.get(node, ()))
+        return [uid for uid in here if uid in state.leaving]
+
+    def _last_departure(self, now: int) -> int:
+        """Until when the leaving pods of quotas are waited for."""
+        leaving, entries = self._state.leaving, self._state.ledger.entries
+        with_quota = (uid for uid in leaving if entries[uid].booking.quota is not None)
+        return max((self._deadline_of(uid, now) for uid in with_quota), default=now)
 
     def _deadline_of(self, uid: str, now: int) -> int:
         """Until when a leaving pod is waited for: `holdFor` after its grace period."""

@@ -41,15 +41,20 @@ class Precedence:
         """The nominated pods that yield to the claim."""
         holding_in, reserved = self._state.ledger.holding_in, self._state.reserved
         for quota, held in holding_in.items() if owed or claim.quota is None else ():
+            own = quota == claim.quota
+            if not held or (claim.quota is None and not own):
+                continue
+            owes_all = quota is None or self._policy.gates.owes_all_held(quota)
+            if owes_all and not own:
+                continue
             nominated = [uid for uid in held if uid not in reserved]
-            if nominated and (claim.quota is not None or quota is None):
-                strong = self._owed(quota, nominated) if quota is not None else set(nominated)
-                for uid in nominated:
-                    more_important = claim.key < self._nominations.key_of(uid)
-                    if uid not in strong or (quota == claim.quota and more_important):
-                        yield uid
+            strong = set[str]() if owes_all else self._owed(nominated)
+            for uid in nominated:
+                more_important = own and claim.key < self._nominations.key_of(uid)
+                if more_important or not (owes_all or uid in strong):
+                    yield uid
 
-    def _owed(self, quota: str, nominated: list[str]) -> set[str]:
+    def _owed(self, nominated: list[str]) -> set[str]:
         """Of a quota's nominated pods, those of owed claims, the more important counted first."""
         waiting, owed = self._state.waiting, set[str]()
         claims = {waiting.claim(uid).uid: waiting.claim(uid) for uid in nominated if uid in waiting}

@@ -46,6 +46,13 @@ class Gates(Protocol):
         """
 
     @abstractmethod
+    def owes_all_held(self, quota: str) -> bool:
+        """Is the quota with all that is held in it within its min, runtime or deserved?
+
+        Then all claims that are nominated in it are owed what is held for them.
+        """
+
+    @abstractmethod
     def could_start(self, claim: Claim, node_class: str | None) -> bool:
         """Could the quotas let the claim start on nodes of this class once other pods have ended?
 

@@ -243,6 +243,22 @@ class ShareGates(Gates, Generic[B]):
             if row in book.rows
         )
 
+    def owes_all_held(self, quota: str) -> bool:
+        """Is the quota with all that is held in it within its share, wherever something is held?"""
+        state, book = self._state, self._shares.read()
+        if state.tree.quotas[quota].unshared:
+            return True
+        account = book.account(state.tree.slots[quota])
+        held = ((row, book.part(state.ledger.held, row, account)) for row in sorted(book.rows))
+        return all(
+            book.part(state.ledger.used, row, account)
+            - book.part(state.leaving.charge, row, account)
+            + amount
+            <= book.amounts.get(row, account)
+            for row, amount in held
+            if amount
+        )
+
     def could_start(self, claim: Claim, node_class: str | None) -> bool:
         """Not if the claim asks for more than the whole share of its quota or an ancestor."""
         if claim.quota is None or self.is_outside(claim):

@@ -135,7 +135,7 @@ def _preemption_policy(trial: Trial, claim: Claim, refusal: Refusal) -> str:
 def _broken_budgets(trial: Trial, claim: Claim) -> str:
     """The victims of a nominated claim that disruption budgets keep from being evicted."""
     state, by_budget = trial.state, dict[str, list[Pod]]()
-    for uid in trial.victims_of(claim):
+    for uid in trial.victims_of(claim) if state.budgets else ():
         victim = state.pods.get(uid)
         if victim is not None and not victim.terminating:
             for path in state.budgets.refusing(victim):

@@ -1,1 +1,1 @@
-"""The controllers of the embedded server: workloads, garbage collection, status, kubelets."""
+"""The controllers of the embedded server: garbage collection, status, volumes, kubelets."""

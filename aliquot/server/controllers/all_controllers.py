@@ -7,21 +7,21 @@ from contextlib import asynccontextmanager
 from aliquot.server.api import Api
 from aliquot.server.controllers.budgets import Budgets
 from aliquot.server.controllers.claims import Claims
-from aliquot.server.controllers.cron_jobs import CronJobs
-from aliquot.server.controllers.daemon_sets import DaemonSets
 from aliquot.server.controllers.definitions import Definitions
-from aliquot.server.controllers.deployments import Deployments
 from aliquot.server.controllers.garbage import Garbage
-from aliquot.server.controllers.jobs import Jobs
 from aliquot.server.controllers.kubelets import Kubelets
 from aliquot.server.controllers.namespaces import Namespaces
-from aliquot.server.controllers.pod_groups import PodGroups
-from aliquot.server.controllers.pod_maker import PodMaker
 from aliquot.server.controllers.quotas import Quotas
-from aliquot.server.controllers.replica_sets import ReplicaSets
-from aliquot.server.controllers.stateful_sets import StatefulSets
-from aliquot.server.controllers.volcano_jobs import VolcanoJobs
 from aliquot.server.storage.owners import OwnerIndex
+from aliquot.server.workloads.cron_jobs import CronJobs
+from aliquot.server.workloads.daemon_sets import DaemonSets
+from aliquot.server.workloads.deployments import Deployments
+from aliquot.server.workloads.jobs import Jobs
+from aliquot.server.workloads.pod_groups import PodGroups
+from aliquot.server.workloads.pod_maker import PodMaker
+from aliquot.server.workloads.replica_sets import ReplicaSets
+from aliquot.server.workloads.stateful_sets import StatefulSets
+from aliquot.server.workloads.volcano_jobs import VolcanoJobs
 
 
 @asynccontextmanager

@@ -180,6 +180,17 @@ class Borrowing(Gates):
             for row, amount in guaranteed
         )
 
+    def owes_all_held(self, quota: str) -> bool:
+        """Is the quota with all that is held in it within its min, wherever something is held?"""
+        state, tree = self._state, self._state.tree
+        slot, held = tree.slots[quota], state.ledger.held
+        return all(
+            tree.names(slot, row)
+            and staying(state, row, slot) + held.get(row, slot) <= tree.min.get(row, slot)
+            for row in tree.guaranteed_rows()
+            if held.get(row, slot)
+        )
+
     def refresh(self) -> None:
         """Note the resources of which more is requested than there is."""
         state = self._state

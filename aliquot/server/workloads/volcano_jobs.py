@@ -17,9 +17,6 @@ from aliquot.dialects.workloads import task_pod, task_pods
 from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.controllers.jobs import delete_after_ttl
-from aliquot.server.controllers.pod_groups import manifest_of
-from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.kinds.kind import Kind
 from aliquot.server.rules.metadata import timestamp
@@ -27,6 +24,9 @@ from aliquot.server.storage.entry import Key
 from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import phase
+from aliquot.server.workloads.jobs import delete_after_ttl
+from aliquot.server.workloads.pod_groups import manifest_of
+from aliquot.server.workloads.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 
 _JOBS = f"jobs.{VOLCANO_JOBS}"
 _FINISHED = ("Completed", "Failed")

@@ -9,9 +9,9 @@ from aliquot.dialects.workloads import in_group
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.controllers.pod_groups import PodGroups
 from aliquot.server.controllers.pods import deletion_order
 from aliquot.server.http.options import DeleteOptions
+from aliquot.server.workloads.pod_groups import PodGroups
 
 CREATED_AT_ONCE = 100
 """The most pods created in one reconciliation, so that other owners get their turn."""

@@ -13,7 +13,6 @@ from aliquot.dialects.workloads import (
 )
 from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 from aliquot.server.controllers.pods import active
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions, Preconditions
@@ -23,6 +22,7 @@ from aliquot.server.storage.entry import Key
 from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import phase, ready
+from aliquot.server.workloads.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 
 _JOBS = "jobs.batch"
 _OWN_NAME = "kubernetes.io/job-controller"

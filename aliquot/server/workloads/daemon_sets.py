@@ -21,13 +21,13 @@ from aliquot.engine import Node
 from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
-from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
-from aliquot.server.controllers.revisions import HASH, Revision, Revisions
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.storage.entry import Entry, Key
 from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import finished, ready
+from aliquot.server.workloads.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
+from aliquot.server.workloads.revisions import HASH, Revision, Revisions
 
 _SETS = "daemonsets.apps"
 

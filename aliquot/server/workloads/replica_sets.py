@@ -5,13 +5,13 @@ from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.conditions import with_transition
-from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 from aliquot.server.controllers.pods import active
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.storage.entry import Key
 from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import ready
+from aliquot.server.workloads.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
 
 
 class ReplicaSets:

@@ -10,13 +10,13 @@ from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.conditions import find, with_transition
-from aliquot.server.controllers.revisions import template_hash
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.http.options import DeleteOptions
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.entry import Key
 from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
+from aliquot.server.workloads.revisions import template_hash
 
 _DEPLOYMENTS, _SETS = "deployments.apps", "replicasets.apps"
 _HASH = "pod-template-hash"

@@ -11,14 +11,14 @@ from aliquot.dialects.workloads import claim_name, ordinals, starts_in_order, st
 from aliquot.errors import InputError, RefusalError
 from aliquot.json import Body, fresh
 from aliquot.server.api import Api
-from aliquot.server.controllers.pod_groups import manifest_of
-from aliquot.server.controllers.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
-from aliquot.server.controllers.revisions import HASH, Revision, Revisions
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.storage.entry import Key
 from aliquot.server.storage.owners import OwnerIndex
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import finished, ready
+from aliquot.server.workloads.pod_groups import manifest_of
+from aliquot.server.workloads.pod_maker import CREATED_AT_ONCE, RETRY_SECONDS, PodMaker
+from aliquot.server.workloads.revisions import HASH, Revision, Revisions
 
 _SETS = "statefulsets.apps"
 

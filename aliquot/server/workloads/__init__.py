@@ -1,0 +1,1 @@
+"""Controllers of workloads: they make, count and replace pods."""
