@@ -3,7 +3,8 @@
 A node that takes no new pods (cordoned, not ready, about to be removed) adds to what is *lent* only
 what runs on it: nothing else of it can be had. What is *guaranteed* does not shrink for that, or a
 drain would evict pods within their quota's min; it shrinks for nodes that are lost, that is, not
-ready for longer than `eviction.nodeLostAfter`.
+ready for longer than `eviction.nodeLostAfter`. A node that is gone is not ready since then: in a
+rolling upgrade it comes back.
 """
 
 from collections.abc import Iterable
@@ -28,8 +29,9 @@ class Capacity:
         return self._total(row) - self._idle_on(row, self._nodes.closed)
 
     def guaranteed(self, row: int) -> int:
-        """What all nodes have, of lost ones only what runs there."""
-        return self._total(row) - self._idle_on(row, self._nodes.lost)
+        """What all nodes have, of lost ones only what runs there; and what is gone for a moment."""
+        missing = self._nodes.missing.get(self._resources.names[row], 0)
+        return self._total(row) + missing - self._idle_on(row, self._nodes.lost)
 
     def _total(self, row: int) -> int:
         return self._nodes.total.get(self._resources.names[row], 0)

@@ -29,14 +29,19 @@ class Nodes:
         """The slots of nodes that have not been ready for too long."""
         self._not_ready: dict[str, int | None] = {}
         """The nodes that are not ready, and since when, once that is noted."""
+        self._gone: dict[str, tuple[Node, int | None]] = {}
+        """The nodes that are gone, as they were, and since when they are not ready or gone."""
+        self.missing: dict[str, int] = {}
+        """What these had, by resource."""
         self._rank: NDArray[np.int64] | None = None
 
     def set(self, node: Node) -> int:
         """Add a node, or change one; returns its slot."""
-        self._count(self.known.get(node.name), -1)
-        self._count(node, +1)
+        _count(self.total, self.known.get(node.name), -1)
+        _count(self.total, node, +1)
         if node.name not in self.known:
             self._rank = None
+            self._forget(node.name)
         self.known[node.name] = node
         slot = self.slots.take(node.name)
         self.allocatable.fill(slot, self._resources.vector(node.allocatable, most=LIMIT - 1))
@@ -58,7 +63,13 @@ class Nodes:
         self.lost.pop(slot, None)
 
     def lose(self, now: int, lost_after: int) -> None:
-        """Count nodes as lost that have not been ready for so long."""
+        """Count nodes as lost that have not been ready, or are gone, for so long."""
+        for name, (node, since) in list(self._gone.items()):
+            if since is None:
+                self._gone[name] = node, now
+            elif since + lost_after <= now:
+                self._forget(name)
+                self.version += 1
         for name, since in self._not_ready.items():
             if since is None:
                 since = self._not_ready[name] = now
@@ -74,17 +85,25 @@ class Nodes:
             for name, since in self._not_ready.items()
             if since is not None and self.slots[name] not in self.lost
         ]
+        waiting += [since + lost_after for _, since in self._gone.values() if since is not None]
         return min(waiting, default=None)
+
+    def _forget(self, name: str) -> None:
+        """The node is back, or gone for so long that it counts as lost."""
+        _count(self.missing, self._gone.pop(name, (None, None))[0], -1)
 
     def remove(self, name: str) -> None:
         """Remove a node; its slot stays, with nothing allocatable, while pods are booked on it."""
         node = self.known.pop(name, None)
         if node is not None:
-            self._count(node, -1)
+            _count(self.total, node, -1)
             self._rank = None
             slot = self.slots[name]
             self.allocatable.fill(slot, ())
             self.closed.pop(slot, None)
+            if slot not in self.lost:
+                self._gone[name] = node, self._not_ready.get(name)
+                _count(self.missing, node, +1)
             self._found(name, slot)
             self._note(slot)
 
@@ -117,6 +136,8 @@ class Nodes:
             self._rank = rank
         return self._rank
 
-    def _count(self, node: Node | None, sign: int) -> None:
-        for resource, amount in node.allocatable if node is not None else ():
-            self.total[resource] = self.total.get(resource, 0) + sign * min(amount, LIMIT)
+
+def _count(total: dict[str, int], node: Node | None, sign: int) -> None:
+    """Add what a node has to a total, or take it out."""
+    for resource, amount in node.allocatable if node is not None else ():
+        total[resource] = total.get(resource, 0) + sign * min(amount, LIMIT)

@@ -280,8 +280,13 @@ class Reservations:
         return [claim for *_, claim in sorted(due, key=lambda each: each[:3])]
 
     def _versions(self) -> tuple[int, ...]:
+        """What must change before nodes are sought again for a claim for which none were found.
+
+        A pod whose Bind is not confirmed has no known end yet: with it, the claim has other nodes.
+        """
         state = self._state
-        return state.departures, state.nodes.version, state.tree.version, state.devices.version
+        changes = (state.nodes.version, state.tree.version, state.devices.version)
+        return state.departures, len(state.bound_pods), *changes
 
     def _within_share(self, claim: Claim) -> bool:
         """Do all reservations together ask for at most `reserveShare` of every resource?"""

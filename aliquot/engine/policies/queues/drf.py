@@ -129,6 +129,8 @@ class Tally:
 
 
 def _post(sums: dict[Any, Sums], key: object, booking: Booking, sign: int) -> None:
+    if not booking.charge:  # such as of a stranded pod
+        return
     found = sums.get(key)
     if found is None:
         found = sums[key] = {}
