@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import count
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from aliquot.engine.model.knobs import SECOND, PlacementKnobs, ScoreMode
@@ -161,11 +161,17 @@ def play(case: Case, world: Clockwork, watch: Watch) -> None:
         watch.look(world)
 
 
+def is_bounded(case: Case, policy: str) -> bool:
+    """Are all small claims behind the big ones? Where quotas take turns, some may be before."""
+    return policy in ("capacity", "fair") or case.team == "a"
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=examples(200))
 @given(case=cases())
 def test_a_passed_claim_starts_within_its_bound(policy: str, case: Case) -> None:
     """`reserveAfter` after it came, and the longest run of the pods that are there then."""
+    assume(is_bounded(case, policy))
     play(case, case.world(policy), Watch(case))
 
 
@@ -174,6 +180,7 @@ def test_a_passed_claim_starts_within_its_bound(policy: str, case: Case) -> None
 @given(case=cases(), moment=st.integers(1, 60))
 def test_a_restart_keeps_the_bound(policy: str, case: Case, moment: int) -> None:
     """A fresh engine does not know who was passed, but how long each claim has waited."""
+    assume(is_bounded(case, policy))
     world = case.world(policy)
     for _ in range(moment):
         world.step(MOST_SECONDS)
