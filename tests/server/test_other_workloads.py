@@ -126,10 +126,14 @@ def test_a_daemon_set_has_a_pod_on_every_node_that_matches() -> None:
         await client.merge(f"{DAEMONS}/agent", selector)
         for _ in range(600):
             await _bind(client)
-            if await _nodes(client) == ["node-1"]:
+            pods = (await client.get(PODS))[1]["items"]
+            left = [
+                (each["spec"].get("nodeName"), each["spec"].get("nodeSelector")) for each in pods
+            ]
+            if left == [("node-1", {"disk": "ssd"})]:  # of the new revision: it stays
                 break
             await asyncio.sleep(0.1)
-        assert await _nodes(client) == ["node-1"]
+        assert left == [("node-1", {"disk": "ssd"})]
         await client.delete("/api/v1/nodes/node-1")
         await client.until(PODS, _count(0))
 
