@@ -234,10 +234,7 @@ class ShareGates(Gates, Generic[B]):
         book, before = self._shares.read(), dict(besides)
         account = book.account(self._state.tree.slots[claim.quota])
         return all(
-            book.part(self._state.ledger.used, row, account)
-            - book.part(self._state.leaving.charge, row, account)
-            + before.get(row, 0)
-            + amount
+            self._staying(row, account) + before.get(row, 0) + amount
             <= book.amounts.get(row, account)
             for row, amount in claim.charge(None)
             if row in book.rows
@@ -251,13 +248,16 @@ class ShareGates(Gates, Generic[B]):
         account = book.account(state.tree.slots[quota])
         held = ((row, book.part(state.ledger.held, row, account)) for row in sorted(book.rows))
         return all(
-            book.part(state.ledger.used, row, account)
-            - book.part(state.leaving.charge, row, account)
-            + amount
-            <= book.amounts.get(row, account)
+            self._staying(row, account) + amount <= book.amounts.get(row, account)
             for row, amount in held
             if amount
         )
+
+    def _staying(self, row: int, account: int) -> int:
+        """What is used in an account by pods that are not leaving."""
+        state, book = self._state, self._shares.book
+        used = book.part(state.ledger.used, row, account)
+        return used - book.part(state.leaving.charge, row, account)
 
     def could_start(self, claim: Claim, node_class: str | None) -> bool:
         """Not if the claim asks for more than the whole share of its quota or an ancestor."""

@@ -129,7 +129,10 @@ class _Attempt:
         self.eviction_units = EvictionUnits(state)
         self.gpus = DeviceRoom(state, claim)
         self.candidates = Candidates(state, claim, eligible, self.gpus, classes)
-        self._uncounted = {right: self.candidates.outside_sum(right) for right in self.rights}
+        self._uncounted: dict[object, set[int]] = {
+            right: self.candidates.outside_sum(right) for right in self.rights
+        }
+        """Of each right, the quotas whose pods do not free it."""
         self.limits: dict[object, int] = dict(eligible.limits.items())
         self._accounts = {account for account, _ in (*eligible.limits, *self.rights)}
         self._narrow_accounts = any(not isinstance(account, int) for account in self._accounts)
@@ -279,7 +282,7 @@ class _Attempt:
             for row, amount in entry.booking.charge:
                 for account in accounts:
                     if account in self._accounts:
-                        if entry.path[0] not in self._uncounted.get((account, row), ()):  # type: ignore[call-overload]
+                        if entry.path[0] not in self._uncounted.get((account, row), ()):
                             _add(frees, self.rights, (account, row), amount)
                         _add(draws, self.limits, (account, row), amount)
             for row, amount in entry.booking.room if entry.node == node else ():
