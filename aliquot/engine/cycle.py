@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
+from aliquot.engine.holds.fresh_starts import FreshStarts
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.reservation import Reservations
 from aliquot.engine.model.checks import check, shown
@@ -80,6 +81,7 @@ class Engine:
         self._nominations = Nominations(self._state, self._policy, knobs.eviction.hold_for)
         self._reservations = Reservations(self._state, self._policy, knobs.placement)
         self._trial = Trial(self._state, self._policy, self._nominations, self._reservations)
+        self._fresh_starts = FreshStarts(self._state, self._policy)
         self._gang_claims = GangClaims(self._state)
         self._admission = GangAdmission(self._trial, knobs.eviction.hold_for)
         self._lowered = LoweredBounds(self._state, self._policy)
@@ -104,6 +106,7 @@ class Engine:
         if not isinstance(now, int):
             raise ArgumentError(f"now: {shown(now)} is not a whole number of nanoseconds")
         self._now = self._trial.now = now
+        self._fresh_starts.begin()
         self._state.trim_changes()
         self._assumptions.expire(now)
         self._state.nodes.lose(now, self._state.knobs.eviction.node_lost_after)
@@ -329,6 +332,8 @@ class Engine:
         nominated_nodes = self._nominations.nodes_of(claim)
         position = self._reservations.position(claim)
         verdict, displaced = self._trial.try_claim(claim)
+        if verdict is not None and self._withdraw_starts(claim, decisions):
+            return  # it is tried again, after the claims that come before it and are woken by that
         if verdict is None:
             self._state.waiting.start(lane, claim)
             self._note_started(claim, position, displaced)
@@ -343,6 +348,20 @@ class Engine:
             decisions.extend(self._waits(lane, claim, told))
             return
         self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
+
+    def _withdraw_starts(self, claim: Claim, decisions: list[Decision]) -> bool:
+        """Withdraw Binds of this cycle that the claim would take back; was there one?"""
+        withdrawn = self._fresh_starts.withdraw_for(claim, self._trial.assume)
+        if not withdrawn:
+            return False
+        self._gang_claims.refresh()
+        self._state.waiting.reorder()
+        decisions[:] = [
+            each
+            for each in decisions
+            if not isinstance(each, Bind) or each.pod.uid not in withdrawn
+        ]
+        return True
 
     def _waits(self, lane: Lane, claim: Claim, refusal: Refusal) -> Iterator[Wait]:
         """The Waits of a refused lane, told in full; the same refusal is not looked into again."""
@@ -369,6 +388,7 @@ class Engine:
     ) -> None:
         """A claim has started: it may have passed others, its groups have had their turn."""
         self._reservations.note_started(claim, position, displaced or [], self._now)
+        self._fresh_starts.note(claim)
         if self._policy.turns is not None:
             self._policy.turns.started(claim)
         self._claim_rest_of_gang(claim)

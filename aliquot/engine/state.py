@@ -348,6 +348,10 @@ class State:
             self.changes.outside.append(uid)
             self._enqueue(pod)
 
+    def withdraw(self, uid: str) -> None:
+        """Let an assumed pod wait again: its Bind was never handed out."""
+        self._enqueue(self.pods[uid])
+
     def _set_device(self, device: Device) -> None:
         old = self.devices.known.get(device.name)
         if old != device:

@@ -95,6 +95,14 @@ class Turns(Protocol):
         """The claim has started: its groups have had their turn."""
         return
 
+    def withdrawn(self, claim: Claim) -> None:
+        """The claim's start was withdrawn: in this cycle it is tried again after all others."""
+        return
+
+    def takes_back(self, claim: Claim, started: Claim) -> bool:
+        """Would the claim at once take back what the other, which has started, borrows?"""
+        return False
+
 
 class Reclaim(Protocol):
     """Which pods may be evicted, for a claim or without one."""

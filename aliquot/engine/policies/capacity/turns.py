@@ -6,9 +6,13 @@ Inside a quota, and among quotas alike, claims come by priority, then age.
 
 from aliquot.engine.policies.capacity.borrowing import Borrowing
 from aliquot.engine.policies.interface import Turns
+from aliquot.engine.policies.usage import staying
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
 from aliquot.engine.state import State
+
+LAST = 3
+"""The turn of claims whose start was withdrawn."""
 
 
 class OwedFirst(Turns):
@@ -17,16 +21,47 @@ class OwedFirst(Turns):
     def __init__(self, state: State, borrowing: Borrowing) -> None:
         self._state = state
         self._borrowing = borrowing
+        self._withdrawn: set[str] = set()
+        """The claims whose start was withdrawn in this cycle."""
+
+    def begin(self) -> None:
+        """Begin a cycle: no start was withdrawn yet."""
+        self._withdrawn.clear()
 
     def path(self, claim: Claim) -> tuple[Group, ...]:
-        """The claim's quota."""
-        return (claim.quota,)
+        """The claim's quota; claims of it whose start was withdrawn are a group of their own."""
+        return ((claim.quota, claim.uid in self._withdrawn),)
 
     def turn(self, group: Group, claim: Claim) -> object:
         """0 for a claim within min, or without a quota, which borrows nothing; else 1.
 
-        A claim in this queue whose quota was deleted is in another group by now.
+        A claim in this queue whose quota was deleted is in another group by now. One whose start
+        was withdrawn comes last.
         """
+        if claim.uid in self._withdrawn:
+            return LAST
         if claim.quota not in self._state.tree.quotas:
             return 0
         return int(not self._borrowing.is_owed(claim))
+
+    def withdrawn(self, claim: Claim) -> None:
+        """The claim comes last in this cycle."""
+        self._withdrawn.add(claim.uid)
+
+    def takes_back(self, claim: Claim, started: Claim) -> bool:
+        """A claim within min takes back from quotas above theirs; any, from lower priorities.
+
+        The latter in its own quota.
+        """
+        if started.quota is None or started.quota == claim.quota:
+            return started.quota is not None and started.priority < claim.priority
+        return self._borrowing.is_owed(claim) and self._is_above_min(claim, started.quota)
+
+    def _is_above_min(self, claim: Claim, quota: str) -> bool:
+        """Does a quota use more than its min of anything that the claim asks for?"""
+        state, slot = self._state, self._state.tree.slots[quota]
+        return any(
+            staying(state, row, slot) > state.tree.min.get(row, slot)
+            for row, _ in claim.charge(None)
+            if state.tree.guaranteed(row) is not None
+        )
