@@ -59,9 +59,12 @@ from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.gangs import summarise_gang
 from aliquot.engine.report.quotas import summarise
 from aliquot.engine.state import State
-from aliquot.engine.trial import OVER_SHARE, Trial
+from aliquot.engine.trial import OVER_SHARE, PutOff, Trial
 from aliquot.engine.wakeups import Wakeups
 from aliquot.errors import ArgumentError
+
+_MOST_UNFINISHED = 100
+"""How many bounded cycles in a row may leave claims untried before reservations are seen to."""
 
 
 class Engine:
@@ -89,6 +92,9 @@ class Engine:
         self._wakeups = Wakeups(self._state)
         self._assumptions = AssumedPods(self._state)
         self._now = 0
+        self.unfinished = False
+        """Has the last cycle, which was bounded, left claims untried?"""
+        self._cycles_unfinished = 0
         self._idle_refused_at: tuple[int, ...] = ()
         """The versions of the books when last no claim could start on idle capacity."""
 
@@ -101,12 +107,16 @@ class Engine:
         self._state.check(event)
         self._state.apply(event)
 
-    def cycle(self, now: int = 0) -> list[Decision]:
-        """Decide everything that can be decided now (in nanoseconds)."""
+    def cycle(self, now: int = 0, bounded: bool = False) -> list[Decision]:
+        """Decide everything that can be decided now (in nanoseconds).
+
+        `bounded`: only as much as takes some 50 ms; while `unfinished`, a next cycle goes on.
+        """
         if not isinstance(now, int):
             raise ArgumentError(f"now: {shown(now)} is not a whole number of nanoseconds")
         self._now = self._trial.now = now
         self._fresh_starts.begin()
+        self._trial.effort.begin(bounded, len(self._state.bound_pods))
         self._state.trim_changes()
         self._assumptions.expire(now)
         self._state.nodes.lose(now, self._state.knobs.eviction.node_lost_after)
@@ -120,11 +130,23 @@ class Engine:
         decisions.extend(self._evict(self._policy.reclaim.recycle(now)))
         self._gang_claims.refresh()
         self._process_due(decisions)
+        if not self._all_tried():
+            return decisions
         if all(isinstance(decision, Wait) for decision in decisions):
             decisions.extend(self._try_idle_capacity())
         decisions.extend(self._reservations.reserve(now))
         self._admission.update(now)
         return decisions
+
+    def _all_tried(self) -> bool:
+        """Were all due claims tried?
+
+        What follows waits for that, but not for ever: every so often it is done nevertheless.
+        """
+        self._trial.effort.unbind()
+        self.unfinished = self._state.waiting.unfinished
+        self._cycles_unfinished = self._cycles_unfinished + 1 if self.unfinished else 0
+        return self._cycles_unfinished % _MOST_UNFINISHED == 0
 
     def _wake(self, now: int) -> None:
         """Make claims due again whose share, or whose possible victims, may have changed."""
@@ -137,14 +159,27 @@ class Engine:
             waiting.wake(waiting.parked(Watch(quota=name)))
         waiting.reorder()
         self._reservations.wake_overstayed(now)
-        self._wakeups.wake_for_new_victims(now)
+        self._wakeups.wake_for_new_victims(now, self.unfinished)
+        waiting.resume()
 
     def _process_due(self, decisions: list[Decision]) -> None:
         """Process the due claims in the policy's order, with those that freed capacity wakes."""
+        effort, waiting = self._trial.effort, self._state.waiting
         self._wakeups.wake_by_freed()
-        while (due := self._state.waiting.next()) is not None:
-            self._process(*due, decisions)
+        while effort.may_try and (due := waiting.next()) is not None:
+            lane, claim = due
+            if effort.may_search or self._may_pass(claim):
+                self._process(lane, claim, decisions)
+            else:
+                waiting.put_off(lane)
             self._wakeups.wake_by_freed()
+
+    def _may_pass(self, claim: Claim) -> bool:
+        """May the claim start before others whose victims are yet to be searched?
+
+        Not if it would borrow: they could take that back at once.
+        """
+        return claim.quota is None or self._policy.gates.is_owed(claim)
 
     def _try_idle_capacity(self) -> list[Bind]:
         """Bind claims beyond their share; skipped if the books are as when none could start."""
@@ -205,7 +240,7 @@ class Engine:
         At once, while claims are left that the last cycle did not get to; else after that cycle,
         which has seen all that was due by then: time never stands still.
         """
-        if self._wakeups.unfinished:
+        if self._wakeups.unfinished or self.unfinished:
             return self._now
         moments = (
             self._wakeups.deadline(),
@@ -334,6 +369,9 @@ class Engine:
         verdict, displaced = self._trial.try_claim(claim)
         if verdict is not None and self._withdraw_starts(claim, decisions):
             return  # it is tried again, after the claims that come before it and are woken by that
+        if isinstance(verdict, PutOff):
+            self._state.waiting.put_off(lane)
+            return
         if verdict is None:
             self._state.waiting.start(lane, claim)
             self._note_started(claim, position, displaced)

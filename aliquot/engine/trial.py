@@ -6,9 +6,10 @@ pods that its policy makes eligible. The result is a verdict; evicting, nominati
 left to the cycle.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from itertools import chain
 
@@ -27,13 +28,21 @@ from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, evictable_pods
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate
 from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.effort import Effort
 from aliquot.engine.reclaim.search import Plan, search
 from aliquot.engine.state import State
 
 Gate = Callable[[Claim, str | None], Refusal | None]
 """A check that a claim passes or not, on nodes of a class."""
 
-Verdict = Refusal | Plan | None
+
+class PutOff(Enum):
+    """The claim needs a victim search, and this cycle has no effort left for one."""
+
+    PUT_OFF = "put off"
+
+
+Verdict = Refusal | Plan | PutOff | None
 """Why the claim waits; or the plan of a preemption; or None: it starts, and is assumed."""
 
 _PREEMPTION_MAY_HELP = (
@@ -66,6 +75,7 @@ class Trial:
         """The gates for a claim above its share when no claim within its share can start."""
         self._shortage: tuple[Ask, int]
         """The ask that no node held in the last trial, and how many like it were placed."""
+        self.effort = Effort()
         self.now = 0
         self._asked_at: int | None = None
         """When the question is asked that is being answered, if it says so."""
@@ -126,9 +136,11 @@ class Trial:
         holds that yield to it, whose pods are returned: they may have to be displaced.
         """
         ledger = self.state.ledger
+        self.effort.note_trial()
         if not ledger.holding:
             refusal = self.assume(claim)
             return refusal and self.reclaim(claim, refusal), []
+        awaited = self._nominations.awaited_nodes(claim)
         only_class = self._nominations.node_class(claim)
         yielding: list[str] = []
         with self.state.speculating() as speculation:
@@ -140,6 +152,8 @@ class Trial:
                 speculation.set_aside(yielding)
                 if yielding:
                     refusal = self.assume(claim, only_class=only_class)
+                if refusal is not None and awaited:
+                    return _waiting_for_victims(claim, awaited), yielding
                 verdict = refusal and self.reclaim(claim, refusal)
             if verdict is None:
                 speculation.keep()
@@ -163,6 +177,9 @@ class Trial:
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
         if refusal.reason not in _PREEMPTION_MAY_HELP and BORROWERS not in refusal.watch:
             return refusal
+        if not self.effort.may_search:
+            return PutOff.PUT_OFF
+        self.effort.note_search()
         plan = self._search(claim)
         if plan is None:
             if not self._may_preempt_later(claim, refusal):
@@ -181,9 +198,7 @@ class Trial:
             return refusal
         if plan.victims or claim.pods[0].uid not in self._nominations:
             return plan
-        words = f"holds {', '.join(plan.nodes)} until those who make way are gone"
-        everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
-        return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
+        return _waiting_for_victims(claim, plan.nodes)
 
     def _could_use_idle(self, claim: Claim, refusal: Refusal) -> bool:
         """Could it start on idle capacity, without victims, once claims within their share have?"""
@@ -404,3 +419,10 @@ class Trial:
         """The refusal of a gang: which pod found no room, after how many that did."""
         words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
         return replace(refusal, message=words + refusal.message)
+
+
+def _waiting_for_victims(claim: Claim, nodes: Iterable[str]) -> Refusal:
+    """The refusal of a nominated claim."""
+    words = f"holds {', '.join(nodes)} until those who make way are gone"
+    everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
+    return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)

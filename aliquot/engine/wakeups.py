@@ -72,8 +72,12 @@ class Wakeups:
             if any(fits[ask] for ask in asks) or self._could_preempt(head, nodes):
                 waiting.wake([lane])
 
-    def wake_for_new_victims(self, now: int) -> None:
-        """Wake claims that found no victims, if there may be some now."""
+    def wake_for_new_victims(self, now: int, unfinished: bool) -> None:
+        """Wake claims that found no victims, if there may be some now.
+
+        Not while claims are left over from the last cycle: those come first, or the last of them
+        would never be tried.
+        """
         self._wake_by_newly_bound()
         waiting, due = (
             self.state.waiting,
@@ -84,6 +88,8 @@ class Wakeups:
             if due:
                 waiting.wake(waiting.parked(ROOM))
                 self._min_runtime_due = None
+        if unfinished:
+            return
         waiting.wake(waiting.parked(BORROWERS)[: min(self._retries, _RETRIES_PER_CYCLE)])
         self._retries = max(self._retries - _RETRIES_PER_CYCLE, 0)
 

@@ -31,6 +31,8 @@ class Nominations:
         """Until when a leaving pod is waited for."""
         self._claimants: dict[str, tuple[str, ...]] = {}
         """The nominated pods that wait for a leaving pod, by the uid of that pod."""
+        self._awaited: dict[str, dict[str, None]] = {}
+        """The leaving pods that a nominated pod waits for."""
         self._ended: dict[str, tuple[int, ...]] = {}
         """The claims whose nomination timed out, with the versions of the books at that time."""
 
@@ -51,9 +53,14 @@ class Nominations:
             before = self._claimants.get(uid, ()) if uid in self._deadlines else ()
             self._deadlines[uid] = self._deadline_of(uid, now)
             self._claimants[uid] = tuple(dict.fromkeys((*before, *claim.uids())))
+            self._note_awaited(uid)
         if not awaited:
             until = self._last_departure(now) if lacks_right else now + self._hold_for
             self._until.update(dict.fromkeys(claim.uids(), until))
+
+    def _note_awaited(self, victim: str) -> None:
+        for uid in self._claimants[victim]:
+            self._awaited.setdefault(uid, {})[victim] = None
 
     def _leaving_from(self, claim: Claim) -> list[str]:
         """The leaving pods on the nodes that are held for the claim."""
@@ -86,6 +93,9 @@ class Nominations:
             uid: self._deadline_of(uid, now) for uid in self._deadlines if uid in state.leaving
         }
         self._claimants = {uid: self._claimants[uid] for uid in self._deadlines}
+        self._awaited.clear()
+        for uid in self._claimants:
+            self._note_awaited(uid)
         self._note_held(now)
         for uid in sorted(uid for uid, until in self._until.items() if until <= now):
             if uid in state.waiting:
@@ -147,10 +157,23 @@ class Nominations:
         holding = self._state.ledger.holding
         return any(uid in holding for uid in self._claimants.get(victim, ()))
 
+    def awaited_nodes(self, claim: Claim) -> list[str]:
+        """The nodes that the claim holds until its victims are gone; none if that is not enough.
+
+        Where it will have room and right there, it need not look for other victims.
+        """
+        state, uids = self._state, claim.uids()
+        held = (uid in state.ledger.holding and uid not in state.reserved for uid in uids)
+        if not all(held) or not any(uid in state.leaving for uid in self.victims_of(claim)):
+            return []
+        entries = [state.ledger.entries[uid] for uid in uids]
+        enough = all(map(self._fits_node, entries)) and self._has_right(claim.uid)
+        return self.nodes_of(claim) if enough else []
+
     def victims_of(self, claim: Claim) -> list[str]:
         """The victims that a nominated claim waits for."""
-        uids = set(claim.uids())
-        return [victim for victim, pods in self._claimants.items() if uids & set(pods)]
+        victims = (self._awaited.get(uid, ()) for uid in claim.uids())
+        return list(dict.fromkeys(victim for each in victims for victim in each))
 
     def deadline(self, now: int) -> int | None:
         """When the next nomination ends; one that has ended does so in the next cycle."""
@@ -225,9 +248,9 @@ class Nominations:
             entry = state.ledger.entries[uid]
             if self._fits_node(entry) and self._has_right(uid):
                 vacated.remove(node)
-                for victim, pods in self._claimants.items():
-                    if set(pods) & set(claim.uids()):
-                        self._claimants[victim] = (*pods, uid)
+                for victim in self.victims_of(claim):
+                    self._claimants[victim] = (*self._claimants[victim], uid)
+                    self._note_awaited(victim)
                 return True
         return False
 

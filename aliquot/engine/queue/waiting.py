@@ -25,6 +25,7 @@ class Waiting:
         self._queue = ClaimQueue()
         self._path: Path | None = None
         self._parked: dict[Watch, dict[Lane, None]] = {}
+        self._put_off: dict[Lane, None] = {}
         self.changes = 0
         """How often claims were added, or removed without being started."""
         self.fingerprint = 0
@@ -150,6 +151,21 @@ class Waiting:
         lane.refusal = refusal
         for watch in refusal.watch:
             self._parked.setdefault(watch, {})[lane] = None
+
+    def put_off(self, lane: Lane) -> None:
+        """Leave a lane for the next cycle: this one has no effort left for it."""
+        lane.due = None
+        self._put_off[lane] = None
+
+    def resume(self) -> None:
+        """Let the lanes that were put off be tried in this cycle."""
+        lanes, self._put_off = self._put_off, {}
+        self.wake(lanes)
+
+    @property
+    def unfinished(self) -> bool:
+        """Are lanes left that are due, or were put off?"""
+        return bool(self._put_off) or self.next() is not None
 
     def parked(self, watch: Watch) -> list[Lane]:
         """The lanes that are parked on this."""

@@ -187,7 +187,7 @@ class Scheduler:
         self.intake.objects.restate_budgets()
         began = time.perf_counter()
         try:
-            decisions = engine.cycle(self.clock())
+            decisions = engine.cycle(self.clock(), bounded=True)
         except Exception:
             _log.exception("the engine failed, and is made anew")
             await self._restart()
