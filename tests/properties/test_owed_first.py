@@ -33,7 +33,7 @@ def test_deployments_that_are_known_at_one_instant_start_without_evictions(
 @settings(max_examples=examples(150))
 @given(data=st.data())
 def test_claims_of_any_size_and_priority_start_without_evictions(data: st.DataObject) -> None:
-    """In a quota, one above min may come before one within it; `freeCapacity` lends all there is."""
+    """In a quota, one above min may come before one within it."""
     draw, world = data.draw, _world("capacity", "freeCapacity")
     for team in TEAMS[: draw(st.integers(2, len(TEAMS)))]:
         world.quota(team, amounts(draw(st.integers(0, 6))))

@@ -8,6 +8,7 @@ a cycle ends.
 """
 
 from collections.abc import Callable
+from itertools import islice
 
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.policies import Policy
@@ -61,12 +62,12 @@ class FreshStarts:
 
     def _starts_in_the_way(self, claim: Claim, assume: Assume) -> list[Claim]:
         """The last starts without which the claim could start; none if that is not enough."""
-        turns, aside, tried = self._turns, list[Claim](), 0
-        assert turns is not None
+        aside, tried = list[Claim](), 0
+        candidates = self._candidates(claim)
+        if not candidates:
+            return []
         with self._state.speculating(claim) as speculation:
-            for started in list(reversed(self._started.values()))[:_MOST_TRIED]:
-                if started.uid in self._withdrawn or not turns.takes_back(claim, started):
-                    continue
+            for started in candidates:
                 speculation.set_aside(started.uids())
                 aside.append(started)
                 if len(aside) >= 2 * tried:  # as one claim may need many, not after each
@@ -74,3 +75,23 @@ class FreshStarts:
                     if assume(claim) is None:
                         return aside
             return aside if len(aside) > tried and assume(claim) is None else []
+
+    def _candidates(self, claim: Claim) -> list[Claim]:
+        """The starts that the claim would take back, the last first.
+
+        Those of quotas from which it reclaims, and those of lower priority in its own quota.
+        """
+        assert self._turns is not None
+        quotas = {str(each.quota) for each in self._started.values()} - {str(claim.quota)}
+        taken_back = self._turns.takes_back_from(claim, sorted(quotas)) if quotas else set()
+        candidates = (
+            each
+            for each in reversed(self._started.values())
+            if each.uid not in self._withdrawn
+            and (
+                each.quota in taken_back
+                if each.quota != claim.quota
+                else each.priority < claim.priority
+            )
+        )
+        return list(islice(candidates, _MOST_TRIED))

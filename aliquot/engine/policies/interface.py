@@ -99,9 +99,9 @@ class Turns(Protocol):
         """The claim's start was withdrawn: in this cycle it is tried again after all others."""
         return
 
-    def takes_back(self, claim: Claim, started: Claim) -> bool:
-        """Would the claim at once take back what the other, which has started, borrows?"""
-        return False
+    def takes_back_from(self, claim: Claim, quotas: Iterable[str]) -> set[str]:
+        """Of these other quotas, those from which the claim would at once take back."""
+        return set()
 
 
 class Reclaim(Protocol):

@@ -4,6 +4,8 @@ Otherwise a claim that borrows could start where a waiting claim within min woul
 Inside a quota, and among quotas alike, claims come by priority, then age.
 """
 
+from collections.abc import Iterable
+
 from aliquot.engine.policies.capacity.borrowing import Borrowing
 from aliquot.engine.policies.interface import Turns
 from aliquot.engine.policies.usage import staying
@@ -48,14 +50,11 @@ class OwedFirst(Turns):
         """The claim comes last in this cycle."""
         self._withdrawn.add(claim.uid)
 
-    def takes_back(self, claim: Claim, started: Claim) -> bool:
-        """A claim within min takes back from quotas above theirs; any, from lower priorities.
-
-        The latter in its own quota.
-        """
-        if started.quota is None or started.quota == claim.quota:
-            return started.quota is not None and started.priority < claim.priority
-        return self._borrowing.is_owed(claim) and self._is_above_min(claim, started.quota)
+    def takes_back_from(self, claim: Claim, quotas: Iterable[str]) -> set[str]:
+        """A claim within min takes back from quotas above theirs."""
+        if not self._borrowing.is_owed(claim):
+            return set()
+        return {quota for quota in quotas if self._is_above_min(claim, quota)}
 
     def _is_above_min(self, claim: Claim, quota: str) -> bool:
         """Does a quota use more than its min of anything that the claim asks for?"""

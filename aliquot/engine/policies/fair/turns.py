@@ -4,6 +4,8 @@ A claim above min that stays within its quota's guaranteed share of the idle min
 of quotas beyond theirs. So it is tried before the claims that would take their quotas beyond it.
 """
 
+from collections.abc import Iterable
+
 from aliquot.engine.policies.capacity.turns import OwedFirst
 from aliquot.engine.policies.fair.guaranteed import GuaranteedShares
 from aliquot.engine.policies.usage import staying
@@ -21,13 +23,13 @@ class FairTurns(OwedFirst):
             return turn
         return 1 if self._is_within_share(claim, count_waiting=True) else 2
 
-    def takes_back(self, claim: Claim, started: Claim) -> bool:
+    def takes_back_from(self, claim: Claim, quotas: Iterable[str]) -> set[str]:
         """As `capacity`; and a claim within its share takes back from quotas beyond theirs."""
-        if super().takes_back(claim, started):
-            return True
-        if started.quota is None or started.quota == claim.quota:
-            return False
-        return self._is_within_share(claim) and self._is_beyond_share(claim, started.quota)
+        quotas = list(quotas)
+        found = super().takes_back_from(claim, quotas)
+        if len(found) < len(quotas) and self._is_within_share(claim):
+            found.update(quota for quota in quotas if self._is_beyond_share(claim, quota))
+        return found
 
     def _is_within_share(self, claim: Claim, count_waiting: bool = False) -> bool:
         """Would the claim's quota stay within min and its share of what is idle?"""
