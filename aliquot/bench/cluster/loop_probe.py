@@ -103,8 +103,12 @@ def main() -> None:
     file, *command = sys.argv[1:]
     with Path(file).open("w") as opened:
         notes = _Notes(opened)
-        setattr(asyncio, "run", _with_probe(asyncio.run, notes))
-        setattr(Engine, "cycle", _timed(Engine.cycle, notes))
+        patched: list[tuple[Any, str, Callable[..., Any]]] = [
+            (asyncio, "run", _with_probe(asyncio.run, notes)),
+            (Engine, "cycle", _timed(Engine.cycle, notes)),
+        ]
+        for owner, name, function in patched:
+            setattr(owner, name, function)
         sys.argv = ["aliquot", *command]
         runpy.run_module("aliquot", run_name="__main__")
 

@@ -54,7 +54,7 @@ class PodLife:
     """Starts, stops and replaces pods; keeps the life of each by name."""
 
     def __init__(self, client: Client, owner: Callable[[str, str], Body | None]) -> None:
-        """`owner` is asked with namespace and name of a pod that went: for the one to replace it."""
+        """`owner` returns the pod that replaces one that went, by its namespace and name."""
         self.pods: dict[str, Life] = {}
         self.ready = asyncio.Event()
         """Set once the watch has begun."""
@@ -144,9 +144,7 @@ class PodLife:
 
 
 @asynccontextmanager
-async def live(
-    client: Client, owner: Callable[[str, str], Body | None]
-) -> AsyncIterator[PodLife]:
+async def live(client: Client, owner: Callable[[str, str], Body | None]) -> AsyncIterator[PodLife]:
     """Let pods live for as long as the block lasts; the watch has begun."""
     life = PodLife(client, owner)
     running = asyncio.create_task(life.run())
