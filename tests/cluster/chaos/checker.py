@@ -63,8 +63,10 @@ class _Team:
 
     bounds: list[_Bounds] = field(default_factory=list)
     """As they were, the newest last."""
+    above: bool = False
+    """Does it hold more than its min, not counting what is leaving?"""
     above_min: float = 0.0
-    """When it last held more than its min, not counting what is leaving."""
+    """Until when it did so by any change but an eviction, which the scheduler knows of itself."""
 
 
 class Checker:
@@ -120,9 +122,11 @@ class Checker:
             None if high is None else amount(high),
             labels.get(f"{KOORDINATOR}parent"),
         )
-        known = self._teams[body["metadata"]["name"]].bounds
+        name = body["metadata"]["name"]
+        known = self._teams[name].bounds
         if not known or (known[-1].low, known[-1].high) != (new.low, new.high):
             known.append(new)
+            self._note_above_min(name, at)
 
     def _hear_pod(self, type_: str, pod: Body, at: float) -> None:
         about = pod["metadata"]
@@ -144,11 +148,15 @@ class Checker:
         else:
             self._pods[uid] = pod
         left = before is not None and bool(node) and uid not in self._leaving
+        ours = False
         if left and (type_ == "DELETED" or "deletionTimestamp" in about):
             self._leaving.add(uid)
-            if uid not in self._deleted:
+            ours = uid not in self._deleted
+            if ours:
                 self._evicted(pod, at)
         self._book(pod, type_ != "DELETED", at)
+        for name in self._lineage(pod):
+            self._note_above_min(name, at, evicted=ours)
 
     def _book(self, pod: Body, there: bool, at: float) -> None:
         """Add up what its node and its quotas hold now."""
@@ -166,8 +174,6 @@ class Checker:
             self._check_node(node, pod, at)
             for name in quotas:
                 self._check_max(name, pod, at)
-        for name in quotas:
-            self._note_above_min(name, at)
 
     def _check_node(self, name: str, pod: Body, at: float) -> None:
         node = self._nodes.get(name)
@@ -187,10 +193,12 @@ class Checker:
             words = f"{path(pod)}: quota {name} holds {used} cpu, max {highs}"
             self._say(at, "above max", words)
 
-    def _note_above_min(self, name: str, at: float) -> None:
+    def _note_above_min(self, name: str, at: float, evicted: bool = False) -> None:
         team = self._teams[name]
-        if team.bounds and self._staying(name) > team.bounds[-1].low:
+        above = bool(team.bounds) and self._staying(name) > team.bounds[-1].low
+        if above or (team.above and not evicted):
             team.above_min = at
+        team.above = above
 
     def _evicted(self, pod: Body, at: float) -> None:
         """The scheduler asks a pod to go: does its team hold more than its min, or did just now?"""
