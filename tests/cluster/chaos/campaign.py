@@ -40,6 +40,10 @@ class Round:
     """Seconds until nothing moved any more; None: it never did."""
     binds: int
     evictions: int
+    unexplained: int
+    """Evictions without an Event."""
+    gaps: int
+    """How often the checker itself missed events, since the server had forgotten them."""
     wrong: tuple[tuple[str, str], ...]
     """Word and text of what must not be."""
 
@@ -82,7 +86,7 @@ async def play(
 
 async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | None) -> Round:
     checker, began = stage.checker, time.monotonic()
-    before = len(checker.wrong)
+    before, gaps = len(checker.wrong), stage.feed.gaps
     stage.load.resting = False
     for owner in stage.load.owners:
         stage.load.scale(owner)
@@ -106,6 +110,8 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
         *(kind, stage.world.name, number, fault, also, recovered, rested),
         binds=sum(at >= began for at in checker.binds),
         evictions=sum(each.at >= began for each in checker.evictions),
+        unexplained=checker.unexplained(began, events),
+        gaps=stage.feed.gaps - gaps,
         wrong=(*((each.word, each.text) for each in checker.wrong[before:]), *problems),
     )
     print(describe(found), flush=True)
@@ -185,7 +191,7 @@ def describe(one: Round) -> str:
         for word, value in (("recovered", one.recovered), ("rested", one.rested))
     )
     head = f"{one.server} {one.world} {one.number}: {one.fault}{also}: {times}"
-    lines = [f"{head}, {one.binds} binds, {one.evictions} evictions"]
+    lines = [f"{head}, {one.binds} binds, {one.evictions} evictions ({one.unexplained} untold)"]
     return "\n".join([*lines, *(f"    {word}: {text}" for word, text in one.wrong)])
 
 

@@ -246,13 +246,14 @@ class Checker:
             elif self._owed(claim):
                 yield f"{names} waits within min, and others borrow: {_says(claim[0])}"
 
+    def unexplained(self, since: float, events: Iterable[Body]) -> int:
+        """How many evictions since then no Event explains: those are lost where writes are."""
+        told = claimants(events)
+        return sum(each.at >= since and each.uid not in told for each in self.evictions)
+
     def judge_evictions(self, since: float, events: Iterable[Body]) -> Iterator[str]:
         """The evictions since then whose claimant neither started nor went."""
-        whom: dict[str, str] = {}
-        for event in events:
-            found = _FOR.search(event.get("message") or "")
-            if event.get("reason") == "Preempted" and found:
-                whom[event["involvedObject"].get("uid", "")] = found[1]
+        whom = claimants(events)
         waits = {path(pod) for pod in self.waiting()}
         for each in self.evictions:
             claimant = whom.get(each.uid)
@@ -373,6 +374,16 @@ class Checker:
 
     def _say(self, at: float, word: str, text: str) -> None:
         self.wrong.append(Wrong(at, word, text))
+
+
+def claimants(events: Iterable[Body]) -> dict[str, str]:
+    """For whom each pod was evicted, by its uid: as Events tell."""
+    found: dict[str, str] = {}
+    for event in events:
+        named = _FOR.search(event.get("message") or "")
+        if event.get("reason") == "Preempted":
+            found[event["involvedObject"].get("uid", "")] = named[1] if named else ""
+    return found
 
 
 def _stage(pod: Body) -> tuple[object, ...]:

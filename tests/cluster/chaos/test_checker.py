@@ -257,6 +257,8 @@ def test_an_eviction_whose_claimant_did_not_start() -> None:
     }
     (said,) = cluster.checker.judge_evictions(since, [event])
     assert whom in said
+    assert cluster.checker.unexplained(since, [event]) == 0
+    assert cluster.checker.unexplained(since, []) == 1
     cluster.bind(claimant, "n-2")
     assert list(cluster.checker.judge_evictions(since, [event])) == []
 
@@ -275,7 +277,7 @@ def test_what_quotas_hold_is_what_their_pods_ask_for() -> None:
 
 
 def _round(fault: str, recovered: float | None, *wrong: tuple[str, str]) -> Round:
-    return Round("real", "kep9", 1, fault, None, recovered, 3.0, 10, 2, wrong)
+    return Round("real", "kep9", 1, fault, None, recovered, 3.0, 10, 2, 0, 0, wrong)
 
 
 def test_the_table_has_a_row_for_each_fault(tmp_path: Path) -> None:
