@@ -102,9 +102,8 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
     checker.stale_since = None
     stage.load.resting = True
     rested, problems = await _rest(stage)
-    problems += [
-        ("needless", each) for each in checker.judge_evictions(began, await stage.events())
-    ]
+    events = await stage.events()
+    problems += [("needless", each) for each in checker.judge_evictions(began, events)]
     problems += [("books", each) for each in await _books(stage)]
     found = Round(
         *(kind, stage.world.name, number, fault, also, recovered, rested),
