@@ -19,7 +19,7 @@ from aiohttp import web
 from aliquot.kube.api import access
 
 _LOOK = 0.02
-_HOP = ("Transfer-Encoding", "Content-Length", "Connection", "Content-Encoding", "Host")
+_HOP = ("Transfer-Encoding", "Content-Length", "Connection", "Host")
 """Headers of one connection, not of what it carries."""
 _REFUSALS = ((429, "TooManyRequests"), (500, "InternalError"), (503, "ServiceUnavailable"))
 
@@ -83,7 +83,11 @@ class Proxy:
         connector = aiohttp.TCPConnector(limit=0, ssl=tls or True)
         timeout = aiohttp.ClientTimeout(total=None, connect=10)
         async with aiohttp.ClientSession(
-            reach.url, connector=connector, timeout=timeout, auto_decompress=False
+            reach.url,
+            connector=connector,
+            timeout=timeout,
+            auto_decompress=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         ) as session:
             self._session = session
             try:
