@@ -105,6 +105,7 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
     events = await stage.events()
     problems += [("needless", each) for each in checker.judge_evictions(began, events)]
     problems += [("books", each) for each in await _books(stage)]
+    problems += [("checker", each) for each in checker.recount()]
     found = Round(
         *(kind, stage.world.name, number, fault, also, recovered, rested),
         binds=sum(at >= began for at in checker.binds),

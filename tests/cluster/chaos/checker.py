@@ -95,6 +95,10 @@ class Checker:
         self._gangs_leaving: dict[tuple[str, str], float] = {}
         self._holds: dict[str, dict[str, Amounts]] = defaultdict(dict)
         """What pods hold, by uid, of each node and quota."""
+        self._totals: dict[str, Amounts] = defaultdict(dict)
+        """The same added up, of each node and quota."""
+        self._asks: dict[str, Amounts] = {}
+        """What each pod asks for, by uid."""
 
     # Every event.
 
@@ -157,6 +161,9 @@ class Checker:
         self._book(pod, type_ != "DELETED", at)
         for name in self._lineage(pod):
             self._note_above_min(name, at, evicted=ours)
+        if type_ == "DELETED":
+            self._leaving.discard(uid)
+            self._asks.pop(uid, None)
 
     def _book(self, pod: Body, there: bool, at: float) -> None:
         """Add up what its node and its quotas hold now."""
@@ -167,10 +174,11 @@ class Checker:
         quotas = self._lineage(pod)
         if not there or over:
             for place in (f"node {node}", *quotas):
-                self._holds[place].pop(uid, None)
+                self._add(place, self._holds[place].pop(uid, {}), -1)
         elif uid not in self._holds[f"node {node}"]:
             for place in (f"node {node}", *quotas):
-                self._holds[place][uid] = asked(pod)
+                self._holds[place][uid] = self._asked(pod)
+                self._add(place, self._asked(pod), 1)
             self._check_node(node, pod, at)
             for name in quotas:
                 self._check_max(name, pod, at)
@@ -179,7 +187,7 @@ class Checker:
         node = self._nodes.get(name)
         if node is None:
             return  # it went while the bind was on its way; its pods are deleted
-        used = total(self._holds[f"node {name}"].values())
+        used = self._totals[f"node {name}"]
         for resource, text in node["status"]["allocatable"].items():
             if used.get(resource, 0) > amount(text):
                 words = f"{path(pod)}: node {name} holds {used[resource]} of {text} {resource}"
@@ -210,7 +218,7 @@ class Checker:
         if gang is not None and at - began < _UNIT:
             return
         self._gangs_leaving[unit] = at
-        staying = self._staying(team) + asked(pod)[_NAMED]
+        staying = self._staying(team) + self._asked(pod)[_NAMED]
         known = self._teams[team]
         above = staying > known.bounds[-1].low or known.above_min >= self._known_since(at)
         if not above and not self._own_claim(pod, team):
@@ -287,7 +295,7 @@ class Checker:
 
     def _may(self, claim: list[Body]) -> bool:
         """Do the bounds of its quotas let it start?"""
-        asks = total(map(asked, claim))[_NAMED]
+        asks = total(map(self._asked, claim))[_NAMED]
         for name in self._lineage(claim[0]):
             high = self._teams[name].bounds[-1].high
             if high is not None and self._used(name) + asks > high:
@@ -300,7 +308,7 @@ class Checker:
 
     def _owed(self, claim: list[Body]) -> bool:
         """Is it one cpu within its min, while another team borrows? Any pod of it makes room."""
-        asks = total(map(asked, claim))[_NAMED]
+        asks = total(map(self._asked, claim))[_NAMED]
         *_, own = self._lineage(claim[0])
         if not self._world.flat or asks != 1:
             return False
@@ -321,8 +329,8 @@ class Checker:
             for name, node in self._nodes.items()
             if _takes_pods(node)
         }
-        for pod in sorted(claim, key=lambda each: -asked(each)[_NAMED]):
-            asks = asked(pod)
+        for pod in sorted(claim, key=lambda each: -self._asked(each)[_NAMED]):
+            asks = self._asked(pod)
             fitting = [
                 name
                 for name, has in free.items()
@@ -340,7 +348,7 @@ class Checker:
     # Sums.
 
     def _free(self, node: str) -> Amounts:
-        used = total(self._holds[f"node {node}"].values())
+        used = self._totals[f"node {node}"]
         has = self._nodes[node]["status"]["allocatable"]
         return {name: amount(text) - used.get(name, 0) for name, text in has.items()}
 
@@ -354,13 +362,33 @@ class Checker:
             names.insert(0, str(bounds[-1].parent))
         return names
 
+    def _add(self, place: str, asks: Amounts, sign: int) -> None:
+        totals = self._totals[place]
+        for resource, number in asks.items():
+            totals[resource] = totals.get(resource, Fraction(0)) + sign * number
+
+    def _asked(self, pod: Body) -> Amounts:
+        uid = pod["metadata"]["uid"]
+        if uid not in self._asks:
+            self._asks[uid] = asked(pod)
+        return self._asks[uid]
+
+    def recount(self) -> Iterator[str]:
+        """Where what was added up event by event is not what all pods together hold."""
+        for place, held in self._holds.items():
+            whole = total(held.values())
+            kept = {key: number for key, number in self._totals[place].items() if number}
+            if whole != kept:
+                yield f"the checker itself is wrong about {place}: {kept}, and it holds {whole}"
+
     def _used(self, name: str) -> Fraction:
-        return total(self._holds[name].values()).get(_NAMED, Fraction(0))
+        return self._totals[name].get(_NAMED, Fraction(0))
 
     def _staying(self, name: str) -> Fraction:
         """What it holds, without the pods that are leaving."""
-        parts = (asks for uid, asks in self._holds[name].items() if uid not in self._leaving)
-        return total(parts).get(_NAMED, Fraction(0))
+        held = self._holds[name]
+        going = (held[uid][_NAMED] for uid in self._leaving if uid in held)
+        return self._used(name) - sum(going, Fraction(0))
 
     def _known_since(self, at: float) -> float:
         """What was so since then, the scheduler may still take for so."""
