@@ -100,10 +100,10 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
     recovered = await _first_bind(stage, over)
     await asyncio.sleep(stage.dice.uniform(1.0, 3.0))
     checker.stale_since = None
-    stage.load.resting = True
+    stage.load.resting, still = True, time.monotonic()
     rested, problems = await _rest(stage)
     events = await stage.events()
-    problems += [("needless", each) for each in checker.judge_evictions(began, events)]
+    problems += [("needless", each) for each in checker.judge_evictions(began, still, events)]
     problems += [("books", each) for each in await _books(stage)]
     problems += [("checker", each) for each in checker.recount()]
     found = Round(

@@ -259,16 +259,39 @@ class Checker:
         told = claimants(events)
         return sum(each.at >= since and each.uid not in told for each in self.evictions)
 
-    def judge_evictions(self, since: float, events: Iterable[Body]) -> Iterator[str]:
-        """The evictions since then whose claimant neither started nor went."""
+    def judge_evictions(self, since: float, rested: float, events: Iterable[Body]) -> Iterator[str]:
+        """The evictions since then whose claimant waits still.
+
+        While the load changes, a claim may lose its right again: to a more important pod of its own
+        team, or by what others come to ask for, unless it stays within its min. Since the load has
+        `rested`, it may not.
+        """
         whom = claimants(events)
-        waits = {path(pod) for pod in self.waiting()}
+        waits = {path(pod): pod for pod in self.waiting()}
         for each in self.evictions:
-            claimant = whom.get(each.uid)
-            if each.at < since or claimant is None or claimant not in waits:
+            claimant = waits.get(whom.get(each.uid, ""))
+            if each.at < since or claimant is None:
                 continue
-            if self._started.get(claimant, 0.0) < each.at and self._gone.get(claimant, 0) < each.at:
-                yield f"{each.path} was evicted for {claimant}, which waits still"
+            if each.at >= rested or (
+                self._within_min(claimant) and not self._overtaken(claimant, each.at)
+            ):
+                yield f"{each.path} was evicted for {path(claimant)}, which waits still"
+
+    def _within_min(self, pod: Body) -> bool:
+        *_, own = self._lineage(pod)
+        low = self._teams[own].bounds[-1].low
+        return self._world.flat and self._used(own) + self._asked(pod)[_NAMED] <= low
+
+    def _overtaken(self, claimant: Body, since: float) -> bool:
+        """Has a more important pod of its quota started since?"""
+        *_, own = self._lineage(claimant)
+        rank = claimant["spec"].get("priority", 0)
+        return any(
+            each["spec"].get("priority", 0) > rank
+            and own in self._lineage(each)
+            and self._started.get(path(each), 0.0) >= since
+            for each in self._pods.values()
+        )
 
     def used(self) -> dict[str, Fraction]:
         """What each quota holds, in cpu."""

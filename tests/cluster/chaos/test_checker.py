@@ -255,12 +255,31 @@ def test_an_eviction_whose_claimant_did_not_start() -> None:
         "message": f"ReclaimedForMin: evicted for {whom}: quota t-2 min 24",
         "involvedObject": {"uid": victim["metadata"]["uid"]},
     }
-    (said,) = cluster.checker.judge_evictions(since, [event])
-    assert whom in said
+    (said,) = cluster.checker.judge_evictions(since, cluster.now, [event])
+    assert whom in said, "it is within its min, whatever else changes"
     assert cluster.checker.unexplained(since, [event]) == 0
     assert cluster.checker.unexplained(since, []) == 1
+    cluster.bound("t-2", 0, 60)
+    assert list(cluster.checker.judge_evictions(since, cluster.now, [event])) == []
+    (said,) = cluster.checker.judge_evictions(since, since, [event])
+    assert whom in said, "nothing changed since the load rests"
     cluster.bind(claimant, "n-2")
-    assert list(cluster.checker.judge_evictions(since, [event])) == []
+    assert list(cluster.checker.judge_evictions(since, since, [event])) == []
+
+
+def test_a_claimant_whose_room_a_more_important_pod_of_its_team_took() -> None:
+    cluster = _Cluster()
+    cluster.bound("t-1", 4, 60)
+    victim, *_ = cluster.fill("t-1", 16, "n-1")
+    since, claimant = cluster.now, cluster.pod("t-2")
+    cluster.evict(victim)
+    event = {
+        "reason": "Preempted",
+        "message": f"ReclaimedForMin: evicted for t-2/{claimant['metadata']['name']}: min 24",
+        "involvedObject": {"uid": victim["metadata"]["uid"]},
+    }
+    cluster.pod("t-2", node="n-2", priority="high")
+    assert list(cluster.checker.judge_evictions(since, cluster.now, [event])) == []
 
 
 def test_what_quotas_hold_is_what_their_pods_ask_for() -> None:
