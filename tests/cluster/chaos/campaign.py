@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import random
 import time
 from collections import Counter
@@ -108,7 +109,7 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
     problems += [("checker", each) for each in checker.recount()]
     found = Round(
         *(kind, stage.world.name, number, fault, also, recovered, rested),
-        binds=sum(at >= began for at in checker.binds),
+        binds=sum(each.seen >= began for each in checker.binds),
         evictions=sum(each.at >= began for each in checker.evictions),
         unexplained=checker.unexplained(began, events),
         gaps=stage.feed.gaps - gaps,
@@ -119,12 +120,13 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
 
 
 async def _first_bind(stage: Stage, since: float) -> float | None:
-    end = since + _PATIENCE
+    """Seconds to the first bind that certainly came after: the server notes whole seconds."""
+    end, noted = since + _PATIENCE, math.ceil(time.time() - (time.monotonic() - since))
     while time.monotonic() < end:
         stage.check()
-        after = [at for at in reversed(stage.checker.binds[-500:]) if at >= since]
-        if after:
-            return min(after) - since
+        found = [each.seen for each in stage.checker.binds[-500:] if each.noted >= noted]
+        if found:
+            return min(found) - since
         await asyncio.sleep(0.05)
     return None
 

@@ -7,9 +7,11 @@ the package: amounts are added up as `tests.cluster.plane.books` does.
 """
 
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 
 from aliquot.json import Body
@@ -35,6 +37,14 @@ class Wrong:
     word: str
     """`double-booked`, `above max`, `bound twice`, `lost` or `needless`."""
     text: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A pod that was bound: when that was seen, and the second of the day that the server noted."""
+
+    seen: float
+    noted: float
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Checker:
     def __init__(self, world: World, deleted: set[str]) -> None:
         """`deleted`: the uids of pods that owners and kubelets delete, and not the scheduler."""
         self.wrong: list[Wrong] = []
-        self.binds: list[float] = []
+        self.binds: list[Bound] = []
         self.evictions: list[Eviction] = []
         self.last_change = 0.0
         """When a pod last came, was bound, was asked to go, or went."""
@@ -143,7 +153,7 @@ class Checker:
             if known is None:
                 self._bound[uid] = node
                 self._started[path(pod)] = at
-                self.binds.append(at)
+                self.binds.append(Bound(at, _bound_at(pod)))
             elif known != node:
                 self._say(at, "bound twice", f"{path(pod)} to {known}, then to {node}")
         if type_ == "DELETED":
@@ -435,6 +445,14 @@ def claimants(events: Iterable[Body]) -> dict[str, str]:
         if event.get("reason") == "Preempted":
             found[event["involvedObject"].get("uid", "")] = named[1] if named else ""
     return found
+
+
+def _bound_at(pod: Body) -> float:
+    """When the server bound it, in whole seconds; now, if it does not say."""
+    for each in (pod.get("status") or {}).get("conditions") or ():
+        if each["type"] == "PodScheduled" and each["status"] == "True":
+            return datetime.fromisoformat(each["lastTransitionTime"]).timestamp()
+    return time.time()
 
 
 def _stage(pod: Body) -> tuple[object, ...]:
