@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign import length
+from tests.campaign import SOAK, length
 from tests.cli.conftest import Run
+from tests.cluster.api import binaries
 from tests.cluster.api.polling import eventually
 from tests.signals import sigint
 
@@ -60,6 +61,22 @@ def test_every_figure_of_a_cluster_is_measured(aliquot: Run, tmp_path: Path) -> 
     assert all(each["budget"] == "" for each in figures), "budgets are about full sizes"
 
 
+@pytest.mark.skipif(not SOAK, reason="a scheduler and a server of its own: in `make soak`")
+@pytest.mark.parametrize("server", ["embedded", *(["real"] if binaries.real_server() else [])])
+def test_a_burst_of_reclaims_is_followed_to_its_end(aliquot: Run, server: str) -> None:
+    ran = aliquot("bench", "reclaim-burst", "--nodes", "2", "--server", server, "-o", "json")
+    assert ran.code == 0, ran.err
+    figures = {each["what"]: each for each in json.loads(ran.out)["reclaim-burst"]}
+    assert figures["binds of the burst"]["value"] == 48
+    assert figures["evictions"]["value"] == 42
+    assert figures["pods of the burst that wait still"]["value"] == 0
+    assert figures["binds of teams that gave back"]["value"] == 0
+    assert figures["until the first bind"]["value"] > 0
+    assert figures["until the first bind"]["value"] <= figures["until all has settled"]["value"]
+    assert figures["slowest answer of /livez"]["value"] > 0
+    assert figures["until all has settled"]["budget"] == "", "budgets are about full sizes"
+
+
 @pytest.mark.parametrize(
     ("number", "ignored"),
     [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, True)],
@@ -85,6 +102,8 @@ def test_nothing_is_left_behind_when_it_is_stopped(
         (("cluster", "--nodes", "9", "--part", "start"), "--pods-listed: 50000 do not fit 9 nodes"),
         (("cluster", "--kube-scheduler", "/nowhere/it"), "/nowhere/it: no such file"),
         (("decisions", "--pods", "5"), "--pods: only for `bench cluster`"),
+        (("cluster", "--server", "real"), "--server: only for `bench reclaim-burst`"),
+        (("share", "--nodes", "5"), "--nodes: only for `bench cluster` and `bench reclaim-burst`"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_once(

@@ -3,6 +3,7 @@
 from typing import get_args
 
 from aliquot import __version__
+from aliquot.bench.cluster import reclaim_burst
 from aliquot.bench.cluster.comparison import PARTS, Settings
 from aliquot.bench.engine import BENCHMARKS
 from aliquot.cli.commands import choices
@@ -41,6 +42,7 @@ def test_nodes_of_a_local_cluster() -> None:
 def test_benchmarks() -> None:
     assert (*BENCHMARKS, "apiserver") == choices.BENCHMARKS
     assert choices.CLUSTER_PARTS == PARTS
+    assert choices.SERVER_KINDS == reclaim_burst.SERVER_KINDS
     settings = Settings()
     assert settings.nodes == choices.CLUSTER_NODES
     assert settings.pods == choices.CLUSTER_PODS

@@ -39,12 +39,15 @@ _NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 @contextmanager
-def fresh_server() -> Iterator[tuple[Server, Path]]:
-    """An empty API server, kube-apiserver if its binaries are found; and a working folder."""
+def fresh_server(real: bool | None = None) -> Iterator[tuple[Server, Path]]:
+    """An empty API server, and a working folder.
+
+    Without a choice, it is kube-apiserver if its binaries are found, else the embedded one.
+    """
     with ExitStack() as stack:
         made = tempfile.TemporaryDirectory(prefix="aliquot-", ignore_cleanup_errors=True)
         folder = Path(stack.enter_context(made))
-        if envtest.assets() is None:
+        if not (envtest.assets() is not None if real is None else real):
             server = stack.enter_context(envtest.embedded(folder / "server", keep=False))
         else:
             store = stack.enter_context(envtest.etcd(folder / "etcd"))
@@ -78,7 +81,7 @@ class Cluster:
         The time of each response is written into `acknowledged`.
         """
         began = time.perf_counter()
-        await _create(self.client, PODS, pods, acknowledged)
+        await create_all(self.client, PODS, pods, acknowledged)
         return time.perf_counter() - began
 
     async def run(self, pods: Iterable[Body]) -> None:
@@ -100,11 +103,11 @@ class Cluster:
 async def cluster(server: Server, folder: Path, nodes: int) -> AsyncIterator[Cluster]:
     """The server with so many nodes, and quotas of a few teams."""
     async with Client(access.find(server.kubeconfig), connections=_AT_ONCE) as client:
-        await _define(client)
-        await _create(client, NODES, load.nodes(nodes))
+        await define(client)
+        await create_all(client, NODES, load.nodes(nodes))
         spaces = [load.namespace(each) for each in (*load.teams(), _LEASES)]
-        await _create(client, NAMESPACES, spaces)
-        await _create(client, _QUOTAS, [load.quota(each, nodes) for each in load.teams()])
+        await create_all(client, NAMESPACES, spaces)
+        await create_all(client, _QUOTAS, [load.quota(each, nodes) for each in load.teams()])
         yield Cluster(server, folder, client, nodes)
 
 
@@ -114,7 +117,7 @@ async def version(client: Client) -> str:
     return found
 
 
-async def _define(client: Client) -> None:
+async def define(client: Client) -> None:
     """Create the CustomResourceDefinitions; the embedded server has them already."""
     for body in definitions():
         try:
@@ -137,12 +140,13 @@ async def _served(client: Client, resource: Resource) -> bool:
     return True
 
 
-async def _create(
+async def create_all(
     client: Client,
     resource: Resource,
     bodies: Iterable[Body],
     acknowledged: dict[str, float] | None = None,
 ) -> None:
+    """Create objects, many at the same time; the time of each answer goes to `acknowledged`."""
     work = iter(bodies)
 
     async def worker() -> None:

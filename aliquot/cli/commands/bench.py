@@ -13,6 +13,7 @@ from aliquot.cli.commands.choices import (
     CLUSTER_PARTS,
     CLUSTER_PODS,
     CLUSTER_PODS_LISTED,
+    SERVER_KINDS,
 )
 from aliquot.cli.commands.options import output_option
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from aliquot.bench.figure import Figure
 
 _CLUSTER = "cluster"
+_BURST = "reclaim-burst"
+_OPTIONS = {
+    _CLUSTER: ("nodes", "pods", "pods_listed", "kube_scheduler", "part"),
+    _BURST: ("nodes", "server"),
+}
+"""Which benchmarks take which options."""
 _MOST_NODES = 20_000
 """Four times the 5,000 nodes that Kubernetes supports; a larger number is taken for a mistake."""
 
@@ -40,14 +47,14 @@ def _counts(context: click.Context, option: click.Parameter, value: str) -> tupl
 
 
 @click.command()
-@click.argument("name", cls=_Name, type=click.Choice([*BENCHMARKS, _CLUSTER, "all"]))
+@click.argument("name", cls=_Name, type=click.Choice([*BENCHMARKS, *_OPTIONS, "all"]))
 @output_option("table", "json")
 @click.option(
     "--nodes",
     default=",".join(map(str, CLUSTER_NODES)),
     metavar="N,...",
     callback=_counts,
-    help="cluster: nodes, with a run for each number.",
+    help="cluster and reclaim-burst: nodes, with a run for each number.",
 )
 @click.option(
     "--pods",
@@ -75,12 +82,17 @@ def _counts(context: click.Context, option: click.Parameter, value: str) -> tupl
     multiple=True,
     help="cluster: measure only this; repeatable.",
 )
+@click.option(
+    "--server",
+    type=click.Choice(SERVER_KINDS),
+    help="reclaim-burst: the API server; the real one if it is found, unless told.",
+)
 @click.pass_context
 def bench(context: click.Context, /, name: str, output: str, **options: Any) -> None:
     """Measure the performance budgets on this machine.
 
     \b
-    NAME is one of these, or `all` for all of them but `cluster`:
+    NAME is one of these, or `all` for all of them but the last two:
       decisions     50,000 waiting pods on 5,000 nodes, one cycle
       preempt       one reclaim decision at a time among 50,000 running pods
       reclaim       4,000 pods take back what 4,000 borrowing pods hold
@@ -89,6 +101,7 @@ def bench(context: click.Context, /, name: str, output: str, **options: Any) -> 
       gpu           20,000 pods that ask for parts of 8,000 cards
       reservations  how long big claims wait, and what keeping room for them costs
       apiserver     the embedded API server: 50,000 pods created and watched
+      reclaim-burst 960 pods at once that are owed what 1,800 others hold, on an API server
       cluster       a scheduler process on an API server; takes many minutes
 
     Figures hold for this machine and moment: compare the ratios within one run.
@@ -109,11 +122,9 @@ def bench(context: click.Context, /, name: str, output: str, **options: Any) -> 
         for word, value in options.items()
         if context.get_parameter_source(word) is not click.core.ParameterSource.DEFAULT
     }
-    if given and name != _CLUSTER:
-        words = ", ".join(f"--{word.replace('_', '-')}" for word in given)
-        raise click.UsageError(f"{words}: only for `bench {_CLUSTER}`")
+    _check(name, given)
     names = BENCHMARKS if name == "all" else [name]
-    measure = _benchmarks(given)
+    measure = _benchmarks(name, given)
     console = Console(stderr=True)
     with console.status("measuring") as status:
         # Where stderr is no terminal, progress is a line for each step.
@@ -126,14 +137,28 @@ def bench(context: click.Context, /, name: str, output: str, **options: Any) -> 
         figures.print_figures(each, found)
 
 
+def _check(name: str, given: dict[str, Any]) -> None:
+    """Refuse options that this benchmark does not have, and say which does."""
+    for word in given:
+        if word not in _OPTIONS.get(name, ()):
+            having = " and ".join(f"`bench {each}`" for each in _OPTIONS if word in _OPTIONS[each])
+            raise click.UsageError(f"--{word.replace('_', '-')}: only for {having}")
+
+
 def _benchmarks(
-    given: dict[str, Any],
+    name: str, given: dict[str, Any]
 ) -> "dict[str, Callable[[Callable[[str], None]], list[Figure]]]":
-    """Every benchmark by name; `cluster` with the options that were given."""
+    """Every benchmark by name; the one that is asked for with the options that were given."""
     from aliquot.bench.apiserver import apiserver
-    from aliquot.bench.cluster.comparison import Settings, measure
+    from aliquot.bench.cluster import comparison, reclaim_burst
     from aliquot.bench.engine import BENCHMARKS
 
+    found: dict[str, Callable[[Callable[[str], None]], list[Figure]]]
+    found = {**BENCHMARKS, "apiserver": apiserver}
     fields = {"pods_listed": "listed", "part": "parts"}
-    settings = Settings(**{fields.get(word, word): value for word, value in given.items()})
-    return {**BENCHMARKS, "apiserver": apiserver, _CLUSTER: partial(measure, settings)}
+    chosen = {fields.get(word, word): value for word, value in given.items()}
+    if name == _CLUSTER:
+        found[name] = partial(comparison.measure, comparison.Settings(**chosen))
+    elif name == _BURST:
+        found[name] = partial(reclaim_burst.measure, reclaim_burst.Settings(**chosen))
+    return found

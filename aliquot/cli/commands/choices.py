@@ -37,3 +37,5 @@ CLUSTER_PARTS = ("binding", "start", "takeover")
 CLUSTER_NODES = (500, 5_000)
 CLUSTER_PODS = 10_000
 CLUSTER_PODS_LISTED = 50_000
+SERVER_KINDS = ("real", "embedded")
+"""What `bench reclaim-burst` runs on."""

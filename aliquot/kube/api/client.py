@@ -271,7 +271,7 @@ _MIDDLEWARES = {"PUT": (_send_once,), "DELETE": (_send_once,)}
 def _decoded(answer: bytes) -> Any:
     try:
         return msgspec.json.decode(answer)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreachableError(f"an answer that is not JSON: {error}", sent=True) from None
 
 

@@ -46,7 +46,7 @@ def refusal(code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     retry_after = _seconds(headers.get("Retry-After"))
     try:
         status = _decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         status = Status()
     if status.kind != "Status":
         status = Status(message=" ".join(body.decode(errors="replace").split()))

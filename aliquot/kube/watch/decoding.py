@@ -62,6 +62,7 @@ class _Type(msgspec.Struct, gc=False):
 _events_of_anything = tolerant(msgspec.json.Decoder(_Event[PlainWire]).decode)
 _lists_of_anything = tolerant(msgspec.json.Decoder(_List[msgspec.Raw]).decode)
 _errors = tolerant(msgspec.json.Decoder(_Event[Status]).decode)
+_check = tolerant(msgspec.json.Decoder().decode)
 _types = tolerant(msgspec.json.Decoder(_Type).decode)
 _anything = msgspec.json.Decoder(PlainWire).decode
 
@@ -107,6 +108,11 @@ def type_of(line: bytes) -> str:
     if line.startswith(_START):
         return line[len(_START) : line.find(b'"', len(_START))].decode(errors="replace")
     return _types(line).type
+
+
+def check(line: bytes) -> None:
+    """Raise `msgspec.DecodeError` if a line is not even JSON."""
+    _check(line)
 
 
 def name_in(line: bytes) -> Read:

@@ -217,7 +217,7 @@ class Reflector(Generic[Object]):
             case "ERROR":
                 raise decoding.error(line)
             case other:
-                msgspec.json.decode(line)  # raises if it is not even JSON
+                decoding.check(line)
                 self._log.warning("event of an unknown type", type=other[:40])
 
     def _put(self, read: Read) -> None:

@@ -124,6 +124,7 @@ async def test_a_server_may_live_below_a_path() -> None:
         (says(status(429, "", retryAfterSeconds=3), 429), 429, "", "no: 429", 3),
         (says(b"<html>busy</html>", 503), 503, "", "<html>busy</html>", None),
         (says(b"", 500), 500, "", "Internal Server Error", None),
+        (says(b'{"message": "\xff"}', 503), 503, "", '{"message": "\ufffd"}', None),
         (says({"kind": "Pod"}, 500), 500, "", '{"kind": "Pod"}', None),
         (says(b"", 302, {"Location": "/elsewhere"}), 302, "", "Found", None),
         (says(b"x", 500, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}), 500, "", "x", None),
@@ -142,12 +143,13 @@ async def test_refusals_say_what_the_server_says(
     assert len(script.asked) == 1
 
 
+@pytest.mark.parametrize("answer", [b"<html>", b'{"a": "\xff"}', b"\xff\xfe"])
 @story
-async def test_an_answer_that_is_not_json() -> None:
-    async with asking(says(b"<html>")) as (client, _):
+async def test_an_answer_that_is_not_json(answer: bytes) -> None:
+    async with asking(says(answer)) as (client, _):
         with pytest.raises(UnreachableError, match="not JSON"):
             await client.get("/a")
-        assert await client.call("GET", "/a") == b"<html>"
+        assert await client.call("GET", "/a") == answer
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])

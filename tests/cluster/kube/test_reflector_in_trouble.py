@@ -199,7 +199,16 @@ async def test_who_does_not_fit_any_more_is_not_taken_for_gone() -> None:
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"<html>\n", b'{"type":"ADDED","object":{"meta\n', b"\xff\xfe\n", b"[1, 2]\n", b"\x00\n"],
+    [
+        *(b"<html>\n", b'{"type":"ADDED","object":{"meta\n', b"\xff\xfe\n", b"[1, 2]\n", b"\x00\n"),
+        *(
+            b'{"type":"%s","object":{"metadata":{"name":"n\xff"}}}\n' % word
+            for word in (b"ADDED", b"MODIFIED", b"DELETED", b"BOOKMARK")
+        ),
+        b'{"type":"ADDED","object":{"metadata":{"na\xff":"n"}}}\n',
+        b'{"type":"ADD\xff","object":{"metadata":{"name":"n"}}}\n',
+        b'{"type":"ERROR","object":{"kind":"Status","message":"\xff","code":410}}\n',
+    ],
 )
 @story
 async def test_garbage_in_a_watch_loses_nothing(garbage: bytes) -> None:
@@ -208,6 +217,13 @@ async def test_garbage_in_a_watch_loses_nothing(garbage: bytes) -> None:
     async with telling(page(thing("a")), spoiled, rest) as (told, _, script):
         await until(lambda: told.said == "+a synced +b +c")
     assert script.queries[-1]["resourceVersion"] == "5"
+
+
+@story
+async def test_a_list_that_is_no_text_is_asked_for_again() -> None:
+    spoiled = says(b'{"metadata":{"resourceVersion":"4"},"items":[{"metadata":{"name":"\xff"}}]}')
+    async with telling(spoiled, page(thing("a")), QUIET) as (told, _, _):
+        await until(lambda: told.said == "+a synced")
 
 
 @story
