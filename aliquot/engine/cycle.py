@@ -316,11 +316,19 @@ class Engine:
         return self.booked_node(uid) if uid in self._state.ledger.holding else None
 
     def is_wanted(self, eviction: Evict) -> bool:
-        """Is this pod to leave, and does its claim, or another nominated one, still wait for it?"""
-        uid, claimant = eviction.pod.uid, eviction.claimant
-        if uid not in self._state.leaving:
+        """Is this pod to leave, and does its claim, or another nominated one, still need it to?
+
+        The pods of other quotas may have ended or been deleted since the eviction was decided.
+        """
+        state, uid, claimant = self._state, eviction.pod.uid, eviction.claimant
+        if uid not in state.leaving:
             return False
-        return claimant is None or claimant.uid in self._state.waiting or self.is_awaited(uid)
+        if claimant is None:
+            return True
+        waiting = [claimant.uid, *self._nominations.claimants_of(uid)]
+        claims = {state.waiting.claim(each).uid: each for each in waiting if each in state.waiting}
+        self._policy.report.refresh()
+        return any(self._trial.needs(state.waiting.claim(each), uid) for each in claims.values())
 
     def is_awaited(self, uid: str) -> bool:
         """Does a nominated claim wait for this victim to terminate?"""

@@ -229,6 +229,24 @@ class Trial:
         move = repeat_guard.move(self.state.waiting.fingerprint, claim.pods, victims)
         return repeat_guard.repeats(move, self._policy.gates.is_owed(claim))
 
+    def needs(self, claim: Claim, victim: str) -> bool:
+        """Does a waiting claim still need this leaving pod to go?
+
+        Not if it can start now, or will once the other leaving pods are gone.
+        """
+        state, leaving = self.state, self.state.leaving
+        entry = state.ledger.entries[victim]
+        with self.asking(claim) as only_class:
+            if self.assume(claim, only_class=only_class) is None:
+                return False
+            leaving.remove(victim)
+            try:
+                rights = self._policy.gates.rights(claim, only_class)
+                classes = None if only_class is None else [only_class]
+                return search(state, claim, rights, (), classes) is None
+            finally:
+                leaving.add(victim, entry)
+
     def _search(self, claim: Claim) -> Plan | None:
         """The best plan of victims for the claim, over node classes where its charge differs."""
         state = self.state

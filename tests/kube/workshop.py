@@ -80,7 +80,7 @@ class Workshop:
         self.pod_status = PodStatus(client, self.writer, lambda: self.intake.pods.shown)
         self.executor = Executor(
             *(self.engine, client, self.writer, self.pod_status, events, Metrics()),
-            self.intake.feed.report,
+            *(self.intake.feed.report, lambda: None),
         )
         self.now = 0
         self.intake.feed.connect(self.engine, self.intake.mirror)

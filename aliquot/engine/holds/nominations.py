@@ -154,8 +154,12 @@ class Nominations:
 
     def is_awaited(self, victim: str) -> bool:
         """Does a nominated pod wait for this victim?"""
+        return bool(self.claimants_of(victim))
+
+    def claimants_of(self, victim: str) -> list[str]:
+        """The nominated pods that wait for this victim."""
         holding = self._state.ledger.holding
-        return any(uid in holding for uid in self._claimants.get(victim, ()))
+        return [uid for uid in self._claimants.get(victim, ()) if uid in holding]
 
     def awaited_nodes(self, claim: Claim) -> list[str]:
         """The nodes that the claim holds until its victims are gone; none if that is not enough.

@@ -127,7 +127,10 @@ def _assemble(client: Client, election_client: Client, settings: Settings) -> Co
         )
     leads = election.holds if election is not None else _always
     writer = Writer(leads, settings.at_once, partial(_observe, metrics))
-    scheduler = Scheduler(client, settings.scheduler, leads, writer, metrics, health.beat)
+    scheduler = Scheduler(
+        *(client, settings.scheduler, leads, writer, metrics),
+        *(health.beat, health.expect_decision),
+    )
     wakes.append(scheduler.wake)
     probes = None
     if settings.health_port is not None:

@@ -49,6 +49,7 @@ class Executor:
         events: Events,
         metrics: Metrics,
         report: Callable[[WriteResult], None],
+        catch_up: Callable[[], None],
         delete_after: float | None = None,
     ) -> None:
         self._engine = engine
@@ -56,9 +57,10 @@ class Executor:
         self._events = events
         self._metrics = metrics
         self._report = report
+        self._catch_up = catch_up
         self._binder = Binder(client, writer, self._bound, self._bind_failed)
         self._evictor = Evictor(
-            *(client, writer, engine.is_wanted, self._evicted),
+            *(client, writer, self._is_wanted, self._evicted),
             *(self._evict_failed, self._refused_by_budget, delete_after),
         )
         self._preemptions: dict[str, _Preemption] = {}
@@ -103,6 +105,11 @@ class Executor:
             _log.info("lost with its node", pod=decision.pod.path, why=decision.message)
         else:
             self._evictor.evict(decision)
+
+    def _is_wanted(self, decision: Evict) -> bool:
+        """Is an eviction that is about to be sent still needed, by all that the watches showed?"""
+        self._catch_up()
+        return self._engine.is_wanted(decision)
 
     def _preempt(self, decision: Nominate) -> None:
         """Evict the victims of a claim; its nominations are written once all are answered."""

@@ -65,6 +65,7 @@ class Scheduler:
         writer: Writer,
         metrics: Metrics,
         beat: Callable[[], None],
+        expect_decision: Callable[[bool], None] = lambda _: None,
     ) -> None:
         self.engine: Engine | None = None
         """Exists while this replica leads and the intake is ready."""
@@ -79,6 +80,7 @@ class Scheduler:
         self._writer = writer
         self._metrics = metrics
         self._beat = beat
+        self._expect_decision = expect_decision
         self._news = asyncio.Event()
         self._executor: Executor | None = None
         self._failures = 0
@@ -100,9 +102,10 @@ class Scheduler:
         while True:
             await self._wait()
             self._beat()
-            self._changed = self.intake.settle() or self._changed
+            self._catch_up()
             backoffs = self.intake.feed.settle()
             self._update_quiet_since()
+            self._expect_decision(self.intake.ready and self._leads())
             if not self.intake.ready or not self._leads():
                 self._resign()
             elif self.engine is None:
@@ -114,6 +117,10 @@ class Scheduler:
                 self.wake()
             else:
                 await self._decide(self.engine, backoffs)
+
+    def _catch_up(self) -> None:
+        """Apply what the watches have shown."""
+        self._changed = self.intake.settle() or self._changed
 
     async def _wait(self) -> None:
         """Wait for changes, for the engine's next deadline, or for `_LONGEST_WAIT`."""
@@ -156,7 +163,7 @@ class Scheduler:
         self.pod_status.begin()
         self._executor = Executor(
             *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
-            *(self.intake.feed.report, self._settings.delete_after),
+            *(self.intake.feed.report, self._catch_up, self._settings.delete_after),
         )
         self.engine, self.clock = engine, _steady_clock()
         _log.info(
@@ -193,6 +200,7 @@ class Scheduler:
             await self._restart()
             return
         self._failures = 0
+        self._expect_decision(False)
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
         self.intake.feed.note_lost(decisions)
         if self._settings.dry_run:
