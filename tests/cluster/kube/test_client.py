@@ -301,7 +301,7 @@ async def test_streams_that_are_refused_cut_or_silent() -> None:
             async with client.stream("/a"):
                 pass
         for _ in range(2):
-            async with client.stream("/a", silence=0.2) as lines:
+            async with client.stream("/a", silence=1.0) as lines:
                 assert await anext(lines) == b"a"
                 with pytest.raises(UnreachableError):
                     await anext(lines)
