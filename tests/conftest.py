@@ -6,19 +6,19 @@ has no deadline: how long it takes is a matter of what else the machine does.
 """
 
 import os
-import re
 from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from tests.cluster.api import binaries
+from tests.distribution import REAL, SharedFirst
 
 settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", settings.get_profile("random"), derandomize=True)
 settings.load_profile("random" if os.environ.get("ALIQUOT_RANDOM") else "repeatable")
 
-_REAL = re.compile(r"\[real|_real_server\b")
 _SUITES = {
     "API suite": "tests/cluster/api/",
     "Client and webhook": "tests/cluster/kube/",
@@ -44,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
         )
     if binaries.kubectl() is None:
         raise pytest.UsageError(f"there is no kubectl to test with: {binaries.NO_KUBECTL}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedFirst:
+    """Tests that share a server run in one worker."""
+    return SharedFirst(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -84,6 +90,6 @@ def _by_server(terminalreporter: pytest.TerminalReporter, where: str) -> Counter
     for outcome in ("passed", "failed", "error", "skipped", "xfailed"):
         for report in terminalreporter.stats.get(outcome, []):
             if report.nodeid.startswith(where) and (report.when == "call" or outcome != "passed"):
-                server = "real" if _REAL.search(report.nodeid) else "embedded"
+                server = "real" if REAL.search(report.nodeid) else "embedded"
                 counts[f"{server} {outcome}"] += 1
     return counts

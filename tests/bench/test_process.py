@@ -160,7 +160,7 @@ def test_a_process_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
             pid = int(parent.stdout.readline())
         finally:
             parent.kill()
-    eventually(lambda: not _runs(pid), seconds=30)
+    eventually(lambda: not _runs(pid))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT run: only Linux has /proc")

@@ -13,7 +13,7 @@ import yaml
 
 from tests.forks import fork
 
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ def test_every_figure_of_a_cluster_is_measured(aliquot: Run, tmp_path: Path) -> 
         ),
     ]
     measured = {each["what"]: each["value"] for each in figures}
-    assert min(measured["bound, created before"], measured["bound as they come"]) > 1
-    assert measured["from its start to ready"] > 0.1
+    assert min(measured["bound, created before"], measured["bound as they come"]) > 0
+    assert measured["from its start to ready"] > 0
     assert measured["memory when ready"] > 20
     assert all(each["budget"] == "" for each in figures), "budgets are about full sizes"
 

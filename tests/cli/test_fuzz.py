@@ -25,7 +25,7 @@ from tests.campaign import seconds
 from tests.cli.conftest import Ran
 from tests.cli.mutations import seeds, spoiled
 
-SECONDS = seconds(10, 45)
+SECONDS = seconds(5, 45)
 SEED = os.environ.get("ALIQUOT_FUZZ_SEED", "aliquot")
 FEWEST_INPUTS = 300
 LONGEST_RUN = 5.0

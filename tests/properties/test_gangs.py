@@ -188,7 +188,7 @@ class QueuesMachine(GangMachine):
 
 for machine in (GangMachine, FairMachine, HierarchyMachine, QueuesMachine):
     machine.TestCase.settings = settings(
-        max_examples=examples(35),
+        max_examples=examples(35, sample=10),
         stateful_step_count=40,
         deadline=None,
     )

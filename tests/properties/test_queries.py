@@ -126,7 +126,7 @@ def _play(rng: Random, asks: Random, policy: str, cycles: int, asked: list[str])
         cluster.advance(silent.next_deadline())
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400, sample=30), deadline=None)
 @given(
     rng=st.randoms(use_true_random=False),
     asks=st.randoms(use_true_random=False),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aliquot.engine.model.knobs import SECOND, PlacementKnobs, ScoreMode
 from tests.build.values import amounts
-from tests.campaign import examples
+from tests.campaign import examples, length
 from tests.properties.passing_time import Arrival, Clockwork, arrival, gpus
 
 POLICIES = ("capacity", "fair", "hierarchy", "queues")
@@ -176,7 +176,7 @@ def test_a_passed_claim_starts_within_its_bound(policy: str, case: Case) -> None
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, sample=10))
 @given(case=cases(), moment=st.integers(1, 60))
 def test_a_restart_keeps_the_bound(policy: str, case: Case, moment: int) -> None:
     """A fresh engine does not know who was passed, but how long each claim has waited."""
@@ -191,14 +191,14 @@ def test_a_restart_keeps_the_bound(policy: str, case: Case, moment: int) -> None
     play(case, world, watch)
 
 
-@settings(max_examples=12)
+@settings(max_examples=length(4, 12))
 @given(
     policy=st.sampled_from(POLICIES),
     share=st.integers(0, 40),
     quotas=st.sampled_from((3, 10, 20)),
     lasts=st.lists(st.integers(20, 60), min_size=1, max_size=3),
 )
-@example(policy="capacity", share=10, quotas=100, lasts=[20, 33, 60])
+@example(policy="capacity", share=10, quotas=length(40, 100), lasts=[20, 33, 60])
 def test_little_is_idle_for_reservations(
     policy: str, share: int, quotas: int, lasts: list[int]
 ) -> None:
@@ -233,7 +233,7 @@ def test_little_is_idle_for_reservations(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, sample=10))
 @given(
     kept=st.lists(st.integers(1, 6), min_size=1, max_size=3),
     every=st.integers(1, 9),

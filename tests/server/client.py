@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 
 from aliquot.server.app import Server, Settings, running
+from aliquot.sockets import Sockets
 
 Answer = tuple[int, Any]
 PODS = "/api/v1/namespaces/default/pods"
@@ -87,9 +88,13 @@ async def connected(server: Server) -> AsyncIterator[Client]:
 @asynccontextmanager
 async def speaking(url: str, authority: Path, token: str) -> AsyncIterator[Client]:
     context = ssl.create_default_context(cafile=str(authority))
-    connector = aiohttp.TCPConnector(ssl=context, limit=200)
-    async with aiohttp.ClientSession(connector=connector) as session:
-        yield Client(url, token, session)
+    sockets = Sockets()
+    connector = aiohttp.TCPConnector(ssl=context, limit=200, socket_factory=sockets.make)
+    try:
+        async with aiohttp.ClientSession(connector=connector) as session:
+            yield Client(url, token, session)
+    finally:
+        await sockets.close()
 
 
 def config(name: str, **data: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tests.build.manifests import pod
 from tests.campaign import seconds
 from tests.server.client import MAPS, PODS, Client, config, served
 
-_SECONDS = seconds(10, 60)
+_SECONDS = seconds(5, 60)
 _SEED = os.environ.get("ALIQUOT_FUZZ_SEED", "aliquot")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _FORMS = (

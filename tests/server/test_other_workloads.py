@@ -93,8 +93,7 @@ def test_an_update_of_a_stateful_set_goes_down_to_its_partition() -> None:
         await client.until(f"{SETS}/web", _ready(3))
         await _set_image(client, f"{SETS}/web", "v2")
         images = await _until_images(client, {"web-0": "v1", "web-1": "v2", "web-2": "v2"})
-        status = (await client.until(f"{SETS}/web", _ready(3)))["status"]
-        assert status["updatedReplicas"] == 2
+        status = (await client.until(f"{SETS}/web", _updated(2, of=3)))["status"]
         assert status["currentRevision"] != status["updateRevision"]
         await client.delete(f"{PODS}/web-0")
         images = await _until_images(client, images)
@@ -150,9 +149,11 @@ def test_an_update_of_a_daemon_set_replaces_as_many_as_may_be_missing() -> None:
         most = 0
         for _ in range(1200):
             await _bind(client)
-            status = (await client.get(f"{DAEMONS}/agent"))[1]["status"]
+            found = await _get(client, f"{DAEMONS}/agent")
+            status = found["status"]
             most = max(most, status.get("numberUnavailable", 0))
-            if status.get("updatedNumberScheduled") == status["numberReady"] == 3:
+            updated = status.get("updatedNumberScheduled") == status["numberReady"] == 3
+            if updated and _observed(found):
                 break
             await asyncio.sleep(0.05)
         assert set((await _images(client)).values()) == {"v2"}
@@ -387,6 +388,20 @@ def _count(count: int) -> Callable[[int, Any], bool]:
 
 def _ready(count: int) -> Callable[[int, Any], bool]:
     return lambda _, found: found["status"].get("readyReplicas", 0) == count
+
+
+def _updated(count: int, of: int) -> Callable[[int, Any], bool]:
+    """Does the status, of the spec as it is now, say that so many pods are of the new revision?"""
+    return lambda _, found: (
+        _observed(found)
+        and found["status"].get("readyReplicas") == of
+        and found["status"].get("updatedReplicas") == count
+    )
+
+
+def _observed(body: Body) -> bool:
+    """Has the controller seen the spec as it is now? Until then, its status is an older one."""
+    return bool(body["status"].get("observedGeneration") == body["metadata"]["generation"])
 
 
 def _available(body: Body) -> int:

@@ -27,7 +27,7 @@ def inside(story: Story, settings: Settings | None = None, end: Story | None = N
     async def run() -> None:
         async with running() as server, Client(access.find(server.kubeconfig)) as client:
             async with webhook(client, settings or Settings(url="")) as hook:
-                await asyncio.wait_for(hook.ready.wait(), 20)
+                await asyncio.wait_for(hook.ready.wait(), 60)
                 await story(client, hook)
             if end is not None:
                 await end(client, hook)

@@ -8,7 +8,6 @@ and nothing is read from the environment.
 """
 
 import asyncio
-import socket
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
@@ -27,6 +26,7 @@ from aliquot.errors import ApiError, UnreachableError
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.credential import Credential
 from aliquot.kube.api.refusals import refusal
+from aliquot.sockets import Sockets
 from aliquot.version import __version__
 
 JSON = "application/json"
@@ -43,8 +43,6 @@ _BUFFER = 2**20
 """1 MiB a connection: most answers, and many events of a watch, are read in one piece."""
 _LONGEST_LINE = 64 * 2**20
 """Bytes: etcd keeps 1.5 MiB of an object by default, so no sound server comes near it."""
-_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-"""Seconds and tries: a dead server is noticed after 30 + 3 x 10 s (client-go: 45 s)."""
 
 Got = TypeVar("Got")
 PatchType = Literal["merge", "strategic", "json"]
@@ -61,10 +59,11 @@ class Client:
         self._server = URL(access.url, encoded=True)
         self._turns = asyncio.Semaphore(connections)
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = Sockets()
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, socket_factory=_socket),
+            connector=aiohttp.TCPConnector(limit=0, socket_factory=self._sockets.make),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": f"aliquot/{__version__}", "Accept": JSON},
             # In a cluster's network, compressing a long list takes longer than sending it does.
@@ -83,7 +82,7 @@ class Client:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-            await asyncio.sleep(0)  # the loop closes aborted connections in its next round
+            await self._sockets.close()
 
     async def call(
         self,
@@ -329,13 +328,3 @@ def _unreachable(method: str, url: URL, error: Exception, begun: bool) -> Unreac
 def _timeout(timeout: float) -> ClientTimeout:
     """Connecting times out before the whole call: then the request was certainly not sent."""
     return ClientTimeout(sock_connect=min(_CONNECT_SECONDS, 0.9 * timeout))
-
-
-def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """A socket with TCP keep-alive, so that a dead server is noticed on an idle watch."""
-    made = socket.socket(family=address[0], type=address[1], proto=address[2])
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE:
-        if hasattr(socket, name):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made

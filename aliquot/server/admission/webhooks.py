@@ -24,6 +24,7 @@ from aliquot.server.kinds.kind import Kind
 from aliquot.server.patch.merge import json_patch
 from aliquot.server.selectors.selectors import Labels
 from aliquot.server.storage.store import Store
+from aliquot.sockets import Sockets
 
 MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"
@@ -94,6 +95,7 @@ class Webhooks:
         """By name, in whatever namespace: pods of simulated nodes answer nothing themselves."""
         self._store = store
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = Sockets()
 
     def any(self) -> bool:
         """Is any webhook configured?"""
@@ -125,6 +127,7 @@ class Webhooks:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+            await self._sockets.close()
 
     def _matching(self, storage: str, request: AdmissionRequest) -> Iterator[Body]:
         """The webhooks whose rules and selectors match the request."""
@@ -179,7 +182,8 @@ class Webhooks:
         url, host = self._address(client)
         seconds = hook.get("timeoutSeconds") or 10
         if self._session is None:
-            self._session = aiohttp.ClientSession()
+            connector = aiohttp.TCPConnector(socket_factory=self._sockets.make)
+            self._session = aiohttp.ClientSession(connector=connector)
         post = self._session.post(
             url,
             json=review,

@@ -138,7 +138,7 @@ def test_get_custom_kinds(kubectl: Kubectl, api: Wire, ns: str) -> None:
 
 
 def test_get_and_watch(kubectl: Kubectl, api: Wire, ns: str) -> None:
-    command = kubectl.command("get", "pods", "-w", "--request-timeout=20s")
+    command = kubectl.command("get", "pods", "-w", "--request-timeout=90s")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.env) as process:
         assert process.stdout is not None
         seen = [process.stdout.readline().split() for _ in range(3)]
@@ -152,7 +152,7 @@ def test_get_and_watch(kubectl: Kubectl, api: Wire, ns: str) -> None:
 
 
 def test_a_watch_that_ends(kubectl: Kubectl) -> None:
-    out = kubectl.run("get", "pods", "-w", "--request-timeout=1s").out
+    out = kubectl.run("get", "pods", "-w", "--request-timeout=2s").out
     assert "running" in out
 
 
@@ -246,9 +246,9 @@ def test_events(kubectl: Kubectl) -> None:
 
 
 def test_wait_for_what_is_so(kubectl: Kubectl) -> None:
-    ran = kubectl("wait", "--for=condition=Ready", "pod/running", "--timeout=5s")
+    ran = kubectl("wait", "--for=condition=Ready", "pod/running", "--timeout=60s")
     assert ran.out.strip() == "pod/running condition met"
-    kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/running", "--timeout=5s")
+    kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/running", "--timeout=60s")
 
 
 def test_wait_for_what_never_is(kubectl: Kubectl) -> None:

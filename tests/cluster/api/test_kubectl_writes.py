@@ -146,7 +146,7 @@ def test_delete_waits(kubectl: Kubectl, api: Wire, ns: str) -> None:
     ran = kubectl.run("delete", "configmap", "held", "--timeout=1s")
     assert ran.code == 1
     api.patch(path_of(made), {"metadata": {"finalizers": None}}).done()
-    kubectl("wait", "--for=delete", "configmap/held", "--timeout=5s")
+    kubectl("wait", "--for=delete", "configmap/held", "--timeout=60s")
 
 
 def test_label_and_annotate(kubectl: Kubectl, api: Wire, ns: str) -> None:
@@ -227,7 +227,7 @@ def test_drain(kubectl: Kubectl, api: Wire, ns: str, worker: Body) -> None:
     refused = kubectl.run("drain", name)
     assert refused.code == 1
     assert "cannot delete Pods that declare no controller" in refused.err
-    kubectl("drain", name, "--force", "--timeout=10s")
+    kubectl("drain", name, "--force", "--timeout=60s")
     (left,) = api.get(path("Pod", ns)).done()["items"]
     assert left["metadata"]["uid"] == elsewhere["metadata"]["uid"]
     assert "deletionTimestamp" not in left["metadata"]
@@ -254,7 +254,7 @@ def test_a_kind_that_comes_while_kubectl_knows_others(kubectl: Kubectl, api: Wir
     body = definition("comers", "Comer")
     kubectl("apply", "-f", "-", documents=[body])
     kubectl(
-        "wait", "--for=condition=Established", f"crd/{body['metadata']['name']}", "--timeout=10s"
+        "wait", "--for=condition=Established", f"crd/{body['metadata']['name']}", "--timeout=60s"
     )
     one = {"apiVersion": "suite.aliquot.dev/v1", "kind": "Comer", "metadata": {"name": "a"}}
     kubectl("apply", "--validate=false", "-f", "-", documents=[one])

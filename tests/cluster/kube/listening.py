@@ -12,7 +12,7 @@ from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Pace, Reflector
 from tests.cluster.kube.scripted import Scripted, Step, asking
 
-QUICK = Pace(page=2, watch_seconds=(1, 1), silence_seconds=0.2, absent_seconds=0.2)
+QUICK = Pace(page=2, watch_seconds=(1, 1), silence_seconds=1.0, absent_seconds=0.2)
 
 
 class CacheListener:

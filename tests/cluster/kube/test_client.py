@@ -1,6 +1,13 @@
 """The client: what it sends, what it makes of the answers, and what it says when there are none."""
 
 import asyncio
+import gc
+import socket
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +22,7 @@ from tests.cluster.api.objects import binding, config_map, node, pod
 from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Wire
 from tests.cluster.conftest import Unique
+from tests.cluster.kube.kubeconfigs import AUTHORITY, SERVER, config, data, served_by
 from tests.cluster.kube.scripted import (
     asking,
     hangs,
@@ -186,7 +194,8 @@ async def test_nobody_there() -> None:
 
 @story
 async def test_no_answer_in_time() -> None:
-    async with asking(hangs) as (client, _):
+    async with asking(says({}), hangs) as (client, _):
+        await client.get("/a")  # connecting takes time of its own
         with pytest.raises(UnreachableError, match="no answer in time") as caught:
             await client.post("/a", {}, timeout=0.2)
     assert caught.value.sent
@@ -203,6 +212,55 @@ async def test_no_turn_in_time_means_not_sent() -> None:
         await asyncio.wait([first])
     assert not caught.value.sent
     assert [request.path for request in script.asked] == ["/first"]
+
+
+@pytest.mark.parametrize("in_handshake", [True, False])
+def test_a_request_that_is_given_up_leaves_no_connection_open(
+    tmp_path: Path, in_handshake: bool
+) -> None:
+    """Not even one to a server that does not answer the end of the connection either."""
+
+    async def ask(port: int, asked: threading.Event) -> None:
+        known = {"certificate-authority-data": data(AUTHORITY.pem)}
+        file = config(tmp_path / "config", {"server": f"https://127.0.0.1:{port}", **known})
+        async with Client(find(file)) as client:
+            asking = asyncio.create_task(client.get("/a"))
+            await until(asked.is_set)
+            asking.cancel()
+            await asyncio.wait([asking])
+
+    with warnings.catch_warnings(record=True) as leaks:
+        warnings.simplefilter("always", ResourceWarning)
+        with _silent(in_handshake) as (port, asked):
+            asyncio.run(ask(port, asked))
+            gc.collect()
+    assert [str(leak.message) for leak in leaks] == []
+
+
+@contextmanager
+def _silent(in_handshake: bool) -> Iterator[tuple[int, threading.Event]]:
+    """A server that says nothing more: from the handshake on, or after a request."""
+    asked, over = threading.Event(), threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        accepted, _ = listening.accept()
+        with accepted:
+            if not in_handshake:
+                tls = served_by(SERVER).wrap_socket(accepted, server_side=True)
+                tls.recv(2**16)
+            asked.set()
+            over.wait()
+            if not in_handshake:
+                tls.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        try:
+            yield listening.getsockname()[1], asked
+        finally:
+            over.set()
+            thread.join()
 
 
 @story
@@ -245,7 +303,7 @@ async def test_streams_that_are_refused_cut_or_silent() -> None:
             async with client.stream("/a"):
                 pass
         for _ in range(2):
-            async with client.stream("/a", silence=0.2) as lines:
+            async with client.stream("/a", silence=1.0) as lines:
                 assert await anext(lines) == b"a"
                 with pytest.raises(UnreachableError):
                     await anext(lines)

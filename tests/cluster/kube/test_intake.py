@@ -37,7 +37,7 @@ def test_pods_that_have_to_come_again_still_have_a_say() -> None:
             intake = Intake(client, configuration, None, lambda: None)
             running = asyncio.create_task(intake.run())
             try:
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(60):
                     while not intake.ready:
                         await asyncio.sleep(0.01)
                         intake.settle()

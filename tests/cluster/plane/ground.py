@@ -138,7 +138,7 @@ class Ground:
             yield made
 
     async def settled(
-        self, made: ControlPlane, holds: Callable[[], object], seconds: float = 8
+        self, made: ControlPlane, holds: Callable[[], object], seconds: float = 60
     ) -> None:
         """Wait until this holds, and nothing moves any more."""
         quiet, before = 0, None

@@ -83,14 +83,19 @@ class Kubelet:
                 only = {**_AT_ONCE, "preconditions": {"uid": about["uid"]}}
                 self._wire.delete(where, only)
         elif status.get("phase", "Pending") == "Pending":
-            running = {"metadata": {"uid": about["uid"]}, "status": _running()}
+            running = {"metadata": {"uid": about["uid"]}, "status": _running(about)}
             self._wire.patch(f"{where}/status", running, "strategic")
 
 
-def _running() -> Body:
+def _running(about: Body) -> Body:
+    """A pod's status once it runs.
+
+    It started when it was made, however long that took: which pod is the youngest must not depend
+    on how busy the machine is.
+    """
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "phase": "Running",
-        "startTime": now,
+        "startTime": about["creationTimestamp"],
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}],
     }

@@ -79,7 +79,7 @@ def test_room_is_not_held_for_ever(cluster: Cluster) -> None:
     cluster.apply(
         quota("team-a", {"gpu": 0}, {"gpu": 2}),
         quota("team-b", {"gpu": 2}, {"gpu": 2}),
-        limited_pod("team-a/a", 2),
+        limited_pod("team-a/a", 2, terminationGracePeriodSeconds=1),
     )
     with cluster.scheduler(eviction={"holdFor": "1s"}):
         cluster.running("team-a/a")

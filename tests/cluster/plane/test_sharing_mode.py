@@ -52,7 +52,7 @@ def test_queues_beside_quotas_change_nothing_until_somebody_decides(cluster: Clu
         cluster.running("team/p2")
         cluster.pending("team/p3", "QuotaMaxExceeded")
     refused = cluster.start()
-    refused.process.join(15)
+    refused.process.join(60)
     assert refused.process.exitcode == 2
     assert "say which policy holds by --policy" in refused.log.read_text()
     with cluster.scheduler("--policy", "capacity"):
