@@ -143,7 +143,7 @@ def test_names_may_be_made_up_later() -> None:
 
 def test_a_namespace_takes_its_quotas_along() -> None:
     space = resource("v1", "Namespace", "one")
-    held = (member("one"), limited_pod("a/p", labels=named("one")))
+    held = (member("one"), limited_pod("one/p", labels=named("one")))
     assert delete(cluster(space, *held), held[0]).refusal
     space["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     verdict = delete(cluster(space, *held), held[0])
