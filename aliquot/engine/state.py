@@ -8,6 +8,7 @@ every event of its history.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
@@ -89,12 +90,10 @@ class State:
         self._gang_requests = GangRequests(
             self.resources, self.tree, self.ledger, self.gangs, self.changes
         )
-        self._spares_system = spares_system
         self.weights: dict[str, int] = {}
         """The weights of namespaces in their queues, where not 1."""
-        self.bound_pods = BoundPods(
-            self.resources, self.tree, order, self.gangs, self._is_preemptible
-        )
+        needed = partial(knobs.system_namespaces.needs, all_of_them=spares_system)
+        self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs, needed)
         """Bound pods that are not leaving: the possible victims."""
         self.budgets = Budgets()
         self.repeat_guard = RepeatGuard(self.changes)
@@ -274,13 +273,6 @@ class State:
                 self.changes.victims.append(pod.uid)
             return
         self.leaving.add(pod.uid, entry)
-
-    def _is_preemptible(self, pod: Pod) -> bool:
-        """May a bound pod be evicted for a claim? Not if the system needs it."""
-        system = self.knobs.system_namespaces
-        if self._spares_system and pod.namespace in system:
-            return False
-        return pod.preemptible and not system.is_critical(pod.namespace, pod.priority)
 
     def _is_above_min(self, entry: Entry) -> bool:
         slot = entry.path[0]

@@ -160,11 +160,11 @@ def test_a_quota_is_open_to_its_namespace_and_to_those_that_it_lists() -> None:
         special="koordinator",
     )
     open_to = {name.partition("/")[2]: each.open_to for name, each in trees.quotas.items()}
-    assert open_to["own"] == {"b"}
-    assert open_to["lists"] == {"a", "b"}
-    assert open_to["few"] == {"c", "kube-system"}
+    assert open_to["own"] == frozenset("b")
+    assert open_to["lists"] == frozenset("ab")
+    assert open_to["few"] == frozenset({"c", "kube-system"})
     assert open_to["all"] is open_to["also"] is open_to["koordinator-default-quota"] is None
-    assert open_to["koordinator-system-quota"] == {"kube-system"}
+    assert open_to["koordinator-system-quota"] == frozenset({"kube-system"})
     names = ("own", "lists", "all", "also", "few", "koordinator-system-quota")
     closed = {space: {name for name in names if trees.closed_quota(name, space)} for space in "abc"}
     assert closed == {

@@ -6,6 +6,8 @@ neither makes a pod one of the system: only its namespace does, which a tenant c
 
 from dataclasses import dataclass
 
+from aliquot.engine.model.pod import Pod
+
 KUBE_SYSTEM = "kube-system"
 
 CRITICAL_PRIORITY = 2_000_000_000
@@ -30,3 +32,8 @@ class SystemNamespaces:
     def is_critical(self, namespace: str, priority: int) -> bool:
         """May a pod always preempt, and is it never a victim? Elsewhere it has but a priority."""
         return priority >= CRITICAL_PRIORITY and namespace in self
+
+    def needs(self, pod: Pod, all_of_them: bool = False) -> bool:
+        """Is a pod never a victim? Those that are critical, or `all_of_them` of the system."""
+        least = pod.priority if all_of_them else CRITICAL_PRIORITY
+        return pod.priority >= least and pod.namespace in self

@@ -188,13 +188,9 @@ def _ranks(claimant: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[
 
 
 def _critical_or_quotaless(claimant: Claimant) -> list[Eligible] | None:
-    """For a system-critical claim, any pod of lower priority; for one without a quota, its like.
-
-    A gang is of one namespace, so its first pod tells whether the claim is one of the system.
-    """
+    """For a system-critical claim, any pod of lower priority; for one without a quota, its like."""
     state, claim = claimant.state, claimant.claim
-    system = state.knobs.system_namespaces
-    if system.is_critical(claim.pods[0].namespace, claim.priority):
+    if claim.is_critical(state.knobs.system_namespaces):
         return [Eligible(claimant.lower_priority, Reason.PREEMPTED, claimant.explain)]
     if claim.quota is None:
         outside = state.bound_pods.quota == state.tree.slots[OUTSIDE]

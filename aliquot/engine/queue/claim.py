@@ -10,7 +10,7 @@ from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
-from aliquot.engine.model.system_namespaces import CRITICAL_PRIORITY
+from aliquot.engine.model.system_namespaces import CRITICAL_PRIORITY, SystemNamespaces
 from aliquot.engine.placement.best_node import Ask, Placement
 
 Pods = tuple[Pod, ...]
@@ -91,6 +91,10 @@ class Claim:
     def preemptible(self) -> bool:
         """May each of its pods be evicted later?"""
         return all(pod.preemptible for pod in self.pods)
+
+    def is_critical(self, system: SystemNamespaces) -> bool:
+        """Is it a critical claim of the system? A gang is of one namespace: its first pod tells."""
+        return system.is_critical(self.pods[0].namespace, self.priority)
 
     @property
     def kind(self) -> tuple[object, ...]:
