@@ -80,8 +80,9 @@ def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]
 def no_pods_in_parents(manifest: Manifest, quota_index: QuotaIndex) -> Iterator[Finding]:
     """A parent quota holds no pods."""
     named = koordinator.quota_named(manifest)
-    quota = quota_index.quotas.get(quota_index.names.get(named or "", ""))
-    if quota is not None and quota.is_parent:
+    asked = quota_index.find_quota(named, manifest.namespace) if named is not None else None
+    quota = quota_index.quotas.get(asked or "")
+    if quota is not None and quota.is_parent and quota.is_open_to(manifest.namespace):
         below = [each.name for each in quota_index.quotas.values() if each.parent == quota.name]
         hint = f"name one of its children ({', '.join(below[:3])})" if below else "name another"
         problem = f"quota {quota.name} is a parent and holds no pods; {hint}"

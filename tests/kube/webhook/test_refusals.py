@@ -125,7 +125,7 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
     (
         "pod of a parent",
         TREE,
-        limited_pod("a/p", labels=named("root-team")),
+        limited_pod("root-team/p", labels=named("root-team")),
         403,
         "is a parent and holds no pods",
     ),
