@@ -165,6 +165,12 @@ def system_namespaces(configuration: Configuration) -> SystemNamespaces:
     return SystemNamespaces(frozenset(configuration.system_namespaces))
 
 
+def with_own_namespace(configuration: Configuration, namespace: str) -> Configuration:
+    """The same, with Aliquot's own namespace of the system: a scheduler must not evict itself."""
+    found = dict.fromkeys((*configuration.system_namespaces, namespace))
+    return msgspec.structs.replace(configuration, system_namespaces=list(found))
+
+
 def _check_choices(body: Body, place: str) -> None:
     """Refuse a value that is none of a field's choices, and name the choices."""
     for section in msgspec.structs.fields(Configuration):
