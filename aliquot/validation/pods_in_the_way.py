@@ -22,6 +22,8 @@ from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.validation.history import State
 
+_NO_LABELS = "has no effect: a label names the quota of a pod under the policy hierarchy only"
+
 
 def find_pod_conflicts(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
     """What a cluster would refuse of a change because of pods."""
@@ -38,15 +40,19 @@ def find_pod_conflicts(state: State, parents_hold_pods: bool) -> Iterator[Findin
 
 
 def find_unknown_quotas(state: State, ever: Container[str]) -> Iterator[Finding]:
-    """Warn of pods that name a quota which never exists.
+    """Warn of pods that name a quota which never exists, or where labels name none.
 
     `ever` are the names of all quotas, also of those that come later.
     """
     for manifest in state.applied:
         named = koordinator.quota_named(manifest)
-        if named is not None and named not in ever and named not in SPECIAL:
-            problem = f"there is no quota {named}"
-            yield manifest.finding("warning", koordinator.quota_field(manifest), problem)
+        if named is None:
+            continue
+        field = koordinator.quota_field(manifest)
+        if state.quota_index.by_label is None:
+            yield manifest.finding("warning", field, _NO_LABELS)
+        elif named not in ever and named not in SPECIAL:
+            yield manifest.finding("warning", field, f"there is no quota {named}")
 
 
 def only_open_quotas_are_named(manifest: Manifest, quota_index: QuotaIndex) -> Iterator[Finding]:

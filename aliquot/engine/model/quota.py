@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from aliquot.engine.model.checks import sorted_amounts
+from aliquot.engine.model.checks import check, sorted_amounts
 from aliquot.engine.model.quantity import Amounts
 
 _MOST_NAMED = 3
@@ -46,6 +46,8 @@ class Quota:
         for word in ("min", "max", "weight", "deserved"):
             found = sorted_amounts(getattr(self, word), f"quota {self.name}: {word}")
             object.__setattr__(self, word, found)
+        if self.open_to is not None:
+            check(self.open_to, frozenset, f"quota {self.name}: open_to")
 
     def is_open_to(self, namespace: str) -> bool:
         """May pods of this namespace name the quota as theirs?"""

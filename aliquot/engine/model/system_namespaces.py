@@ -6,6 +6,7 @@ neither makes a pod one of the system: only its namespace does, which a tenant c
 
 from dataclasses import dataclass
 
+from aliquot.engine.model.checks import check
 from aliquot.engine.model.pod import Pod
 
 KUBE_SYSTEM = "kube-system"
@@ -20,6 +21,9 @@ class SystemNamespaces:
     """`kube-system`, and those that the configuration adds to it (`systemNamespaces`)."""
 
     more: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        check(self.more, frozenset, "system namespaces")
 
     @property
     def names(self) -> frozenset[str]:
