@@ -8,7 +8,7 @@ from typing import Literal, get_args, get_origin
 import msgspec
 
 from aliquot.dialects.core.documents import Document
-from aliquot.dialects.core.manifest import convert
+from aliquot.dialects.core.manifest import check_namespace, convert
 from aliquot.dialects.core.objects import Wire
 from aliquot.dialects.core.times import duration
 from aliquot.engine import (
@@ -20,6 +20,7 @@ from aliquot.engine import (
     Knobs,
     PlacementKnobs,
     QueuesKnobs,
+    SystemNamespaces,
 )
 from aliquot.errors import InputError
 from aliquot.json import Body
@@ -125,6 +126,7 @@ class Configuration(Section):
     gpu: Gpu = msgspec.field(default_factory=Gpu)
     eviction: Eviction = msgspec.field(default_factory=Eviction)
     placement: Placement = msgspec.field(default_factory=Placement)
+    system_namespaces: list[str] = msgspec.field(default_factory=list)
 
 
 def read(document: Document) -> Configuration:
@@ -152,8 +154,21 @@ def read(document: Document) -> Configuration:
     if not 0 <= share <= 100:
         field = "placement.reserveShare"
         raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
+    for index, name in enumerate(configuration.system_namespaces):
+        check_namespace(name, place, f"systemNamespaces[{index}]")
     knobs(configuration, place)
     return configuration
+
+
+def system_namespaces(configuration: Configuration) -> SystemNamespaces:
+    """The namespaces whose pods keep the cluster going, `kube-system` among them."""
+    return SystemNamespaces(frozenset(configuration.system_namespaces))
+
+
+def with_own_namespace(configuration: Configuration, namespace: str) -> Configuration:
+    """The same, with Aliquot's own namespace of the system: a scheduler must not evict itself."""
+    found = dict.fromkeys((*configuration.system_namespaces, namespace))
+    return msgspec.structs.replace(configuration, system_namespaces=list(found))
 
 
 def _check_choices(body: Body, place: str) -> None:
@@ -206,4 +221,5 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             ),
             reserve_share=configuration.placement.reserve_share,
         ),
+        system_namespaces=system_namespaces(configuration),
     )

@@ -1,6 +1,9 @@
 """Which policy applies: the one that is named, else the one that the objects imply (`auto`).
 
 Queues imply `queues`, Koordinator keys `hierarchy`, quotas of nos `fair`, all others `capacity`.
+Only quotas and queues that users wrote imply anything: not pods, or a tenant's label would change
+the policy of the whole cluster; and nothing that Aliquot itself writes, or a policy would outlive
+the objects that it came from.
 """
 
 from collections.abc import Iterable
@@ -8,10 +11,8 @@ from dataclasses import dataclass
 
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
-from aliquot.dialects.core.manifest import NOS_GROUPS, Manifest
-from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.core.manifest import NOS_GROUPS, Manifest, made_by_aliquot
 from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys
-from aliquot.dialects.koordinator.keys import has_keys
 from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import queues
@@ -58,13 +59,13 @@ def configured(configuration: Configuration) -> str:
 
 def choose(manifests: Iterable[Manifest]) -> Choice:
     """The policy that all objects together imply."""
-    manifests = list(manifests)
+    manifests = [manifest for manifest in manifests if not made_by_aliquot(manifest)]
     quotas = [manifest for manifest in manifests if manifest.kind in KINDS]
     queue = next(filter(_is_own_queue, manifests), None)
     if queue is not None:
         return _queues(queue, quotas)
-    for manifest in (*quotas, *manifests):
-        if _is_for_koordinator(manifest):
+    for manifest in quotas:
+        if has_koordinator_keys(manifest):
             why = f"{manifest.title} carries Koordinator keys"
             return Choice("hierarchy", why, manifest, "metadata")
     for manifest in quotas:
@@ -98,14 +99,9 @@ def special_quotas(policy: str) -> Special:
     return special.get(policy, "")
 
 
-def expected(configuration: Configuration, manifests: Iterable[Manifest]) -> str:
-    """The policy of the configuration, else the one that the objects imply."""
-    policy = configured(configuration)
+def expected(
+    configuration: Configuration, manifests: Iterable[Manifest], named: str | None = None
+) -> str:
+    """The policy as named or configured, else the one that the objects imply."""
+    policy = named or configured(configuration)
     return choose(manifests).policy if policy == "auto" else policy
-
-
-def _is_for_koordinator(manifest: Manifest) -> bool:
-    """Does a quota carry a Koordinator key, or a pod a Koordinator label?"""
-    if any(has_keys((each.metadata.labels,)) for each in template_views(manifest)):
-        return True
-    return manifest.kind in KINDS and has_koordinator_keys(manifest)

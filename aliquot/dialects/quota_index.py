@@ -6,21 +6,39 @@ engine knows them by their bare name. What a name stands for depends on all obje
 built anew when a quota changes, and the order of the objects does not matter. It never raises on
 quotas that do not fit together: a parent that does not exist, or a cycle, is left out, and
 `koordinator.rules` and `volcano.queue_rules` report it.
+
+A pod's label names a quota only where trees are shared (`hierarchy`). It is open to the pods of its
+own namespace and of those that it lists, so that no tenant spends another's quota; one that an
+administrator keeps in a namespace of the system, and that lists none, is open to all.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from aliquot.dialects.core.documents import Document
-from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP, Manifest, once, read
-from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys, quota, quota_name
+from aliquot.dialects.core.manifest import (
+    KEP9_GROUPS,
+    MADE_BY_ALIQUOT,
+    VOLCANO_GROUP,
+    Manifest,
+    made_by_aliquot,
+    once,
+    read,
+)
+from aliquot.dialects.kep9.quotas import (
+    KINDS,
+    has_koordinator_keys,
+    namespaces,
+    quota,
+    quota_name,
+)
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, NAMESPACE, ROOT, SYSTEM
 from aliquot.dialects.volcano import queues
-from aliquot.engine import Membership, Quota
+from aliquot.engine import Membership, Quota, SystemNamespaces
 
 Special = Literal["", "koordinator", "volcano"]
 """Which dialect's built-in quotas exist without an object: Koordinator's system and default quota,
@@ -44,33 +62,48 @@ class QuotaIndex:
     membership: Membership = field(default_factory=Membership)
     has_trees: bool = False
     """Are the ElasticQuotas Koordinator's trees? One Koordinator key on any of them says so."""
+    by_label: Mapping[str, tuple[Quota, ...]] | None = None
+    """The quotas that a pod's label may mean, by bare name; None where labels do not count."""
+    system: SystemNamespaces = field(default_factory=SystemNamespaces)
 
-    def requested_quota(
-        self, manifest: Manifest, priority: int, queue: str | None = None
-    ) -> str | None:
+    def requested_quota(self, manifest: Manifest, queue: str | None = None) -> str | None:
         """The engine's name of the quota that a pod asks for; None if it asks for none.
 
-        That is the quota named by its label, else Koordinator's system quota for a pod of the
-        system, else `queue`, the pod's queue, where there are queues.
+        That is Koordinator's system quota for a pod of a system namespace, whatever its label says;
+        else the quota named by its label; else `queue`, the pod's queue, where there are queues.
         """
-        return self.find_quota(
-            koordinator.quota_named(manifest), manifest.namespace, priority, queue
-        )
+        return self.find_quota(koordinator.quota_named(manifest), manifest.namespace, queue)
 
-    def find_quota(
-        self, named: str | None, namespace: str, priority: int, queue: str | None = None
-    ) -> str | None:
+    def find_quota(self, named: str | None, namespace: str, queue: str | None = None) -> str | None:
         """The same for a pod of a namespace whose label names this quota, or none."""
-        if named is not None:
-            return self.engine_name(named)
-        system = self.names.get(SYSTEM)
-        if system is not None and koordinator.is_of_the_system(namespace, priority):
-            return system
+        if self.by_label is not None:
+            if namespace in self.system:
+                return self.names[SYSTEM]
+            if named is not None:
+                return self._named(named, namespace)
         return queue if self.queues else None
 
-    def engine_name(self, name: str) -> str:
-        """The engine's name of the quota with this bare name; no quota's name if there is none."""
-        return self.names.get(name, f"{name}/")
+    def closed_quota(self, named: str, namespace: str) -> Quota | None:
+        """The quota that the label of a pod in this namespace means, if it is closed to the pod."""
+        return self.membership.closed(self.find_quota(named, namespace), namespace)
+
+    def meant_by(self, name: str) -> tuple[Quota, ...]:
+        """The quotas that a label with this bare name may mean; none where labels do not count."""
+        return self.by_label.get(name, ()) if self.by_label is not None else ()
+
+    def openness(self, name: str) -> list[tuple[str, frozenset[str] | None]]:
+        """All on which it depends which quota a label with this bare name means."""
+        return [(each.name, each.open_to) for each in self.meant_by(name)]
+
+    def _named(self, name: str, namespace: str) -> str:
+        """The engine's name of the quota that a label of a pod in this namespace means.
+
+        Names should be unique. Of several it is the namespace's own, else one that lists the
+        namespace, else one that is open to all. No quota's name, if there is none.
+        """
+        nearness = partial(_nearness, namespace)
+        best = min(self.meant_by(name), key=nearness, default=None)
+        return f"{name}/" if best is None else best.name
 
     def ancestry(self, name: str) -> Iterator[Quota]:
         """The quota itself, then its parent, and so on to the top."""
@@ -80,33 +113,68 @@ class QuotaIndex:
             found = self.quotas[found].parent
 
 
-def build(manifests: Iterable[Manifest], special: Special = "") -> QuotaIndex:
+def build(
+    manifests: Iterable[Manifest], special: Special = "", system: SystemNamespaces | None = None
+) -> QuotaIndex:
     """The index of the quotas among these objects.
 
     With Koordinator's built-in quotas, the system quota and the default quota exist whether or not
     there are objects for them; without, an object for the system quota is ignored, because only
-    `hierarchy` has a quota without bounds. With Volcano's, the default queue exists.
+    `hierarchy` has a quota without bounds, and so is a default quota that Aliquot wrote and nobody
+    gave bounds. With Volcano's, the default queue exists.
     """
-    manifests = list(manifests)
+    manifests, system = list(manifests), system or SystemNamespaces()
     found = [each for each in manifests if each.kind in KINDS and not _is_named(each, ROOT)]
-    if special == "koordinator":
+    by_label = special == "koordinator"
+    if by_label:
         found += [each for each in built_in() if not any(_is_named(e, each.name) for e in found)]
     else:
-        found = [each for each in found if not _is_named(each, SYSTEM)]
+        found = [each for each in found if not _is_named(each, SYSTEM) and not _is_filler(each)]
     names: dict[str, str] = {}
     for each in sorted(found, key=quota_name, reverse=True):
         if each.group in KEP9_GROUPS:
             names[each.name] = quota_name(each)
     parents = _parents(found, names)
     owners = _owners(found)
-    pairs = tuple((each, _quota(each, parents, owners)) for each in found)
+    pairs = tuple(
+        (each, _quota(each, parents, owners, _open_to(each, system) if by_label else None))
+        for each in found
+    )
     queue_pairs = tuple(_queues(manifests, special == "volcano"))
     quotas = {each.name: each for _, each in (*pairs, *queue_pairs)}
     membership = Membership()
     for one in quotas.values():
         membership.add(one)
     has_trees = special == "koordinator" or any(has_koordinator_keys(each) for each in found)
-    return QuotaIndex(pairs, queue_pairs, names, _parents_first(quotas), membership, has_trees)
+    ordered = _parents_first(quotas)
+    labels = _by_bare_name(pairs) if by_label else None
+    return QuotaIndex(pairs, queue_pairs, names, ordered, membership, has_trees, labels, system)
+
+
+def _by_bare_name(pairs: Iterable[tuple[Manifest, Quota]]) -> dict[str, tuple[Quota, ...]]:
+    found: dict[str, list[Quota]] = {}
+    for manifest, one in pairs:
+        if manifest.group in KEP9_GROUPS:
+            found.setdefault(manifest.name, []).append(one)
+    return {name: tuple(several) for name, several in found.items()}
+
+
+def _nearness(namespace: str, quota: Quota) -> tuple[bool, bool, bool, str]:
+    """The order in which quotas of one name are meant by the pods of a namespace."""
+    own = quota.name.startswith(f"{namespace}/")
+    listed = quota.open_to is not None and namespace in quota.open_to
+    return (not own, not listed, quota.open_to is not None, quota.name)
+
+
+def _open_to(manifest: Manifest, system: SystemNamespaces) -> frozenset[str] | None:
+    """The namespaces whose pods may name a quota; None for all."""
+    if _is_named(manifest, SYSTEM):
+        return system.names
+    listed = namespaces(manifest)
+    shared = manifest.namespace in system or manifest.namespace == NAMESPACE
+    if not listed and (shared or _is_named(manifest, DEFAULT)):
+        return None
+    return frozenset((manifest.namespace, *listed))
 
 
 @cache
@@ -116,7 +184,7 @@ def built_in() -> tuple[Manifest, ...]:
         {
             "apiVersion": _API_VERSION,
             "kind": "ElasticQuota",
-            "metadata": {"name": name, "namespace": NAMESPACE},
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": dict(MADE_BY_ALIQUOT)},
             "spec": {},
         }
         for name in (SYSTEM, DEFAULT)
@@ -131,7 +199,7 @@ def default_queue() -> Manifest:
     body = {
         "apiVersion": f"{VOLCANO_GROUP}/v1beta1",
         "kind": queues.KIND,
-        "metadata": {"name": queues.DEFAULT},
+        "metadata": {"name": queues.DEFAULT, "labels": dict(MADE_BY_ALIQUOT)},
         "spec": {"weight": 1},
     }
     manifest = read(Document("built in", body))
@@ -161,36 +229,46 @@ def _queues(manifests: Iterable[Manifest], special: bool) -> Iterator[tuple[Mani
         yield manifest, replace(one, parent=up, is_parent=one.name in with_children)
 
 
+def _is_filler(manifest: Manifest) -> bool:
+    """Is it a quota that Aliquot wrote, and to which nobody has given bounds since?"""
+    alone = quota(manifest)
+    return made_by_aliquot(manifest) and not alone.min and not alone.max
+
+
 def _is_named(manifest: Manifest, name: str) -> bool:
     return manifest.name == name and manifest.group in KEP9_GROUPS
 
 
 def _quota(
-    manifest: Manifest, parents: Mapping[str, str], owners: Mapping[str, str | None]
+    manifest: Manifest,
+    parents: Mapping[str, str],
+    owners: Mapping[str, str | None],
+    open_to: frozenset[str] | None,
 ) -> Quota:
     alone = quota(manifest)
     if manifest.group not in KEP9_GROUPS:
         return alone
     if manifest.name == SYSTEM:
-        return Quota(alone.name, unshared=True)
-    place = (parents.get(alone.name), owners.get(manifest.namespace) == alone.name)
+        return Quota(alone.name, unshared=True, open_to=open_to)
+    place = (parents.get(alone.name), owners.get(manifest.namespace) == alone.name, open_to)
     known = _places(manifest)
     if place not in known:
-        parent, owns = place
+        parent, owns, _ = place
         known[place] = replace(
             alone,
             parent=parent,
             namespaces=alone.namespaces | ({manifest.namespace} if owns else set()),
             fallback=manifest.name == DEFAULT,
+            open_to=open_to,
         )
     return known[place]
 
 
 @once
-def _places(manifest: Manifest) -> dict[tuple[str | None, bool], Quota]:
-    """The engine's quotas of a manifest, by parent and whether its namespace is its own.
+def _places(manifest: Manifest) -> dict[tuple[str | None, bool, frozenset[str] | None], Quota]:
+    """The engine's quotas of a manifest: by parent, whether its namespace is its own, who names it.
 
-    Kept with the manifest, because a quota rarely changes either.
+    Kept with the manifest, because a quota rarely changes any of them.
     """
     return {}
 

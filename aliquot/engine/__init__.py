@@ -63,7 +63,7 @@ from aliquot.engine.model.knobs import (
     QueuesKnobs,
 )
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
-from aliquot.engine.model.pod import CRITICAL_PRIORITY, GPU_MEMORY, Budget, Pod, Shape
+from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
 from aliquot.engine.model.quantity import Amounts, add_amounts
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason, Refusal
@@ -77,6 +77,11 @@ from aliquot.engine.model.summaries import (
     QueueSummary,
     QuotaSummary,
 )
+from aliquot.engine.model.system_namespaces import (
+    CRITICAL_PRIORITY,
+    KUBE_SYSTEM,
+    SystemNamespaces,
+)
 from aliquot.engine.placement.constraints import node_refusal
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
@@ -84,6 +89,7 @@ from aliquot.engine.sharing.waterfill import fill
 __all__ = [
     "CRITICAL_PRIORITY",
     "GPU_MEMORY",
+    "KUBE_SYSTEM",
     "NO_GPU_AMOUNT",
     "SECOND",
     "WHOLE_GPU",
@@ -147,6 +153,7 @@ __all__ = [
     "RuntimeTree",
     "Shape",
     "Slots",
+    "SystemNamespaces",
     "Taint",
     "Term",
     "Toleration",

@@ -77,7 +77,7 @@ class Engine:
         if registered is None:
             raise ArgumentError(f"policy {shown(policy)} is none of {', '.join(POLICIES)}")
         self.policy = policy
-        self._state = State(knobs, registered.order(knobs), registered.protected_namespaces)
+        self._state = State(knobs, registered.order(knobs), registered.spares_system)
         self._policy = registered.build(self._state)
         if self._policy.turns is not None:
             self._state.waiting.take_turns(self._policy.turns.path, self._policy.turns.turn)

@@ -8,6 +8,7 @@ every event of its history.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
@@ -66,7 +67,7 @@ class State:
         self,
         knobs: Knobs,
         order: Order = IMPORTANCE,
-        protected_namespaces: frozenset[str] = frozenset(),
+        spares_system: bool = False,
     ) -> None:
         self.knobs = knobs
         self.changes = Changes()
@@ -89,11 +90,10 @@ class State:
         self._gang_requests = GangRequests(
             self.resources, self.tree, self.ledger, self.gangs, self.changes
         )
-        self.protected_namespaces = protected_namespaces
-        """Namespaces whose pods are never evicted."""
         self.weights: dict[str, int] = {}
         """The weights of namespaces in their queues, where not 1."""
-        self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs)
+        needed = partial(knobs.system_namespaces.needs, all_of_them=spares_system)
+        self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs, needed)
         """Bound pods that are not leaving: the possible victims."""
         self.budgets = Budgets()
         self.repeat_guard = RepeatGuard(self.changes)
@@ -305,7 +305,8 @@ class State:
 
     def _enqueue(self, pod: Pod) -> None:
         """Let a pod wait: in a claim of its own, or in its gang's (see `gang_claims`)."""
-        node = None if pod.blocked else pod.nominated or self._nominated_node(pod.uid)
+        may_start = not pod.blocked and self.tree.closed_to(pod) is None
+        node = (pod.nominated or self._nominated_node(pod.uid)) if may_start else None
         if node is not None and node in self.nodes.known:
             self.ledger.hold(pod.uid, self.bookings.booking(pod, self.tree.quota_of(pod), node))
         else:
@@ -464,11 +465,12 @@ class State:
     def _quota_of(self, uid: str) -> str | None:
         """The quota of a pod, or of a gang that is booked before its pods exist."""
         gang = self.gangs.requesting.get(uid)
-        return (
-            self.tree.quota_of(self.pods[uid])
-            if gang is None
-            else self._gang_requests.quota_of(gang)
-        )
+        if gang is not None:
+            return self._gang_requests.quota_of(gang)
+        pod = self.pods[uid]
+        if self.ledger.entries[uid].stage >= Stage.ASSUMED:  # it runs, or is about to
+            return self.tree.membership.of(pod.quota, pod.namespace)
+        return self.tree.quota_of(pod)
 
     def _set_gang(self, gang: Gang) -> None:
         if self.gangs.known.get(gang.name) != gang:

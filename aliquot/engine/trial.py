@@ -26,7 +26,7 @@ from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, evictable_pods
-from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate
+from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate, open_gate
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.effort import Effort
 from aliquot.engine.reclaim.search import Plan, search
@@ -69,7 +69,8 @@ class Trial:
         self._nominations = nominations
         self._reservations = reservations
         self._precedence = Precedence(state, policy, nominations, reservations)
-        always = tuple(partial(gate, state) for gate in (closed_gate, gpu_gate, max_gate))
+        gates = (open_gate, closed_gate, gpu_gate, max_gate)
+        always = tuple(partial(gate, state) for gate in gates)
         self.gates: tuple[Gate, ...] = (*always, policy.gates.gate)
         self.idle_gates: tuple[Gate, ...] = (*always, policy.gates.idle_gate)
         """The gates for a claim above its share when no claim within its share can start."""

@@ -31,6 +31,7 @@ from aliquot.engine import (
     PodSet,
     QuotaGone,
     QuotaSet,
+    SystemNamespaces,
     WeightSet,
 )
 from aliquot.mirror.dependents import Dependents
@@ -73,6 +74,7 @@ class Mirror:
         cards: Cards,
         special: Special = "",
         live: bool = False,
+        system: SystemNamespaces | None = None,
     ) -> None:
         """`live`: the objects are those of a running cluster.
 
@@ -91,6 +93,7 @@ class Mirror:
         self._weights = Weights(send)
         self._dependents = Dependents()
         self._special = special
+        self._system = system or SystemNamespaces()
         self._live = live
         self._send = send
         self._refresh_quotas()
@@ -118,7 +121,7 @@ class Mirror:
         """Send the quotas that differ, parents first, and the pods that name them."""
         before, self.quota_index = (
             self.quota_index,
-            build(self.store.objects.values(), self._special),
+            build(self.store.objects.values(), self._special, self._system),
         )
         for name, quota in self.quota_index.quotas.items():
             if before.quotas.get(name) != quota:
@@ -127,7 +130,7 @@ class Mirror:
             if name not in self.quota_index.quotas:
                 self._send(QuotaGone(name))
         for name, uids in self._dependents.by_quota_name.items():
-            if before.names.get(name) != self.quota_index.names.get(name):
+            if before.openness(name) != self.quota_index.openness(name):
                 self.refresh_pods(uids)
         if bool(before.queues) != bool(self.quota_index.queues):
             self.refresh_pods(self.records)
@@ -154,9 +157,7 @@ class Mirror:
         """
         pod, objects = record.pod, self.store.objects
         queue = queue_of(record.group_ref, pod.namespace, objects)
-        quota = self.quota_index.find_quota(
-            record.named_quota, pod.namespace, record.priority, queue
-        )
+        quota = self.quota_index.find_quota(record.named_quota, pod.namespace, queue)
         gang = self.gangs.sent.get(f"{pod.namespace}/{record.group_ref.gang}")
         if gang is None:
             own = record.priority, record.preemptible

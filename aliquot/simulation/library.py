@@ -53,8 +53,8 @@ def simulate(
         for index, body in enumerate(_items(objects, "objects"))
         for document in unpack(_plain(body, f"objects[{index}]"), f"objects[{index}]")
     ]
-    inputs = collect(documents, settings)
     named = None if policy == "auto" and config is not None else policy
+    inputs = collect(documents, settings, named)
     chosen, _ = resolve(named, settings, inputs.manifests())
     simulation = Simulation(inputs, chosen, configuration.knobs(settings))
     simulation.run(end)

@@ -131,7 +131,7 @@ def _read(document: Document) -> Scenario:
     if moments != sorted(moments):
         raise InputError(place, "steps", "must be in order of time")
     settings = _settings(read, place)
-    inputs = collect([*bodies, _timeline(read, document)], settings)
+    inputs = collect([*bodies, _timeline(read, document)], settings, read.policy)
     policy, _ = resolve(read.policy, settings, inputs.manifests())
     expected = [step.expect or Expect() for step in read.steps]
     return Scenario(

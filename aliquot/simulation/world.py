@@ -20,7 +20,7 @@ from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.dialects.workloads import job_is_complete
-from aliquot.engine import Event, ImportanceKey, Pod, importance
+from aliquot.engine import Event, ImportanceKey, Pod, SystemNamespaces, importance
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Change
@@ -40,8 +40,9 @@ class World:
         cards: Cards,
         ages: Ages | None = None,
         special: Special = "",
+        system: SystemNamespaces | None = None,
     ) -> None:
-        self.mirror = Mirror(send, cards, special)
+        self.mirror = Mirror(send, cards, special, system=system)
         self._departures = Departures(self.mirror.records, self._is_ready)
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}

@@ -19,6 +19,7 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.tensor_fusion.gpu_rules import GPU_KINDS, check_gpus
 from aliquot.dialects.volcano import queue_rules, queues
+from aliquot.engine import SystemNamespaces
 from aliquot.errors import AliquotError, InputError
 from aliquot.mirror.group_membership import group_ref, queue_of
 from aliquot.mirror.store import Change, Store
@@ -41,6 +42,7 @@ class State:
     cards: Cards = field(default_factory=Cards)
     special: Special = ""
     """The dialect whose built-in quotas exist."""
+    system: SystemNamespaces = field(default_factory=SystemNamespaces)
     later_quotas: frozenset[str] = frozenset()
     """The names of quotas that later changes bring."""
     later_queues: frozenset[str] = frozenset()
@@ -90,7 +92,7 @@ class State:
             self._check(each)
         self.before = self.quota_index
         if self.quotas_changed:
-            self.quota_index = build(self.valid.values(), self.special)
+            self.quota_index = build(self.valid.values(), self.special, self.system)
 
     @property
     def quotas_changed(self) -> bool:
@@ -100,9 +102,8 @@ class State:
 
     def requested_quota(self, manifest: Manifest, view: PodTemplateView) -> str | None:
         """The engine's name of the quota that a pod asks for, if it does."""
-        priority, _ = self._store.priority(view.spec, manifest, view.spec_field)
         queue = queue_of(group_ref(view, manifest), manifest.namespace, self.valid)
-        return self.quota_index.requested_quota(manifest, priority, queue)
+        return self.quota_index.requested_quota(manifest, queue)
 
     def refused_pods(self, manifest: Manifest) -> Iterator[Finding]:
         """Warn of pod templates whose PriorityClass does not exist."""
@@ -184,9 +185,10 @@ def replay(
     cards: Cards,
     special: Special = "",
     partial: Mapping[str, Collection[str]] | None = None,
+    system: SystemNamespaces | None = None,
 ) -> Iterator[State]:
     """The state after each change."""
-    state = State(placeholders, partial or {}, True, cards, special)
+    state = State(placeholders, partial or {}, True, cards, special, system or SystemNamespaces())
     last = _last_change_of(changes, quotas.KINDS)
     last_queues = _last_change_of(changes, (queues.KIND,))
     for number, change in enumerate(changes):
@@ -220,7 +222,12 @@ def initial_state(
     for each in objects.values():
         store.put(each)
     return State(
-        cards=cards, special=special, valid=dict(objects), quota_index=quota_index, _store=store
+        cards=cards,
+        special=special,
+        system=quota_index.system,
+        valid=dict(objects),
+        quota_index=quota_index,
+        _store=store,
     )
 
 

@@ -18,6 +18,7 @@ from aliquot.dialects.nos.cards import Cards, cards
 from aliquot.dialects.quota_index import Special
 from aliquot.dialects.volcano import gangs
 from aliquot.dialects.volcano.made_groups import group_name
+from aliquot.engine import SystemNamespaces
 from aliquot.errors import InputError
 from aliquot.mirror.store import Change
 from aliquot.validation import files, history, pod_specs, pods_and_queues, pods_in_the_way
@@ -52,6 +53,7 @@ class Inputs:
     """Findings about objects that a simulation skips."""
     special: Special = ""
     """The dialect whose built-in quotas are expected to exist."""
+    system: SystemNamespaces = field(default_factory=SystemNamespaces)
 
     def manifests(self) -> Iterator[Manifest]:
         """Every object of every change."""
@@ -59,19 +61,24 @@ class Inputs:
 
     def states(self) -> Iterator[history.State]:
         """Every state that the changes lead through."""
-        return history.replay(
-            self.changes, self.placeholders, self.cards, self.special, self.partial
-        )
+        rest = (self.special, self.partial, self.system)
+        return history.replay(self.changes, self.placeholders, self.cards, *rest)
 
 
-def load(paths: Iterable[str], settings: Configuration) -> Inputs:
+def load(paths: Iterable[str], settings: Configuration, named_policy: str | None = None) -> Inputs:
     """Read files and folders (`-` is standard input); the first error is raised."""
-    return collect((each for path in paths for each in files.scan(path)), settings)
+    found = (each for path in paths for each in files.scan(path))
+    return collect(found, settings, named_policy)
 
 
-def collect(found: Iterable[Document | Finding], settings: Configuration) -> Inputs:
-    """Read documents into inputs that can be simulated; the first error is raised."""
-    inputs = examine(found, settings)
+def collect(
+    found: Iterable[Document | Finding], settings: Configuration, named_policy: str | None = None
+) -> Inputs:
+    """Read documents into inputs that can be simulated; the first error is raised.
+
+    `named_policy` overrides the policy of the configuration, as it does in the simulation.
+    """
+    inputs = examine(found, settings, named_policy=named_policy)
     for finding in inputs.findings:
         if finding.severity == "error":
             raise finding.error()
@@ -79,7 +86,10 @@ def collect(found: Iterable[Document | Finding], settings: Configuration) -> Inp
 
 
 def examine(
-    found: Iterable[Document | Finding], settings: Configuration, watchers: Sequence[Watcher] = ()
+    found: Iterable[Document | Finding],
+    settings: Configuration,
+    watchers: Sequence[Watcher] = (),
+    named_policy: str | None = None,
 ) -> Inputs:
     """Read documents and check every state they lead to; errors are among the findings.
 
@@ -94,7 +104,9 @@ def examine(
     inputs.findings += read.newer_fields()
     inputs.misshapen += read.misshapen
     inputs.cards = cards(settings.gpu, inputs.manifests())
-    inputs.special = policy.special_quotas(policy.expected(settings, inputs.manifests()))
+    inputs.system = configuration.system_namespaces(settings)
+    chosen = policy.expected(settings, inputs.manifests(), named_policy)
+    inputs.special = policy.special_quotas(chosen)
     _check(inputs, settings, watchers)
     return inputs
 

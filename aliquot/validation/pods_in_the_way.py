@@ -14,7 +14,7 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import PodWire, WorkloadWire
 from aliquot.dialects.core.pod_templates import WORKLOADS
-from aliquot.dialects.kep9.quotas import KINDS
+from aliquot.dialects.kep9.quotas import KINDS, quota_name
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import PREEMPTIBLE, SPECIAL
 from aliquot.dialects.quota_index import QuotaIndex
@@ -22,10 +22,13 @@ from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.validation.history import State
 
+_NO_LABELS = "has no effect: a label names the quota of a pod under the policy hierarchy only"
+
 
 def find_pod_conflicts(state: State, parents_hold_pods: bool) -> Iterator[Finding]:
     """What a cluster would refuse of a change because of pods."""
     for each in state.applied:
+        yield from only_open_quotas_are_named(each, state.quota_index)
         if isinstance(each.content, PodWire | WORKLOADS):
             yield from preemptible_as_before(each, state)
             if not parents_hold_pods:
@@ -37,15 +40,36 @@ def find_pod_conflicts(state: State, parents_hold_pods: bool) -> Iterator[Findin
 
 
 def find_unknown_quotas(state: State, ever: Container[str]) -> Iterator[Finding]:
-    """Warn of pods that name a quota which never exists.
+    """Warn of pods that name a quota which never exists, or where labels name none.
 
     `ever` are the names of all quotas, also of those that come later.
     """
     for manifest in state.applied:
         named = koordinator.quota_named(manifest)
-        if named is not None and named not in ever and named not in SPECIAL:
-            problem = f"there is no quota {named}"
-            yield manifest.finding("warning", koordinator.quota_field(manifest), problem)
+        if named is None:
+            continue
+        field = koordinator.quota_field(manifest)
+        if state.quota_index.by_label is None:
+            yield manifest.finding("warning", field, _NO_LABELS)
+        elif named not in ever and named not in SPECIAL:
+            yield manifest.finding("warning", field, f"there is no quota {named}")
+
+
+def only_open_quotas_are_named(manifest: Manifest, quota_index: QuotaIndex) -> Iterator[Finding]:
+    """A pod names a quota that is open to its namespace.
+
+    A cluster refuses such pods and Volcano Jobs; other workloads it takes, and refuses their pods.
+    """
+    refused = isinstance(manifest.content, PodWire | GangJobWire)
+    for name, field in koordinator.quotas_named(manifest).items():
+        quota = quota_index.closed_quota(name, manifest.namespace)
+        if quota is not None:
+            problem = quota.refuse(manifest.namespace)
+            if not quota.unshared:
+                problem += f" in its annotation {koordinator.NAMESPACES}"
+            if not refused:
+                problem += "; a server with the webhook refuses the pods"
+            yield manifest.finding("error" if refused else "warning", field, problem)
 
 
 def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]:
@@ -62,8 +86,9 @@ def preemptible_as_before(manifest: Manifest, state: State) -> Iterator[Finding]
 def no_pods_in_parents(manifest: Manifest, quota_index: QuotaIndex) -> Iterator[Finding]:
     """A parent quota holds no pods."""
     named = koordinator.quota_named(manifest)
-    quota = quota_index.quotas.get(quota_index.names.get(named or "", ""))
-    if quota is not None and quota.is_parent:
+    asked = quota_index.find_quota(named, manifest.namespace) if named is not None else None
+    quota = quota_index.quotas.get(asked or "")
+    if quota is not None and quota.is_parent and quota.is_open_to(manifest.namespace):
         below = [each.name for each in quota_index.quotas.values() if each.parent == quota.name]
         hint = f"name one of its children ({', '.join(below[:3])})" if below else "name another"
         problem = f"quota {quota.name} is a parent and holds no pods; {hint}"
@@ -92,7 +117,12 @@ def no_quota_with_pods_deleted(state: State) -> Iterator[Finding]:
         old = state.replaced.get(key)
         if kind not in KINDS or old is None or name in state.quota_index.names:
             continue
-        inside = [each for each in lasting_pods(state) if koordinator.quota_named(each) == name]
+        gone = quota_name(old)
+        inside = [
+            each
+            for each in lasting_pods(state)
+            if koordinator.quota_named(each) == name and _quota_of(each, state.before) == gone
+        ]
         if inside:
             problem = f"cannot be deleted: it is the quota of {list_titles(inside)}"
             yield Finding("error", place, old.title, "", problem)
@@ -116,7 +146,7 @@ def lasting_pods(state: State) -> Iterator[Manifest]:
 
 def _quota_of(manifest: Manifest, quota_index: QuotaIndex) -> str | None:
     named = koordinator.quota_named(manifest)
-    known = quota_index.engine_name(named) if named is not None else None
+    known = quota_index.find_quota(named, manifest.namespace)
     return quota_index.membership.of(known, manifest.namespace)
 
 

@@ -21,20 +21,25 @@ from tests.build.manifests import (
 from tests.cli.conftest import Run
 
 CONFIG = {"apiVersion": "config.aliquot.dev/v1alpha1", "kind": "Configuration"}
-CAPACITY = {**CONFIG, "profiles": [{"schedulerName": "aliquot", "policy": "capacity"}]}
-IMPLICIT = {**CAPACITY, "hierarchy": {"parentPods": "implicitChild"}}
+HIERARCHY = {**CONFIG, "profiles": [{"schedulerName": "aliquot", "policy": "hierarchy"}]}
+IMPLICIT = {**HIERARCHY, "hierarchy": {"parentPods": "implicitChild"}}
 TREE = [
     node("n", gpu=8, cpu=64),
-    tree_quota("top/research", {"gpu": 6}, {"gpu": 8}, is_parent="true"),
+    tree_quota("koordinator-system/research", {"gpu": 6}, {"gpu": 8}, is_parent="true"),
     tree_quota(
-        "top/vision", {"gpu": 4}, {"gpu": 8}, parent="research", weight='{"nvidia.com/gpu": 3}'
+        "koordinator-system/vision",
+        {"gpu": 4},
+        {"gpu": 8},
+        parent="research",
+        weight='{"nvidia.com/gpu": 3}',
     ),
     tree_quota("speech/speech", {"gpu": 2}, {"gpu": 2}, parent="research"),
 ]
+DEFAULT = "koordinator-system/koordinator-default-quota"
 NAMED = f"metadata.labels[{KOORDINATOR}name]"
 
 
-def validated(aliquot: Run, *documents: Any, code: int, config: Body = CAPACITY) -> list[Body]:
+def validated(aliquot: Run, *documents: Any, code: int, config: Body = HIERARCHY) -> list[Body]:
     """What there is to say where the policy is no question."""
     ran = aliquot("validate", list(documents), "--config", [config], "-o", "json")
     assert ran.code == code, ran.out + ran.err
@@ -43,7 +48,7 @@ def validated(aliquot: Run, *documents: Any, code: int, config: Body = CAPACITY)
 
 
 def simulated(aliquot: Run, *documents: Any) -> dict[str, Any]:
-    ran = aliquot("simulate", list(documents), "--policy", "capacity", "-o", "json")
+    ran = aliquot("simulate", list(documents), "--policy", "hierarchy", "-o", "json")
     assert ran.code == 0, ran.err
     result: dict[str, Any] = json.loads(ran.out)
     return result
@@ -56,16 +61,26 @@ def deletion(path: str) -> Body:
 
 def test_quotas_show_parent_and_weight(aliquot: Run) -> None:
     result = simulated(aliquot, *TREE, labelled(pod("a/p", {"gpu": 1}), name="vision"))
-    quotas = {each["name"]: each for each in result["quotas"]}
+    quotas = {
+        each["name"]: each for each in result["quotas"] if not each["name"].endswith("-quota")
+    }
     assert {name: each["parent"] for name, each in quotas.items()} == {
-        "speech/speech": "top/research",
-        "top/research": None,
-        "top/vision": "top/research",
+        "speech/speech": "koordinator-system/research",
+        "koordinator-system/research": None,
+        "koordinator-system/vision": "koordinator-system/research",
     }
     weights = {name: each["weight"]["nvidia.com/gpu"] for name, each in quotas.items()}
-    assert weights == {"speech/speech": "2", "top/research": "8", "top/vision": "3"}
+    assert weights == {
+        "speech/speech": "2",
+        "koordinator-system/research": "8",
+        "koordinator-system/vision": "3",
+    }
     used = {name: each["used"]["nvidia.com/gpu"] for name, each in quotas.items()}
-    assert used == {"speech/speech": "0", "top/research": "1", "top/vision": "1"}
+    assert used == {
+        "speech/speech": "0",
+        "koordinator-system/research": "1",
+        "koordinator-system/vision": "1",
+    }
 
 
 def test_pods_are_found_by_label_and_namespace(aliquot: Run) -> None:
@@ -73,33 +88,33 @@ def test_pods_are_found_by_label_and_namespace(aliquot: Run) -> None:
     template = deployment["spec"]["template"]
     template["metadata"]["labels"] = {f"{KOORDINATOR}quota-name": "vision"}
     named = labelled(pod("speech/named", {"gpu": 1}), name="vision")
-    pods = [named, pod("speech/p", {"gpu": 1}), pod("top/p", {"gpu": 1}), pod("x/p")]
+    pods = [named, pod("speech/p", {"gpu": 1}), pod("koordinator-system/p", {"gpu": 1}), pod("x/p")]
     result = simulated(aliquot, *TREE, deployment, *pods)
     assert {each["pod"]: each["quota"] for each in result["pods"]} == {
-        "a/web-0": "top/vision",
-        "speech/named": "top/vision",
+        "a/web-0": "koordinator-system/vision",
+        "speech/named": "koordinator-system/vision",
         "speech/p": "speech/speech",
-        "top/p": "top/vision",
-        "x/p": None,
+        "koordinator-system/p": "koordinator-system/vision",
+        "x/p": DEFAULT,
     }
 
 
 def test_an_ancestor_bounds_what_is_below(aliquot: Run) -> None:
-    bounds = tree_quota("top/research", {"gpu": 6}, {"gpu": 6}, is_parent="true")
+    bounds = tree_quota("koordinator-system/research", {"gpu": 6}, {"gpu": 6}, is_parent="true")
     large = labelled(pod("a/p", {"gpu": 7}), name="vision")
     (found,) = validated(aliquot, TREE[0], bounds, *TREE[2:], large, code=0)
     assert found["problem"] == (
-        "can never start: asks for 7 nvidia.com/gpu, max is 6 in quota top/research"
+        "can never start: asks for 7 nvidia.com/gpu, max is 6 in quota koordinator-system/research"
     )
 
 
 def test_objects_carry_what_koordinator_writes(aliquot: Run) -> None:
     spared = labelled(pod("a/spared", {"gpu": 1}), name="vision", preemptible="false")
-    waits = labelled(pod("a/waits", {"gpu": 9}), name="vision", preemptible="false")
+    waits = labelled(pod("a/waits", {"gpu": 8}), name="vision", preemptible="false")
     frugal = tree_quota("own/frugal", {"gpu": 2}, {"gpu": 4}, lend="false")
-    runs = labelled(pod("a/runs", {"gpu": 1}), name="frugal")
+    runs = labelled(pod("own/runs", {"gpu": 1}), name="frugal")
     ran = aliquot(
-        "simulate", [*TREE, frugal, spared, waits, runs], "--policy", "capacity", "-o", "objects"
+        "simulate", [*TREE, frugal, spared, waits, runs], "--policy", "hierarchy", "-o", "objects"
     )
     assert ran.code == 0, ran.err
     objects = {each["metadata"]["name"]: each for each in yaml.safe_load_all(ran.out)}
@@ -109,9 +124,9 @@ def test_objects_carry_what_koordinator_writes(aliquot: Run) -> None:
         return str(figures.get("nvidia.com/gpu"))
 
     assert objects["vision"]["status"]["used"] == {"nvidia.com/gpu": "1"}
-    assert says("vision", "request") == says("vision", "child-request") == "10"
+    assert says("vision", "request") == says("vision", "child-request") == "9"
     for name in ("vision", "research"):
-        assert says(name, "non-preemptible-request") == "10"
+        assert says(name, "non-preemptible-request") == "9"
         assert says(name, "non-preemptible-used") == "1"
     assert says("speech", "non-preemptible-used") == "None"
     assert says("frugal", "child-request") == "1"
@@ -168,10 +183,12 @@ def test_every_step_is_judged_as_a_whole(aliquot: Run) -> None:
     """Parent and children get a resource together; one of them alone would be refused."""
     wide: Body = {"gpu": 8, "cpu": 32}
     children = [
-        tree_quota("top/vision", {"gpu": 4, "cpu": 8}, wide, parent="research"),
+        tree_quota("koordinator-system/vision", {"gpu": 4, "cpu": 8}, wide, parent="research"),
         tree_quota("speech/speech", {"gpu": 2, "cpu": 8}, wide, parent="research"),
     ]
-    parent = tree_quota("top/research", {"gpu": 6, "cpu": 16}, wide, is_parent="true")
+    parent = tree_quota(
+        "koordinator-system/research", {"gpu": 6, "cpu": 16}, wide, is_parent="true"
+    )
     assert (
         validated(aliquot, *TREE, timeline({"at": 5, "apply": [*children, parent]}), code=0) == []
     )
@@ -184,47 +201,59 @@ def test_parents_may_come_later(aliquot: Run) -> None:
     step = timeline({"at": 10, "apply": [TREE[1]]})
     child = labelled(pod("a/p", {"gpu": 1}), name="vision")
     (found,) = validated(aliquot, TREE[0], TREE[2], step, child, code=0)
-    assert (found["severity"], found["object"]) == ("warning", "ElasticQuota top/vision")
+    assert (found["severity"], found["object"]) == (
+        "warning",
+        "ElasticQuota koordinator-system/vision",
+    )
     result = simulated(aliquot, TREE[0], TREE[2], step, child)
     assert {each["name"]: each["parent"] for each in result["quotas"]}[
-        "top/vision"
-    ] == "top/research"
+        "koordinator-system/vision"
+    ] == "koordinator-system/research"
     (found,) = validated(aliquot, TREE[0], TREE[2], child, code=1)
     assert found["problem"] == "there is no parent quota research"
 
 
 def test_deleting_a_parent_is_refused(aliquot: Run) -> None:
     found = validated(
-        aliquot, *TREE, timeline({"at": 3, "delete": [deletion("top/research")]}), code=1
+        aliquot,
+        *TREE,
+        timeline({"at": 3, "delete": [deletion("koordinator-system/research")]}),
+        code=1,
     )
     said = [each["problem"] for each in found]
     assert said.count("there is no parent quota research") == 2
-    assert "cannot be deleted: it is the parent of top/vision, speech/speech" in said
-    both = [deletion(path) for path in ("top/research", "top/vision", "speech/speech")]
+    assert "cannot be deleted: it is the parent of koordinator-system/vision, speech/speech" in said
+    both = [
+        deletion(path)
+        for path in ("koordinator-system/research", "koordinator-system/vision", "speech/speech")
+    ]
     assert validated(aliquot, *TREE, timeline({"at": 3, "delete": both}), code=0) == []
 
 
 def test_a_quota_that_pods_name_cannot_be_deleted(aliquot: Run) -> None:
     """`validate` reports an error; `simulate` warns and shows what becomes of the pods."""
-    step = timeline({"at": 3, "delete": [deletion("top/vision")]})
+    step = timeline({"at": 3, "delete": [deletion("koordinator-system/vision")]})
     named = labelled(pod("a/p", {"gpu": 1}), name="vision")
     (found,) = validated(aliquot, *TREE, named, step, code=1)
     assert found["problem"] == "cannot be deleted: it is the quota of Pod a/p"
     assert found["place"].endswith("Timeline steps[0].delete[0]")
-    ran = aliquot("simulate", [*TREE, named, step], "--policy", "capacity", "-o", "json")
+    ran = aliquot("simulate", [*TREE, named, step], "--policy", "hierarchy", "-o", "json")
     assert ran.code == 0
     assert "(a cluster would refuse it)" in ran.err
-    assert [each["quota"] for each in json.loads(ran.out)["pods"]] == [None]
+    assert [each["quota"] for each in json.loads(ran.out)["pods"]] == [DEFAULT]
     gone = timeline(
         {
             "at": 3,
-            "delete": [deletion("top/vision"), {"kind": "Pod", "namespace": "a", "name": "p"}],
+            "delete": [
+                deletion("koordinator-system/vision"),
+                {"kind": "Pod", "namespace": "a", "name": "p"},
+            ],
         }
     )
     assert validated(aliquot, *TREE, named, gone, code=0) == []
     ends = labelled(pod("a/p", {"gpu": 1}, {"duration": "1s"}), name="vision")
     assert validated(aliquot, *TREE, ends, step, code=0) == []
-    bound = pod("top/p", {"gpu": 1})
+    bound = pod("koordinator-system/p", {"gpu": 1})
     assert validated(aliquot, *TREE, bound, step, code=0) == []
 
 
@@ -233,14 +262,39 @@ def test_a_pod_may_not_name_a_parent(aliquot: Run) -> None:
     (found,) = validated(aliquot, *TREE, named, code=1)
     assert (found["object"], found["field"]) == ("Pod a/p", NAMED)
     assert found["problem"] == (
-        "quota top/research is a parent and holds no pods; "
-        "name one of its children (top/vision, speech/speech)"
+        "quota koordinator-system/research is a parent and holds no pods; "
+        "name one of its children (koordinator-system/vision, speech/speech)"
     )
     assert validated(aliquot, *TREE, named, code=0, config=IMPLICIT) == []
     moved = timeline({"at": 1, "apply": [named]})
     assert len(validated(aliquot, *TREE, labelled(named, name="vision"), moved, code=1)) == 1
-    other = timeline({"at": 1, "apply": [labelled(named, name="speech")]})
+    other = timeline({"at": 1, "apply": [labelled(named, name="koordinator-default-quota")]})
     assert validated(aliquot, *TREE, labelled(named, name="vision"), other, code=0) == []
+
+
+def test_a_pod_may_not_name_a_closed_quota(aliquot: Run) -> None:
+    """An error for what a cluster refuses; a warning for a workload, whose pods it refuses."""
+    named = labelled(pod("a/p", {"gpu": 1}), name="speech")
+    (found,) = validated(aliquot, *TREE, named, code=1)
+    assert (found["severity"], found["field"]) == ("error", NAMED)
+    assert found["problem"] == (
+        "quota speech/speech is not open to pods of namespace a, only to those of speech; name a "
+        "quota of a, or have the quota list this namespace in its annotation "
+        f"{KOORDINATOR}namespaces"
+    )
+    owner = workload("Deployment", "a/web", {"gpu": 1}, replicas=1)
+    owner["spec"]["template"]["metadata"]["labels"] = {f"{KOORDINATOR}name": "speech"}
+    (found,) = validated(aliquot, *TREE, owner, code=0)
+    assert (found["severity"], found["field"]) == ("warning", f"spec.template.{NAMED}")
+    ran = aliquot("simulate", [*TREE, named, owner], "-o", "json")
+    assert (ran.code, "not open to pods of namespace a" in ran.err) == (0, True)
+    assert {each["reason"] for each in json.loads(ran.out)["pending"]} == {"QuotaNotAllowed"}
+    open_to_it = {**HIERARCHY, "systemNamespaces": ["speech"]}
+    assert validated(aliquot, *TREE, named, owner, code=0, config=open_to_it) == []
+    plain = {**CONFIG, "profiles": [{"schedulerName": "aliquot", "policy": "capacity"}]}
+    (found,) = validated(aliquot, *TREE, named, code=0, config=plain)
+    assert (found["severity"], found["field"]) == ("warning", NAMED)
+    assert found["problem"].startswith("has no effect: a label names the quota of a pod under")
 
 
 def test_a_quota_with_pods_becomes_no_parent(aliquot: Run) -> None:
@@ -249,14 +303,18 @@ def test_a_quota_with_pods_becomes_no_parent(aliquot: Run) -> None:
             "at": 1,
             "apply": [
                 tree_quota(
-                    "top/vision", {"gpu": 4}, {"gpu": 8}, parent="research", is_parent="true"
+                    "koordinator-system/vision",
+                    {"gpu": 4},
+                    {"gpu": 8},
+                    parent="research",
+                    is_parent="true",
                 )
             ],
         }
     )
     inside = [
         labelled(pod("a/p", {"gpu": 1}), name="vision"),
-        pod("top/p", {"gpu": 1}),
+        pod("koordinator-system/p", {"gpu": 1}),
         labelled(workload("Deployment", "a/web", {"gpu": 1}), name="no-pod"),
     ]
     (found,) = validated(aliquot, *TREE, *inside, step, code=1)
@@ -291,7 +349,7 @@ def test_special_quotas_in_a_dump_are_fine(aliquot: Run) -> None:
     assert validated(aliquot, *TREE, *dumped, code=0) == []
     names = [each["name"] for each in simulated(aliquot, *TREE, *dumped)["quotas"]]
     assert "koordinator-system/koordinator-default-quota" in names
-    assert len(names) == 4
+    assert len(names) == 5
     for name in ("root", "system", "default"):
         path = f"koordinator-system/koordinator-{name}-quota"
         step = timeline({"at": 1, "delete": [deletion(path)]})
@@ -306,9 +364,9 @@ def test_guarantees_add_up_on_the_first_level(aliquot: Run) -> None:
 
 
 def test_many_quotas_in_a_namespace_are_fine_in_a_tree(aliquot: Run) -> None:
-    plain = [quota("top/plain-1", {}), quota("top/plain-2", {})]
+    plain = [quota("koordinator-system/plain-1", {}), quota("koordinator-system/plain-2", {})]
     assert validated(aliquot, *TREE, *plain, code=0) == []
-    assert len(validated(aliquot, *plain, code=1)) == 1
+    assert len(validated(aliquot, *plain, code=1, config=CONFIG)) == 1
 
 
 def test_a_resource_quota_does_not_bound_a_quota_that_lists_its_namespace(aliquot: Run) -> None:
@@ -330,7 +388,9 @@ def test_what_is_not_supported_yet_is_refused(aliquot: Run) -> None:
 def test_auto_asks_for_hierarchy(aliquot: Run) -> None:
     ran = aliquot("simulate", TREE)
     if "hierarchy" in POLICIES:
-        assert ran.out.startswith("policy hierarchy (ElasticQuota top/research carries")
+        assert ran.out.startswith(
+            "policy hierarchy (ElasticQuota koordinator-system/research carries"
+        )
     else:
         assert (ran.code, ran.out) == (2, "")
         assert "asks for policy hierarchy" in ran.err
@@ -343,7 +403,16 @@ def test_rules_hold_in_folders_and_scenarios_too(aliquot: Run, tmp_path: Path) -
         "metadata": {"name": "tree"},
         "policy": "capacity",
         "objects": [*TREE, labelled(pod("a/p", {"gpu": 1}), name="vision")],
-        "steps": [{"at": 0, "expect": {"quotas": {"top/vision": {"parent": "top/research"}}}}],
+        "steps": [
+            {
+                "at": 0,
+                "expect": {
+                    "quotas": {
+                        "koordinator-system/vision": {"parent": "koordinator-system/research"}
+                    }
+                },
+            }
+        ],
     }
     assert aliquot("test", [scenario]).code == 0
     scenario["objects"] = [TREE[2]]

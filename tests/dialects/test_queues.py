@@ -126,12 +126,15 @@ def test_a_default_queue_that_says_nothing_bounds_nobody_elsewhere() -> None:
     assert below.quotas["q"].parent == "default"
 
 
-def test_a_pod_is_in_the_queue_found_for_it_unless_it_names_a_quota() -> None:
-    trees = quota_index(queue("q"), queue("gone"), tree_quota("a/x"))
-    assert trees.requested_quota(read(pod("a/p")), 0, "q") == "q"
-    assert trees.requested_quota(read(labelled(pod("a/p"), name="x")), 0, "q") == "a/x"
-    assert trees.requested_quota(read(labelled(pod("a/p"), name="gone")), 0) == "gone/"
-    assert quota_index(quota("a", {}), special="").requested_quota(read(pod("a/p")), 0, "q") is None
+def test_a_pod_is_in_the_queue_found_for_it_unless_it_names_a_quota_of_a_tree() -> None:
+    bodies = (queue("q"), queue("gone"), tree_quota("a/x"))
+    trees = quota_index(*bodies, special="koordinator")
+    assert trees.requested_quota(read(pod("a/p")), "q") == "q"
+    assert trees.requested_quota(read(labelled(pod("a/p"), name="x")), "q") == "a/x"
+    assert trees.requested_quota(read(labelled(pod("a/p"), name="gone"))) == "gone/"
+    labels_do_not_count = quota_index(*bodies)
+    assert labels_do_not_count.requested_quota(read(labelled(pod("a/p"), name="x")), "q") == "q"
+    assert quota_index(quota("a", {}), special="").requested_quota(read(pod("a/p")), "q") is None
 
 
 def test_bounds_in_order_need_no_word() -> None:

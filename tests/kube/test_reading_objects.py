@@ -166,12 +166,8 @@ def test_pods_have_a_say_in_the_terms_whether_or_not_they_make_sense() -> None:
     assert watched.pod("p", annotations=asks) == []
     assert list(watched.pods.invalid) == ["uid-p"]
     assert watched.pods.sharing == {"uid-p": False}
-    watched.pod("q", labels={"quota.scheduling.koordinator.sh/name": "quota"})
-    assert list(watched.pods.koordinator) == ["uid-q"]
     watched.pod("p")
-    watched.pod("q")
     assert not watched.pods.sharing
-    assert not watched.pods.koordinator
     watched.pod("p", annotations=asks)
     watched.gone("p")
     assert not watched.pods.sharing
@@ -309,12 +305,9 @@ def test_the_terms_follow_objects_and_pods() -> None:
     assert (
         sharing_mode(bare, None, manifests_of((NOS, watched_quota(1))), PodHints()).policy == "fair"
     )
-    assert sharing_mode(bare, None, [], PodHints(koordinator=True)).policy == "hierarchy"
-    assert sharing_mode(bare, "fair", [], PodHints(koordinator=True)).policy == "fair"
+    assert sharing_mode(bare, "fair", [], PodHints()).policy == "fair"
     queue = (CUSTOM["queues.scheduling.volcano.sh"], {"metadata": {"name": "q"}, "spec": {}})
-    assert (
-        sharing_mode(bare, None, manifests_of(queue), PodHints(koordinator=True)).policy == "queues"
-    )
+    assert sharing_mode(bare, None, manifests_of(queue), PodHints()).policy == "queues"
     with pytest.raises(InputError, match="queues and quotas"):
         sharing_mode(bare, None, manifests_of(queue, (QUOTAS, watched_quota(1))), PodHints())
     assert (

@@ -9,7 +9,7 @@ import aliquot
 
 PACKAGE = Path(aliquot.__file__).parent
 RULES = {
-    r"\b2_?000_?00[01]_?000\b": "engine/model/pod.py",
+    r"\b2_?000_?00[01]_?000\b": "engine/model/system_namespaces.py",
     r"\"system-(cluster|node)-critical\"": "dialects/priorities.py",
     r"\b100_000\b.*\n\"\"\"The most pods": "dialects/core/objects.py",
     r"\"batch.kubernetes.io/": "dialects/workloads.py",

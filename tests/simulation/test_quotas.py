@@ -92,27 +92,40 @@ def test_pods_move_to_the_quota_they_name_when_it_comes() -> None:
     cluster.step(labelled(pod("a/p"), name="late"), pod("a/q"), pod("kube-system/dns"))
     at_first = {"a/p": DEFAULT, "a/q": DEFAULT, "kube-system/dns": SYSTEM}
     assert cluster.membership() == at_first
-    assert cluster.step(tree_quota("b/late", lend="true")) == ["b/late", "pod a/p of b/late"]
-    assert cluster.membership() == {**at_first, "a/p": "b/late"}
+    late = [tree_quota(f"{space}/late", namespaces='["a"]') for space in "bc"]
+    assert cluster.step(late[0]) == ["b/late", "pod a/p of b/late"]
+    both = {"a/p": "b/late", "a/q": "b/late", "kube-system/dns": SYSTEM}
+    assert cluster.membership() == both
     moved = ("ElasticQuota/b/late",)
-    assert cluster.step(tree_quota("c/late", lend="true"), delete=moved) == [
-        "c/late",
-        "no b/late",
-        "pod a/p of c/late",
-    ]
-    assert cluster.membership() == {**at_first, "a/p": "c/late"}
+    assert cluster.step(late[1], delete=moved) == ["c/late", "no b/late", "pod a/p of c/late"]
+    assert cluster.membership() == {**both, "a/p": "c/late", "a/q": "c/late"}
     cluster.step(delete=("ElasticQuota/c/late",))
     assert cluster.membership() == at_first
 
 
+def test_a_pod_that_names_a_closed_quota_is_in_none_until_it_opens() -> None:
+    cluster = Cluster()
+    cluster.step(tree_quota("b/b", lend="true"), labelled(pod("a/p"), name="b"))
+    assert cluster.membership() == {"a/p": None}
+    cluster.step(tree_quota("b/b", namespaces='["a"]'))
+    assert cluster.membership() == {"a/p": "b/b"}
+    cluster.step(tree_quota("b/b", lend="true"))
+    assert cluster.membership() == {"a/p": None}
+    assert cluster.step(tree_quota("a/b", lend="true")) == ["a/b", "pod a/p of a/b"]
+    assert cluster.membership() == {"a/p": "a/b"}
+    cluster.step(delete=("ElasticQuota/b/b", "ElasticQuota/a/b"))
+    assert cluster.membership() == {"a/p": DEFAULT}
+
+
 def test_a_pod_may_name_another_quota() -> None:
     cluster = Cluster()
-    quotas = [tree_quota("q/one", lend="true"), tree_quota("q/two", lend="true")]
+    quotas = [tree_quota("a/one", lend="true"), tree_quota("a/two", lend="true")]
     cluster.step(*quotas, labelled(pod("a/p"), name="one"))
-    assert cluster.membership() == {"a/p": "q/one"}
+    assert cluster.membership() == {"a/p": "a/one"}
     cluster.step(labelled(pod("a/p"), name="two"))
-    assert cluster.membership() == {"a/p": "q/two"}
-    assert cluster.step(delete=("ElasticQuota/q/one",)) == ["q/two", "no q/one"]
+    assert cluster.membership() == {"a/p": "a/two"}
+    assert cluster.step(delete=("ElasticQuota/a/one",)) == ["a/two", "no a/one"]
+    cluster.step(delete=("ElasticQuota/a/two",))
     cluster.step(pod("a/p"))
     assert cluster.membership() == {"a/p": DEFAULT}
 
@@ -128,7 +141,7 @@ def test_the_default_quota_may_be_edited() -> None:
 
 def test_a_namespace_takes_its_quotas_along() -> None:
     cluster = Cluster()
-    cluster.step(tree_quota("a/a", lend="true"), labelled(pod("b/p"), name="a"))
+    cluster.step(tree_quota("a/a", namespaces='["b"]'), labelled(pod("b/p"), name="a"))
     assert cluster.membership() == {"b/p": "a/a"}
     assert cluster.step(delete=("Namespace//a",)) == ["no a/a", "pod b/p of a/"]
     assert cluster.membership() == {"b/p": DEFAULT}

@@ -46,7 +46,7 @@ def simulate(
 
     settings = inputs.load_configuration(config)
     end = None if until is None else duration(until, "--until", "")
-    loaded = inputs.load(paths, settings)
+    loaded = inputs.load(paths, settings, policy)
     chosen, why = resolve(policy, settings, loaded.manifests())
     print_warnings(loaded)
     print_skipped(loaded.skipped)

@@ -32,6 +32,8 @@ VOLCANO_GROUP = "scheduling.volcano.sh"
 VOLCANO_JOBS = "batch.volcano.sh"
 TENSOR_FUSION = "tensor-fusion.ai"
 KOORDINATOR_PREFIX = "quota.scheduling.koordinator.sh/"
+MADE_BY_ALIQUOT = {"app.kubernetes.io/managed-by": "aliquot"}
+"""The label of objects that Aliquot itself writes, where their design counts on them."""
 
 _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("", "Node"): wire.NodeWire,
@@ -252,6 +254,11 @@ def owner_of(manifest: Manifest) -> Key | None:
     return None
 
 
+def made_by_aliquot(manifest: Manifest) -> bool:
+    """Did Aliquot itself write the object, and no user? Then it says nothing of what users want."""
+    return MADE_BY_ALIQUOT.items() <= (manifest.metadata.labels or {}).items()
+
+
 def title_of(body: Body) -> str:
     """Kind and name of an object, as `Manifest.title` has them, as far as they can be read."""
     kind, metadata = str(body.get("kind")), body.get("metadata")
@@ -296,7 +303,12 @@ def _title(body: Body) -> str:
 def refuse_namespace(name: str, manifest: Manifest, field: str) -> None:
     """Refuse a text in an object that cannot be the name of a namespace."""
     place = f"{manifest.place}: {manifest.title}"
-    manifest.attempt(lambda: _check_name(name, _NAMESPACE, place, field))
+    manifest.attempt(lambda: check_namespace(name, place, field))
+
+
+def check_namespace(name: str, place: str, field: str) -> None:
+    """Raise `InputError` for a text that cannot be the name of a namespace."""
+    _check_name(name, _NAMESPACE, place, field)
 
 
 def _check_name(name: str, pattern: re.Pattern[str], place: str, field: str) -> None:

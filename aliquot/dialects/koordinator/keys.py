@@ -16,7 +16,7 @@ from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX as PREFIX
 from aliquot.dialects.core.manifest import Manifest, first_error, once, refuse_namespace
 from aliquot.dialects.core.pod_templates import template_views
-from aliquot.engine import CRITICAL_PRIORITY, Amounts
+from aliquot.engine import Amounts
 from aliquot.errors import InputError
 
 NAMESPACE = "koordinator-system"
@@ -38,6 +38,14 @@ NAMESPACES = f"{PREFIX}namespaces"
 STRICT = f"{PREFIX}max-strict-check-resource-keys"
 ADMISSION = f"{PREFIX}admission"
 FLAGS = (IS_PARENT, IS_ROOT, LEND, FORCE)
+FIGURES = frozenset(
+    f"{PREFIX}{word}"
+    for word in (
+        *("runtime", "request", "child-request"),
+        *("non-preemptible-request", "non-preemptible-used"),
+    )
+)
+"""The annotations that are written as a quota's status (see `status`); none is read back."""
 
 Labels = Mapping[str, Any]
 
@@ -62,8 +70,9 @@ class Keys:
 
 
 def has_keys(metadata_maps: Sequence[Labels | None]) -> bool:
-    """Is any key of these maps Koordinator's?"""
-    return any(key.startswith(PREFIX) for each in metadata_maps for key in each or ())
+    """Is any key of these maps Koordinator's, other than figures, which Aliquot writes as well?"""
+    found = (key for each in metadata_maps for key in each or ())
+    return any(key.startswith(PREFIX) and key not in FIGURES for key in found)
 
 
 @once
@@ -102,6 +111,18 @@ def quota_named(manifest: Manifest) -> str | None:
     return _read_name(labels, QUOTA, manifest, field) or None
 
 
+def quotas_named(manifest: Manifest) -> dict[str, str]:
+    """The bare names of all quotas that pods of an object name by label, with the first field."""
+    found: dict[str, str] = {}
+    for view in template_views(manifest):
+        labels, field = view.metadata.labels or {}, f"{view.metadata_field}.labels"
+        key = next((each for each in QUOTA if each in labels), None)
+        name = _read_name(labels, QUOTA, manifest, field) if key is not None else ""
+        if name:
+            found.setdefault(name, f"{field}[{key}]")
+    return found
+
+
 def quota_field(manifest: Manifest) -> str:
     """The field in which a pod names its quota."""
     labels, field = pod_labels(manifest)
@@ -116,11 +137,6 @@ def flag_text(labels: Labels, key: str) -> str:
 def is_preemptible(labels: Labels) -> bool:
     """May a pod be preempted?"""
     return flag_text(labels, PREEMPTIBLE) != "false"
-
-
-def is_of_the_system(namespace: str, priority: int) -> bool:
-    """Does a pod that names no quota belong to Koordinator's system quota?"""
-    return namespace == "kube-system" or priority >= CRITICAL_PRIORITY
 
 
 def weight_problem(manifest: Manifest) -> str | None:

@@ -10,13 +10,6 @@ from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import KOORDINATOR_PREFIX
 from aliquot.engine import Engine, Figures, QuotaSummary
 
-_WORDS = (
-    *("runtime", "request", "child-request"),
-    *("non-preemptible-request", "non-preemptible-used"),
-)
-FIGURES = frozenset(f"{KOORDINATOR_PREFIX}{word}" for word in _WORDS)
-"""The annotations that are written here; none is read back."""
-
 
 def status_annotations(
     engine: Engine, summaries: Mapping[str, QuotaSummary]

@@ -7,7 +7,7 @@ contiguous. Terminating pods are not here but in `leaving`.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -43,7 +43,14 @@ NEVER = LIMIT + 1
 class BoundPods:
     """Bound pods by slot: whose they are, where, since when; what each takes and is charged."""
 
-    def __init__(self, resources: Resources, tree: QuotaTree, order: Order, gangs: Gangs) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        tree: QuotaTree,
+        order: Order,
+        gangs: Gangs,
+        is_needed: Callable[[Pod], bool],
+    ) -> None:
         facts = Resources()
         for name in _FACTS:
             facts.row(name)
@@ -54,6 +61,7 @@ class BoundPods:
         self._tree = tree
         self._order = order
         self._gangs = gangs
+        self._is_needed = is_needed
         self._pods: dict[str, Pod] = {}
         self._keys: dict[str, OrderKey] = {}
         self._guaranteed: tuple[int, ...] = ()
@@ -76,7 +84,8 @@ class BoundPods:
         quota = entry.path[0]
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
-        known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
+        preemptible = pod.preemptible and not self._is_needed(pod)
+        known = (pod.priority, pod.created, pod.started, preemptible, end_of(pod))
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
         self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang)
@@ -241,7 +250,7 @@ class BoundPods:
 
     @property
     def preemptible(self) -> NDArray[np.bool_]:
-        """Whether the pod may be evicted for a claim."""
+        """Whether the pod may be evicted for a claim: not if the system needs it."""
         mask: NDArray[np.bool_] = self._facts.data[_PREEMPTIBLE] > 0
         return mask
 

@@ -95,7 +95,13 @@ class QuotaTree:
 
     def quota_of(self, pod: Pod) -> str | None:
         """The quota that a pod belongs to, if any: see `membership`."""
+        if pod.node is None and self.closed_to(pod) is not None:
+            return None
         return self.membership.of(pod.quota, pod.namespace)
+
+    def closed_to(self, pod: Pod) -> Quota | None:
+        """The quota that a pod names, if it is closed to pods of its namespace."""
+        return self.membership.closed(pod.quota, pod.namespace)
 
     def path(self, name: str | None) -> tuple[int, ...]:
         """The slots that a booking in this quota counts in: it, its ancestors, its group, ROOT."""
@@ -233,7 +239,7 @@ def own_pods(parent: str) -> str:
 
 def assignment(quota: Quota) -> tuple[object, ...]:
     """The fields of a quota that decide which pods belong to it and where they are charged."""
-    return quota.namespaces, quota.parent, quota.group, quota.fallback
+    return quota.namespaces, quota.parent, quota.group, quota.fallback, quota.open_to
 
 
 def lowers_a_bound(quota: Quota, before: Quota) -> bool:

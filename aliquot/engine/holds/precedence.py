@@ -2,7 +2,9 @@
 
 A nomination of an owed claim counts against all but a more important owed claim of its quota. One
 of any other claim counts against all but owed claims, which take the room and right held for it
-before a running pod is asked to go. Among claims without a quota, importance alone decides.
+before a running pod is asked to go. Among claims without a quota, importance alone decides. What is
+held for a critical claim of the system yields to such claims only: its victims, which any quota may
+lose within its min, must free room for no other.
 
 A reservation does not count against claims before it in the policy's order; nor, if its claim is
 not owed, against owed claims of other quotas; nor against a claim that is known to end before the
@@ -48,11 +50,18 @@ class Precedence:
             if owes_all and not own:
                 continue
             nominated = [uid for uid in held if uid not in reserved]
+            if not claim.is_critical(self._state.knobs.system_namespaces):
+                nominated = [uid for uid in nominated if not self._is_critical(uid)]
             strong = set[str]() if owes_all else self._owed(nominated)
             for uid in nominated:
                 more_important = own and claim.key < self._nominations.key_of(uid)
                 if more_important or not (owes_all or uid in strong):
                     yield uid
+
+    def _is_critical(self, uid: str) -> bool:
+        """Is the pod, or the gang that waits with it, critical for the system?"""
+        waiting, system = self._state.waiting, self._state.knobs.system_namespaces
+        return uid in waiting and waiting.claim(uid).is_critical(system)
 
     def _owed(self, nominated: list[str]) -> set[str]:
         """Of a quota's nominated pods, those of owed claims, the more important counted first."""

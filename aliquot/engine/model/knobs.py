@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from aliquot.engine.model.system_namespaces import SystemNamespaces
+
 Borrow = Literal["unusedMin", "freeCapacity"]
 """What quotas above min may use: idle min of others, or also what no quota is guaranteed."""
 DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
@@ -88,3 +90,4 @@ class Knobs:
     gpu: GpuKnobs = field(default_factory=GpuKnobs)
     eviction: EvictionKnobs = field(default_factory=EvictionKnobs)
     placement: PlacementKnobs = field(default_factory=PlacementKnobs)
+    system_namespaces: SystemNamespaces = field(default_factory=SystemNamespaces)

@@ -16,10 +16,6 @@ from aliquot.errors import ArgumentError
 GPU_MEMORY = "nos.nebuly.ai/gpu-memory"
 """GB of GPU memory: charged to quotas, but not part of what a pod takes on a node."""
 
-CRITICAL_PRIORITY = 2_000_000_000
-"""The priority from which on a pod is system-critical: that of Kubernetes' own PriorityClass
-`system-cluster-critical`, twice the highest that users may give."""
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from aliquot.engine.model.checks import sorted_amounts
+from aliquot.engine.model.checks import check, sorted_amounts
 from aliquot.engine.model.quantity import Amounts
+
+_MOST_NAMED = 3
+"""Namespaces that a message names before it counts the rest: enough to tell whose quota it is."""
+_LIST = "have the quota list this namespace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,27 @@ class Quota:
     """Whether no more pods may start in it."""
     priority: int = 0
     """Queues of higher priority take their turns first, whatever the shares."""
+    open_to: frozenset[str] | None = None
+    """The namespaces whose pods may name it; None for all."""
 
     def __post_init__(self) -> None:
         for word in ("min", "max", "weight", "deserved"):
             found = sorted_amounts(getattr(self, word), f"quota {self.name}: {word}")
             object.__setattr__(self, word, found)
+        if self.open_to is not None:
+            check(self.open_to, frozenset, f"quota {self.name}: open_to")
+
+    def is_open_to(self, namespace: str) -> bool:
+        """May pods of this namespace name the quota as theirs?"""
+        return self.open_to is None or namespace in self.open_to
+
+    def refuse(self, namespace: str) -> str:
+        """Why a pod of this namespace that names the quota is refused, and what would help."""
+        named = sorted(self.open_to or ())
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        only = f"{', '.join(named[:_MOST_NAMED])}{more}" if named else "no namespace"
+        add = "add the namespace to `systemNamespaces`" if self.unshared else _LIST
+        return (
+            f"quota {self.name} is not open to pods of namespace {namespace}, only to those of "
+            f"{only}; name a quota of {namespace}, or {add}"
+        )

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     QUEUE_OVER_DESERVED = "QueueOverDeserved"
     QUEUE_CLOSED = "QueueClosed"
     QUEUE_MISSING = "QueueMissing"
+    QUOTA_NOT_ALLOWED = "QuotaNotAllowed"
     GPU_QUOTA_EXCEEDED = "GPUQuotaExceeded"
     GANG_INCOMPLETE = "GangIncomplete"
     NO_NODE_FITS = "NoNodeFits"

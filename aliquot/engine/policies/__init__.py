@@ -22,13 +22,13 @@ class Registration:
     build: Callable[[State], Policy]
     order: Callable[[Knobs], Order] = lambda _: IMPORTANCE
     """The order of importance in which a quota's pods count as in-quota or over-quota."""
-    protected_namespaces: frozenset[str] = frozenset()
-    """Namespaces whose pods are never evicted."""
+    spares_system: bool = False
+    """Whether pods of system namespaces are never evicted, not only critical ones."""
 
 
 POLICIES: dict[str, Registration] = {
     "capacity": Registration(capacity),
     "fair": Registration(fair, lambda knobs: Order(*knobs.fair.over_quota_order)),
     "hierarchy": Registration(hierarchy),
-    "queues": Registration(queues, protected_namespaces=frozenset({"kube-system"})),
+    "queues": Registration(queues, spares_system=True),
 }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.model.pod import CRITICAL_PRIORITY, Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.state import State
 
@@ -85,13 +85,9 @@ class Eligible:
 
 
 def evictable_pods(state: State, now: int) -> Mask:
-    """Bound, preemptible pods, neither critical nor protected, that have run for `minRuntime`."""
+    """Bound, preemptible pods that the system does not need, and have run for `minRuntime`."""
     running = state.bound_pods
     mask: Mask = (running.node >= 0) & running.preemptible
-    mask &= running.priority < CRITICAL_PRIORITY
-    for namespace in state.protected_namespaces:
-        uids = state.in_namespace(namespace)
-        mask[[running.slots[uid] for uid in uids if uid in running.slots]] = False
     if state.knobs.eviction.min_runtime:
         mask &= running.started <= now - state.knobs.eviction.min_runtime
     return mask

@@ -1,7 +1,7 @@
 """The gates that hold under every policy.
 
-A closed quota starts no pods; a quota and its ancestors use no more than their max; a namespace
-uses no more than its GPU quota.
+A pod starts in no quota that its namespace may not name; a closed quota starts no pods; a quota and
+its ancestors use no more than their max; a namespace uses no more than its GPU quota.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,18 @@ from aliquot.engine.model.reasons import (
 )
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
+
+
+def open_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:
+    """Refuses a claim with a pod that names a quota which is not open to its namespace."""
+    for pod in claim.pods:
+        if pod.quota is None or pod.quota == claim.quota:
+            continue
+        quota = state.tree.closed_to(pod)
+        if quota is not None:
+            words, watch = quota.refuse(pod.namespace), (Watch(quota=quota.name),)
+            return Refusal(Reason.QUOTA_NOT_ALLOWED, words, quota.name, watch=watch)
+    return None
 
 
 def closed_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | None:

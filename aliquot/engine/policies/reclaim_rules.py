@@ -15,7 +15,7 @@ import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
-from aliquot.engine.model.pod import CRITICAL_PRIORITY, Pod
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, ask_text
 from aliquot.engine.policies.eligible import (
@@ -190,7 +190,7 @@ def _ranks(claimant: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[
 def _critical_or_quotaless(claimant: Claimant) -> list[Eligible] | None:
     """For a system-critical claim, any pod of lower priority; for one without a quota, its like."""
     state, claim = claimant.state, claimant.claim
-    if claim.priority >= CRITICAL_PRIORITY:
+    if claim.is_critical(state.knobs.system_namespaces):
         return [Eligible(claimant.lower_priority, Reason.PREEMPTED, claimant.explain)]
     if claim.quota is None:
         outside = state.bound_pods.quota == state.tree.slots[OUTSIDE]

@@ -10,6 +10,7 @@ from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.system_namespaces import CRITICAL_PRIORITY, SystemNamespaces
 from aliquot.engine.placement.best_node import Ask, Placement
 
 Pods = tuple[Pod, ...]
@@ -91,24 +92,32 @@ class Claim:
         """May each of its pods be evicted later?"""
         return all(pod.preemptible for pod in self.pods)
 
+    def is_critical(self, system: SystemNamespaces) -> bool:
+        """Is it a critical claim of the system? A gang is of one namespace: its first pod tells."""
+        return system.is_critical(self.pods[0].namespace, self.priority)
+
     @property
     def kind(self) -> tuple[object, ...]:
         """Claims of one kind differ only in age and name: a refusal of one holds for all.
 
         They state the same ends, as one that ends soon may backfill. A claim for which capacity is
         held is a kind of its own; so is one with `others`, which can start in several ways, one
-        with pods missing, and one with parts, which other quotas judge.
+        with pods missing, and one with parts, which other quotas judge. What the namespace decides
+        tells them apart where it matters: whether the quota that is named is open, and whether a
+        priority is system-critical.
         """
         first = self.pods[0]
         preemption = self.preempts, self.preemptible
-        missing_quota = first.quota if first.quota != self.quota else None
+        missing_quota = (first.quota, first.namespace) if first.quota != self.quota else None
         blocked = first.gated, first.terminating, first.unsupported
         state = *blocked, first.nominated, missing_quota
         gpu_quota = first.namespace if first.shape.gpu is not None else None
         is_alone = self.held or self.others or self.missing or self.parts
         alone = self.uid if is_alone else None
         runs = tuple(pod.expected_duration for pod in self.pods)
-        return (self.quota, self.priority, self.asks, preemption, state, gpu_quota, runs, alone)
+        system = first.namespace if self.priority >= CRITICAL_PRIORITY else None
+        right = self.quota, self.priority, system
+        return (*right, self.asks, preemption, state, gpu_quota, runs, alone)
 
     def is_like(self, other: "Claim") -> bool:
         """Are both claims of the same pods, in the same state?"""

@@ -9,10 +9,11 @@ election and the probes run in the background loop, everything else in the main 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from aliquot.collector import paused_collector
+from aliquot.dialects.configuration import with_own_namespace
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.operator import Operator
@@ -127,8 +128,10 @@ def _assemble(client: Client, election_client: Client, settings: Settings) -> Co
         )
     leads = election.holds if election is not None else _always
     writer = Writer(leads, settings.at_once, partial(_observe, metrics))
+    known = with_own_namespace(settings.scheduler.configuration, settings.namespace)
+    own = replace(settings.scheduler, configuration=known)
     scheduler = Scheduler(
-        *(client, settings.scheduler, leads, writer, metrics),
+        *(client, own, leads, writer, metrics),
         *(health.beat, health.expect_decision),
     )
     wakes.append(scheduler.wake)

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from aliquot.dialects.configuration import Configuration
+from aliquot.dialects.configuration import Configuration, system_namespaces
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.policy import special_quotas
@@ -112,7 +112,11 @@ class Intake:
     def _build(self) -> None:
         """Make a new mirror for the current sharing mode, with all objects but pods."""
         special = special_quotas(self.sharing_mode.policy)
-        self.mirror = Mirror(self.feed.send, self.sharing_mode.cards, special, live=True)
+        self.mirror = Mirror(
+            *(self.feed.send, self.sharing_mode.cards, special),
+            live=True,
+            system=system_namespaces(self._configuration),
+        )
         self.objects = Objects(self.mirror)
         self.pods = Pods(self.mirror, self.scheduler_names)
         for (resource, _, _), found in self._bodies.items():
@@ -211,7 +215,7 @@ class Intake:
     def _pod_hints(self) -> PodHints:
         """The hints of all pods; during a list, also those of pods not listed again yet."""
         sharing = self.pods.sharing
-        hints = PodHints(bool(self.pods.koordinator), bool(sharing), any(sharing.values()))
+        hints = PodHints(bool(sharing), any(sharing.values()))
         return hints if self._complete[PODS].is_set() else self._hints.and_also(hints)
 
     def _sharing_mode(self) -> SharingMode:

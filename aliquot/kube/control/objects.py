@@ -14,7 +14,7 @@ from aliquot.dialects.core.manifest import Key, Manifest, read
 from aliquot.dialects.core.objects import NodeWire
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.kep9.quotas import KINDS as QUOTA_KINDS
-from aliquot.dialects.koordinator.status import FIGURES
+from aliquot.dialects.koordinator.keys import FIGURES
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
 from aliquot.dialects.volcano.gangs import KIND as POD_GROUP
 from aliquot.errors import InputError

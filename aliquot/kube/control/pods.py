@@ -38,8 +38,6 @@ class Pods:
     def __init__(self, mirror: Mirror, scheduler_names: Collection[str]) -> None:
         self.shown: dict[str, ShownStatus] = {}
         """By uid, of every pod that counts, and of pending ones that are invalid."""
-        self.koordinator: dict[str, None] = {}
-        """The uids of pods with Koordinator labels."""
         self.sharing: dict[str, bool] = {}
         """The uids of pods that request parts of GPUs; do they request compute (TFLOPs), too?"""
         self.invalid: dict[str, tuple[Pod, InputError]] = {}
@@ -71,15 +69,14 @@ class Pods:
 
     def gone(self, uid: str) -> None:
         """A pod was deleted, or does not count."""
-        self.koordinator.pop(uid, None)
         self.sharing.pop(uid, None)
         self.invalid.pop(uid, None)
         self._drop(uid)
 
     def _drop(self, uid: str) -> None:
-        """Drop a pod from the mirror, but keep its part in `koordinator` and `sharing`.
+        """Drop a pod from the mirror, but keep its part in `sharing`.
 
-        These decide the sharing mode, on which it may depend whether the pod is valid.
+        That decides the sharing mode, on which it may depend whether the pod is valid.
         """
         self.shown.pop(uid, None)
         if uid in self._mirror.records:
@@ -146,7 +143,7 @@ class Pods:
         pod = pods.pod(manifest, uid, priority_infos, created, *rest)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)
-        if uid in self.koordinator:
+        if koordinator.has_keys((wire.metadata.labels,)):
             record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
         record.preemptible = pod.preemptible
@@ -172,10 +169,7 @@ class Pods:
 
     def _note_keys(self, uid: str, wire: PodWire) -> None:
         """Note the labels and annotations of a pod that bear on the sharing mode."""
-        self.koordinator.pop(uid, None)
         self.sharing.pop(uid, None)
-        if koordinator.has_keys((wire.metadata.labels,)):
-            self.koordinator[uid] = None
         if gpu_annotations.requests_gpus(wire.metadata):
             self.sharing[uid] = gpu_annotations.requests_compute(wire.metadata)
 

@@ -1,7 +1,8 @@
 """The sharing mode of a cluster: its policy, and how GPUs are counted; derived from its objects.
 
-Both are decided from all objects together, with hints from pods. When the mode changes, the same
-pods and quotas have another meaning, so the intake lists all pods again.
+Both are decided from all objects together; how GPUs are counted, also with hints from pods. The
+policy never follows from pods, which any tenant can write. When the mode changes, the same pods and
+quotas have another meaning, so the intake lists all pods again.
 """
 
 from collections.abc import Iterable
@@ -19,8 +20,6 @@ from aliquot.errors import InputError
 class PodHints:
     """What the pods of a cluster imply for its sharing mode."""
 
-    koordinator: bool = False
-    """Does any pod have Koordinator labels?"""
     sharing: bool = False
     """Does any pod request parts of GPUs?"""
     compute: bool = False
@@ -29,7 +28,6 @@ class PodHints:
     def and_also(self, other: "PodHints") -> "PodHints":
         """Both hints together."""
         return PodHints(
-            self.koordinator or other.koordinator,
             self.sharing or other.sharing,
             self.compute or other.compute,
         )
@@ -53,9 +51,6 @@ def sharing_mode(
     """The mode of a cluster with these objects; contradictions among them are refused."""
     manifests = list(manifests)
     chosen, why = policy.resolve(named, configuration, manifests)
-    open_to_pods = (named or policy.configured(configuration)) == "auto"
-    if open_to_pods and hints.koordinator and chosen != "queues":
-        chosen, why = "hierarchy", "there are pods that carry Koordinator keys"
     found = cards(configuration.gpu, manifests)
     shared = found.shared or hints.sharing
     compute = shared and (found.compute or hints.compute or counts_compute(manifests))

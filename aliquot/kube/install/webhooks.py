@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from aliquot.dialects.core.manifest import VOLCANO_JOBS
 from aliquot.dialects.crds import DEFINITIONS
+from aliquot.engine import KUBE_SYSTEM
 from aliquot.json import Body
 from aliquot.kube.install.installation import CONFIGURATION, WEBHOOK, Installation, metadata
 
@@ -54,7 +55,7 @@ def _configuration(
     excluded = {
         "key": _NAME_OF_NAMESPACE,
         "operator": "NotIn",
-        "values": ["kube-system", installation.namespace],
+        "values": [KUBE_SYSTEM, installation.namespace],
     }
     return {
         "apiVersion": _API,

@@ -19,7 +19,7 @@ from aiohttp import web
 from aliquot import certificates
 from aliquot.certificates import Pair
 from aliquot.collector import paused_collector
-from aliquot.dialects.configuration import Configuration
+from aliquot.dialects.configuration import Configuration, with_own_namespace
 from aliquot.kube.api.client import Client
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
 from aliquot.kube.observe.background_loop import BackgroundLoop
@@ -125,7 +125,8 @@ async def webhook(client: Client, settings: Settings) -> AsyncIterator[WebhookAp
 
 
 def _assemble(client: Client, settings: Settings) -> WebhookApp:
-    cache, metrics, health = Cache(settings.configuration, settings.policy), Metrics(), Health()
+    configuration = with_own_namespace(settings.configuration, settings.namespace)
+    cache, metrics, health = Cache(configuration, settings.policy), Metrics(), Health()
     health.expect(_CACHES)
     service = Service(cache, metrics, f"system:serviceaccount:{settings.namespace}:")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -7,7 +7,7 @@ verdict sees one consistent state.
 """
 
 from aliquot.dialects import policy
-from aliquot.dialects.configuration import Configuration
+from aliquot.dialects.configuration import Configuration, system_namespaces
 from aliquot.dialects.core.manifest import Key, Manifest, key
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
@@ -42,13 +42,14 @@ class Cache:
         self.version = 0
         """Increases with every change."""
         self._policy = named_policy or policy.configured(settings)
+        self._system = system_namespaces(settings)
         self._quota_index: QuotaIndex | None = None
 
     @property
     def quota_index(self) -> QuotaIndex:
         """The quotas and queues, with parents, children and namespaces."""
         if self._quota_index is None:
-            self._quota_index = build(self.quotas, self.special())
+            self._quota_index = build(self.quotas, self.special(), self._system)
         return self._quota_index
 
     def special(self, *coming: Manifest) -> Special:

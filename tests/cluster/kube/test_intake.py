@@ -6,11 +6,12 @@ from aiohttp import web
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.kube.control.intake import Intake
-from tests.build.manifests import labelled, pod
+from tests.build.manifests import pod
 from tests.cluster.kube.scripted import Step, asking, event, mark, streams
 
-POD = labelled(pod("a/p", schedulerName="aliquot"), name="quota")
+POD = pod("a/p", schedulerName="aliquot")
 POD["metadata"] |= {"uid": "uid-of-p", "resourceVersion": "1"}
+POD["metadata"]["annotations"] = {"tensor-fusion.ai/vram-request": "1Gi"}
 
 
 def slow_about_pods(seconds: float, lists: list[str]) -> Step:
@@ -46,5 +47,5 @@ def test_pods_that_have_to_come_again_still_have_a_say() -> None:
             return intake
 
     intake = asyncio.run(watch())
-    assert intake.sharing_mode.policy == "hierarchy"
+    assert intake.sharing_mode.cards.shared
     assert len(lists) == 2

@@ -28,7 +28,7 @@ from tests.cluster.api.servers import Server
 from tests.cluster.api.wire import Answer, Wire
 from tests.cluster.conftest import SERVERS, Unique, established
 from tests.cluster.kube.webhooks import BOTH, Webhook, running, unregister, where
-from tests.kube.webhook.writes import changed, member, named
+from tests.kube.webhook.writes import changed, member
 
 
 @dataclass(frozen=True)
@@ -115,24 +115,8 @@ def test_a_tree_grows_as_fast_as_it_is_written(judged: Judged, ns: str, unique: 
         judged.create(body).done(201)
     said = judged.delete(tree[0]).refused(403, "Forbidden")["message"]
     assert f"cannot be deleted: it is the parent of {ns}/{names[1]}" in said
-    held = limited_pod(f"{ns}/held", labels=named(names[0]))
-    path = f"/api/v1/namespaces/{ns}/pods"
-    said = judged.api.post(path, held).refused(403, "Forbidden")["message"]
-    assert "is a parent and holds no pods" in said
     for body in reversed(tree):
         judged.delete(body).done()
-
-
-def test_a_quota_goes_after_its_pods(judged: Judged, ns: str, unique: Unique) -> None:
-    body = member(unique("q"), namespace=ns)
-    judged.create(body).done(201)
-    path = f"/api/v1/namespaces/{ns}/pods"
-    judged.api.post(path, limited_pod(f"{ns}/held", labels=named(body["metadata"]["name"]))).done(
-        201
-    )
-    assert "it is the quota of Pod" in judged.delete(body).refused(403, "Forbidden")["message"]
-    judged.api.delete(f"{path}/held", gracePeriodSeconds="0").done()
-    judged.delete(body).done()
 
 
 def test_defaults_are_filled_in(judged: Judged, ns: str, unique: Unique) -> None:

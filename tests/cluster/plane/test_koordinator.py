@@ -36,11 +36,11 @@ def test_a_tree_shares_what_is_there(cluster: Cluster) -> None:
         tree_quota("top/vision", {"gpu": 4}, {"gpu": 10}, parent="research"),
         tree_quota("top/speech", {"gpu": 2}, {"gpu": 10}, parent="research"),
         tree_quota("top/sales", {"gpu": 4}, {"gpu": 4}),
-        *(labelled(limited_pod(f"x/v{n}", 1), **{"quota-name": "vision"}) for n in range(6)),
-        labelled(limited_pod("x/s0", 1), name="speech"),
+        *(labelled(limited_pod(f"top/v{n}", 1), **{"quota-name": "vision"}) for n in range(6)),
+        labelled(limited_pod("top/s0", 1), name="speech"),
     )
     with cluster.scheduler():
-        cluster.running(*(f"x/v{n}" for n in range(6)), "x/s0")
+        cluster.running(*(f"top/v{n}" for n in range(6)), "top/s0")
         figure(cluster, "top/vision", "runtime", {GPU: "6"})
         figure(cluster, "top/vision", "request", {GPU: "6"})
         figure(cluster, "top/speech", "runtime", {GPU: "1"})
@@ -118,14 +118,14 @@ def test_a_parent_runs_no_pods(cluster: Cluster) -> None:
     cluster.apply(
         tree_quota("top/research", {"gpu": 2}, {"gpu": 4}, is_parent="true"),
         tree_quota("top/vision", {"gpu": 2}, {"gpu": 4}, parent="research"),
-        labelled(limited_pod("x/p", 1), name="research"),
-        labelled(limited_pod("x/q", 1), name="vision"),
+        labelled(limited_pod("top/p", 1), name="research"),
+        labelled(limited_pod("top/q", 1), name="vision"),
     )
     with cluster.scheduler():
-        cluster.pending("x/p", "ParentQuota", "research")
-        cluster.running("x/q")
-        cluster.patch("Pod", "x/p", {"metadata": {"labels": {f"{KOORDINATOR}name": "vision"}}})
-        cluster.running("x/p")
+        cluster.pending("top/p", "ParentQuota", "research")
+        cluster.running("top/q")
+        cluster.patch("Pod", "top/p", {"metadata": {"labels": {f"{KOORDINATOR}name": "vision"}}})
+        cluster.running("top/p")
 
 
 def test_an_ancestor_bounds_all_below_it(cluster: Cluster) -> None:
@@ -133,11 +133,11 @@ def test_an_ancestor_bounds_all_below_it(cluster: Cluster) -> None:
     cluster.apply(
         tree_quota("top/research", {"gpu": 2}, {"gpu": 2}, is_parent="true"),
         tree_quota("top/vision", {"gpu": 1}, {"gpu": 4}, parent="research"),
-        *(labelled(limited_pod(f"x/p{n}", 1), name="vision") for n in (1, 2, 3)),
+        *(labelled(limited_pod(f"top/p{n}", 1), name="vision") for n in (1, 2, 3)),
     )
     with cluster.scheduler():
-        cluster.running("x/p1", "x/p2")
-        cluster.pending("x/p3", "QuotaMaxExceeded", "research")
+        cluster.running("top/p1", "top/p2")
+        cluster.pending("top/p3", "QuotaMaxExceeded", "research")
         grown = tree_quota("top/research", {"gpu": 2}, {"gpu": 3}, is_parent="true")
         cluster.apply(grown)
-        cluster.running("x/p3")
+        cluster.running("top/p3")

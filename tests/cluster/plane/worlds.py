@@ -135,7 +135,12 @@ def _recycling() -> World:
                 "tree/top", {"gpu": 6}, {"gpu": 6}, parent="root", is_parent="true", group=KEP9
             ),
             *(
-                tree_quota(f"tree/{each}", {"gpu": 3}, {"gpu": 6}, parent="top", group=KEP9)
+                tree_quota(
+                    *(f"tree/{each}", {"gpu": 3}, {"gpu": 6}),
+                    parent="top",
+                    namespaces=f'["{each}"]',
+                    group=KEP9,
+                )
                 for each in ("a", "b")
             ),
             *(

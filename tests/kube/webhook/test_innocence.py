@@ -143,19 +143,19 @@ def test_names_may_be_made_up_later() -> None:
 
 def test_a_namespace_takes_its_quotas_along() -> None:
     space = resource("v1", "Namespace", "one")
-    held = (member("one"), limited_pod("a/p", labels=named("one")))
+    held = (member("one"), limited_pod("one/p", labels=named("one")))
     assert delete(cluster(space, *held), held[0]).refusal
     space["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     verdict = delete(cluster(space, *held), held[0])
     assert not verdict.refusal
-    assert verdict.warnings == ("cannot be deleted: it is the quota of Pod a/p",)
+    assert verdict.warnings == ("cannot be deleted: it is the quota of Pod one/p",)
 
 
 def test_pods_that_ended_stand_in_nobodys_way() -> None:
-    done = limited_pod("a/p", labels=named("one"), status={"phase": "Succeeded"})
+    done = limited_pod("one/p", labels=named("one"), status={"phase": "Succeeded"})
     assert not delete(cluster(member("one"), done), member("one")).refusal
-    cache = cluster(member("one"), limited_pod("a/p", labels=named("one")))
-    cache.drop("", ("Pod", "a", "p"))
+    cache = cluster(member("one"), limited_pod("one/p", labels=named("one")))
+    cache.drop("", ("Pod", "one", "p"))
     assert not delete(cache, member("one")).refusal
 
 

@@ -125,7 +125,7 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
     (
         "pod of a parent",
         TREE,
-        limited_pod("a/p", labels=named("root-team")),
+        limited_pod("root-team/p", labels=named("root-team")),
         403,
         "is a parent and holds no pods",
     ),
@@ -231,9 +231,9 @@ DELETES: list[tuple[str, tuple[Body, ...], Body, str]] = [
     ("a parent", TREE, TREE[0], "cannot be deleted: it is the parent of one/one, two/two"),
     (
         "of pods",
-        (*TREE, limited_pod("a/p", labels=named("one"))),
+        (*TREE, limited_pod("one/p", labels=named("one"))),
         TREE[1],
-        "cannot be deleted: it is the quota of Pod a/p",
+        "cannot be deleted: it is the quota of Pod one/p",
     ),
     ("special", (), member("koordinator-default-quota"), "cannot be deleted"),
     ("a parent queue", QUEUES, QUEUES[0], "cannot be deleted: it is the parent of below"),
@@ -287,7 +287,7 @@ def test_a_parent_cannot_have_less_than_its_children() -> None:
 
 def test_a_quota_with_pods_cannot_become_a_parent() -> None:
     new = marked(TREE[1], **{f"{KOORDINATOR}is-parent": "true"})
-    by_name = cluster(*TREE, limited_pod("a/p", labels=named("one")))
+    by_name = cluster(*TREE, limited_pod("one/p", labels=named("one")))
     refused(update(by_name, TREE[1], new), 403, "cannot become a parent: it is the quota of Pod")
     by_place = cluster(*TREE, limited_pod("one/p"), limited_pod("one/q"))
     refused(update(by_place, TREE[1], new), 403, "the quota of Pod one/p and 1 more")

@@ -14,8 +14,10 @@ from tests.build import manifests
 from tests.build.manifests import KOORDINATOR
 
 
-def cluster(*objects: Body, policy: str | None = None) -> Cache:
-    cache = Cache(Configuration(), policy)
+def cluster(
+    *objects: Body, policy: str | None = None, settings: Configuration | None = None
+) -> Cache:
+    cache = Cache(settings or Configuration(), policy)
     for each in objects:
         told = read(Document("cluster", copy.deepcopy(each)))
         assert told is not None
