@@ -98,6 +98,8 @@ class Eviction(Section):
     on_quota_lowered: Literal["keep", "evict"] = "keep"
     hold_for: str | int | float = "5m"
     node_lost_after: str | int | float = "5m"
+    max_per_minute: int = 0
+    max_share: int = 0
 
 
 class Placement(Section):
@@ -152,8 +154,18 @@ def read(document: Document) -> Configuration:
     if not 0 <= share <= 100:
         field = "placement.reserveShare"
         raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
+    _check_brakes(configuration.eviction, place)
     knobs(configuration, place)
     return configuration
+
+
+def _check_brakes(eviction: Eviction, place: str) -> None:
+    if eviction.max_per_minute < 0:
+        problem = f"is {eviction.max_per_minute}, must be at least 0 (0: no brake)"
+        raise InputError(place, "eviction.maxPerMinute", problem)
+    if not 0 <= eviction.max_share <= 100:
+        problem = f"is {eviction.max_share}, must be a percentage from 0 to 100 (0: no brake)"
+        raise InputError(place, "eviction.maxShare", problem)
 
 
 def _check_choices(body: Body, place: str) -> None:
@@ -197,6 +209,8 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             node_lost_after=duration(
                 configuration.eviction.node_lost_after, place, "eviction.nodeLostAfter"
             ),
+            max_per_minute=configuration.eviction.max_per_minute,
+            max_share=configuration.eviction.max_share,
         ),
         gpu=GpuKnobs(placement=configuration.gpu.placement),
         placement=PlacementKnobs(
