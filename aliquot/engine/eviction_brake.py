@@ -64,7 +64,7 @@ class EvictionBrake:
         if knobs.max_per_minute:
             found[f"eviction.maxPerMinute is {knobs.max_per_minute}"] = knobs.max_per_minute
         if knobs.max_share:
-            running = len(self._state.bound_pods.slots) + len(self._state.leaving)
+            running = len(self._state.bound_pods) + len(self._state.leaving)
             words = f"eviction.maxShare is {knobs.max_share}% of {running} running pods"
             found[words] = max(running * knobs.max_share // _PERCENT, 1)
         return found
