@@ -77,7 +77,7 @@ def scheduler(
     if delete_after is not None:
         refused_for = duration(delete_after, "--delete-after", "") / 1e9
     settings = control_plane.Settings(
-        Settings(load_configuration(config), policy, refused_for, dry_run),
+        Settings(load_configuration(config), policy, refused_for, dry_run, namespace),
         namespace,
         None if no_leader_election or dry_run else lease_name,
         host=host,

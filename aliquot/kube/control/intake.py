@@ -31,6 +31,7 @@ from aliquot.kube.api.resource import (
     RESOURCE_QUOTAS,
     Resource,
 )
+from aliquot.kube.control.eviction_pause import PauseSwitch
 from aliquot.kube.control.feed import Feed
 from aliquot.kube.control.objects import SHARING_MODE_KINDS, Objects, manifest_of, name_of, shape_of
 from aliquot.kube.control.pods import Pods
@@ -76,7 +77,7 @@ class Intake:
     """The objects of a cluster, as watched.
 
     The engine's events that follow from changes go to `feed`; `wake` is called when there is
-    something to settle.
+    something to settle. `namespace` is the one that Aliquot runs in, where evictions are paused.
     """
 
     def __init__(
@@ -85,8 +86,10 @@ class Intake:
         configuration: Configuration,
         policy: str | None,
         wake: Callable[[], None],
+        namespace: str = "",
     ) -> None:
         self.feed = Feed(wake)
+        self.pause_switch = PauseSwitch(namespace, self.feed.send)
         self.scheduler_names = frozenset(each.scheduler_name for each in configuration.profiles)
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
@@ -185,12 +188,21 @@ class Intake:
         return news
 
     def _apply(self, resource: Resource, found: Any) -> None:
+        if resource == NAMESPACES:
+            self._note_pause(found)
         if isinstance(found, Name):
             self._bodies.pop((resource, found.namespace, found.name), None)
             self.objects.gone(resource, found.namespace, found.name)
         else:
             self._bodies[(resource, *name_of(found))] = found
             self.objects.put(resource, found)
+
+    def _note_pause(self, found: Any) -> None:
+        """Evictions may have been paused or resumed: the namespace of Aliquot says so."""
+        if isinstance(found, Name):
+            self.pause_switch.put(found.name, None)
+        else:
+            self.pause_switch.put(name_of(found)[1], found)
 
     def _update_sharing_mode(self) -> None:
         """If the sharing mode has changed, have pods listed again."""

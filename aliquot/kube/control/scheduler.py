@@ -52,6 +52,8 @@ class Settings:
     """Seconds after which a pod is deleted whose eviction a budget refuses; None: never."""
     dry_run: bool = False
     """Log decisions instead of carrying them out."""
+    namespace: str = "aliquot-system"
+    """Where Aliquot runs: an annotation of this namespace pauses evictions."""
 
 
 class Scheduler:
@@ -88,7 +90,8 @@ class Scheduler:
         self._statuses_due = 0.0
         """When statuses are due even if nothing changes."""
         self.clock = _steady_clock()
-        self.intake = Intake(client, settings.configuration, settings.policy, self._news.set)
+        chosen = settings.configuration, settings.policy
+        self.intake = Intake(client, *chosen, self._news.set, settings.namespace)
         self.pod_status = PodStatus(client, writer, lambda: self.intake.pods.shown)
 
     def wake(self) -> None:
