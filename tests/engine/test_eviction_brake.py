@@ -29,7 +29,7 @@ def ask(world: World, name: str, gpus: int = 1, **more: Any) -> None:
 
 def reason(world: World, path: str) -> Reason | None:
     refusal = world.engine.why(path)
-    return refusal and refusal.reason
+    return None if refusal is None else refusal.reason
 
 
 def test_the_message_says_which_brake_with_the_numbers_and_when_it_opens() -> None:
