@@ -9,7 +9,7 @@ during a cycle of the engine.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,7 @@ class Intake:
 
     The engine's events that follow from changes go to `feed`; `wake` is called when there is
     something to settle. `namespace` is the one that Aliquot runs in, where evictions are paused.
+    Pods are those of `scheduler_names`, or of the configuration's profiles.
     """
 
     def __init__(
@@ -87,10 +88,15 @@ class Intake:
         policy: str | None,
         wake: Callable[[], None],
         namespace: str = "",
+        feed: Feed | None = None,
+        scheduler_names: Container[str] | None = None,
     ) -> None:
-        self.feed = Feed(wake)
+        self.feed = feed or Feed(wake)
         self.pause_switch = PauseSwitch(namespace, self.feed.send)
-        self.scheduler_names = frozenset(each.scheduler_name for each in configuration.profiles)
+        named = frozenset(each.scheduler_name for each in configuration.profiles)
+        self.scheduler_names: Container[str] = scheduler_names or named
+        self.pod_listeners: list[Callable[[PodWire], None]] = []
+        """Called with each pod as the watch shows it, before it is applied."""
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
         """Has everything been listed, pods by the current sharing mode?"""
@@ -183,6 +189,8 @@ class Intake:
             if isinstance(found, Name):
                 self.pods.gone(found.uid)
             else:
+                for listener in self.pod_listeners:
+                    listener(found)
                 self.pods.put(found)
         self._update_sharing_mode()
         return news

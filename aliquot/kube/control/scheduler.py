@@ -89,7 +89,7 @@ class Scheduler:
         """Has the intake applied changes since statuses were last due?"""
         self._statuses_due = 0.0
         """When statuses are due even if nothing changes."""
-        self.clock = _steady_clock()
+        self.clock = steady_clock()
         chosen = settings.configuration, settings.policy
         self.intake = Intake(client, *chosen, self._news.set, settings.namespace)
         self.pod_status = PodStatus(client, writer, lambda: self.intake.pods.shown)
@@ -161,7 +161,7 @@ class Scheduler:
             *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
             *(self.intake.feed.report, self._settings.delete_after),
         )
-        self.engine, self.clock = engine, _steady_clock()
+        self.engine, self.clock = engine, steady_clock()
         _log.info(
             "leading",
             policy=self.intake.sharing_mode.policy,
@@ -226,7 +226,7 @@ class Scheduler:
                 self.events.record(of_pod(pod), "Warning", "FailedScheduling", words)
 
 
-def _steady_clock() -> Callable[[], int]:
+def steady_clock() -> Callable[[], int]:
     """A clock that starts at the time of day, and does not jump when that is set.
 
     A jump would end waits of the engine at once, such as that for victims, and evict other pods.
