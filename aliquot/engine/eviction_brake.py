@@ -123,7 +123,7 @@ class EvictionBrake:
         limits, made = self._limits(), self._count(now)
         if not limits or not ((made and made + needs > self._least(limits)) or self._behind(claim)):
             return None
-        return self._braked(Reason.EVICTION_BRAKE, self._words(needs, now), needs, cause)
+        return self._braked(Reason.EVICTION_BRAKE, self._words(claim, needs, now), needs, cause)
 
     def _least(self, limits: dict[str, int]) -> int:
         return min(limits.values())
@@ -145,7 +145,7 @@ class EvictionBrake:
             )
         if self.limit is None or not self._behind(claim):
             return None
-        return self._braked(Reason.EVICTION_BRAKE, self._words(0, now), 0, cause)
+        return self._braked(Reason.EVICTION_BRAKE, self._words(claim, 0, now), 0, cause)
 
     def _behind(self, claim: Claim) -> bool:
         """Does a braked claim wait that comes before this one?"""
@@ -160,20 +160,22 @@ class EvictionBrake:
         rest = (cause.quota, cause.resource, (*cause.watch, _BRAKE))
         return Braked(reason, message, *rest, needs, cause)
 
-    def _words(self, needs: int, now: int) -> str:
-        """`... evicts 1 pod, 5 of 5 are evicted in this minute (eviction.maxPerMinute is 5)`."""
+    def _words(self, claim: Claim, needs: int, now: int) -> str:
+        """Which brake, the numbers, for which claim the rest is kept, when the next may go."""
         limits, made = self._limits(), self._count(now)
         limit = self._least(limits)
         which = next(words for words, most in limits.items() if most == limit)
-        pods = f"needs {needs} {'eviction' if needs == 1 else 'evictions'}, " if needs else ""
-        words = (
-            f"evictions are braked: {pods}{made} of {limit} of the last minute are made ({which})"
-        )
-        due = self._first_due(now) if self._first else self._fits_at(needs, now)
+        asks = f"it needs {needs}, and " if needs else ""
+        words = f"evictions are braked: {asks}{made} of {limit} were made in the last minute"
+        words += f" ({which})"
         if needs > limit:
-            words += "; more than a minute allows go together after a minute without evictions"
+            words += "; more than a minute allows go together, after a minute without evictions"
+        if self._first is not None and self._behind(claim):
+            first = self._state.waiting.claim(self._first[0])
+            words += f"; what is left is kept for {first.pods[0].path}, which comes before it"
+        due = self._first_due(now) if self._first else self._fits_at(needs, now)
         if due is not None and due > now:
-            words += f"; the next may be in {-(-(due - now) // SECOND)} s"
+            words += f"; the next may be made in {-(-(due - now) // SECOND)} s"
         return words
 
     def _pause_words(self, now: int) -> str:
