@@ -37,7 +37,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert problem in said.err
 
 
-@pytest.mark.parametrize("lasts", ["soon", "-5m", ""])
+@pytest.mark.parametrize("lasts", ["soon", "-5m", "0s", ""])
 def test_a_duration_that_is_none_is_refused(lasts: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["pause", "evictions", "--for", lasts]) == 2
     assert "--for" in capsys.readouterr().err

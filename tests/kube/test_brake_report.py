@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from aliquot.engine import Engine, EvictionKnobs, EvictionsPaused, Knobs, PodGone, PodSet
+from aliquot.engine import Engine, Event, EvictionKnobs, EvictionsPaused, Knobs, PodGone, PodSet
 from aliquot.kube.control.brake_report import BrakeReport
 from aliquot.kube.control.events import Events, InvolvedObject
 from aliquot.kube.control.eviction_pause import ANNOTATION, PauseSwitch
@@ -34,13 +34,14 @@ class Replica:
         self.switch = PauseSwitch("home", self.engine.apply)
         rest = (cast("Events", self.told), self.metrics, self.health, ABOUT)
         self.report = BrakeReport(lambda: self.engine, self.switch, *rest)
-        for event in (
+        events: tuple[Event, ...] = (
             values.node_set("n", 3),
             values.quota_set("owner", 3),
             values.quota_set("lent"),
             *(values.pod_set(f"l{number}", 1, "lent", node="n") for number in range(3)),
             *(values.pod_set(f"o{number}", 1, "owner") for number in range(3)),
-        ):
+        )
+        for event in events:
             self.engine.apply(event)
 
     def decide(self, second: int) -> None:

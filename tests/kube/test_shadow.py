@@ -200,6 +200,22 @@ def test_the_same_evictions_in_the_cluster_are_no_difference() -> None:
     play(story)
 
 
+def test_a_new_engine_goes_on_with_the_opinions_of_the_one_before() -> None:
+    async def story(beside: Beside) -> None:
+        beside.node("n", 2)
+        for name in ("bound", "deleted", "waits"):
+            beside.pod(name, "a", 2 if name == "waits" else 1)
+        await beside.round()
+        beside.shadow._drop_engine()
+        beside.pod("bound", "a", node="n")
+        beside.gone("deleted")
+        await beside.round()
+        assert beside.verdicts == {"agrees": 1, "neverStarted": 1}
+        assert list(beside.shadow.comparison.opinions) == ["waits"]
+
+    play(story)
+
+
 def test_pods_of_other_schedulers_are_left_alone_if_one_is_named() -> None:
     async def story(beside: Beside) -> None:
         beside.node("n", 1)

@@ -52,6 +52,8 @@ def pause(
     now = time.time_ns()
     if lasts is not None:
         until = now + duration(lasts, "--for", "")
+        if until == now:
+            raise click.UsageError("--for must be longer than no time at all")
 
     async def write(client: "Client") -> str:
         end = "" if until is None else moment(until)

@@ -117,12 +117,20 @@ class Shadow:
     def _begin(self) -> None:
         """Make an engine of what the cluster holds now."""
         engine = Engine(self.policy, knobs(self._settings.configuration))
-        records = self.intake.mirror.records
-        for uid in [uid for uid in self.comparison.opinions if uid not in records]:
-            self.comparison.gone(uid, self.clock())
+        self._catch_up()
         self._feed.connect(engine, self.intake.mirror)
         self.engine = engine
         _log.info("watching", policy=self.policy, pods=engine.pod_count())
+
+    def _catch_up(self) -> None:
+        """Compare what has happened to pods while there was no engine."""
+        records, now = self.intake.mirror.records, self.clock()
+        for uid in list(self.comparison.opinions):
+            record = records.get(uid)
+            if record is None or not record.alive:
+                self.comparison.gone(uid, now)
+            elif record.pod.node is not None:
+                self.comparison.started(record.pod, now)
 
     def _drop_engine(self) -> None:
         self._feed.disconnect()
