@@ -102,6 +102,7 @@ class Engine:
         check_event(event)
         self._state.check(event)
         self._state.apply(event)
+        self._brake.apply(event)
 
     def cycle(self, now: int = 0) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds)."""

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.events import Event, EvictionsPaused, EvictionsResumed
 from aliquot.engine.model.knobs import SECOND
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.model.summaries import BrakeSummary
@@ -43,6 +44,8 @@ class EvictionBrake:
     def __init__(self, state: State) -> None:
         self._state = state
         self._knobs = state.knobs.eviction
+        self.pause: EvictionsPaused | None = None
+        """Set while evictions are paused; its end may have come."""
         self._made: deque[tuple[int, int]] = deque()
         """When pods were evicted in the last minute, and how many at that time."""
         self._refused: dict[str, None] = {}
@@ -52,6 +55,13 @@ class EvictionBrake:
         self._rest_due: int | None = None
         """When evictions for no claim are tried again that were put off."""
         self._was_paused = False
+
+    def apply(self, event: Event) -> None:
+        """Evictions may have been paused, or resumed; no other event counts here."""
+        if isinstance(event, EvictionsPaused):
+            self.pause = event
+        elif isinstance(event, EvictionsResumed):
+            self.pause = None
 
     @property
     def limit(self) -> int | None:
@@ -91,7 +101,7 @@ class EvictionBrake:
         self._refused = {uid: None for uid in self._refused if uid in self._state.waiting}
 
     def _is_paused(self, now: int) -> bool:
-        pause = self._state.pause
+        pause = self.pause
         return pause is not None and (pause.until is None or now < pause.until)
 
     def _first_due(self, now: int) -> int | None:
@@ -179,7 +189,7 @@ class EvictionBrake:
         return words
 
     def _pause_words(self, now: int) -> str:
-        pause = self._state.pause
+        pause = self.pause
         assert pause is not None
         words = f"evictions are paused{pause.words and f' {pause.words}'}"
         if pause.until is not None:
@@ -235,7 +245,7 @@ class EvictionBrake:
 
     def deadline(self, now: int) -> int | None:
         """When a braked claim, or evictions for none, may go on; when a pause ends."""
-        pause = self._state.pause
+        pause = self.pause
         if self._is_paused(now):
             return pause.until if pause is not None else None
         if self._first is not None and self._first[0] not in self._state.waiting:

@@ -33,8 +33,6 @@ from aliquot.engine.model.events import (
     DeviceSet,
     Event,
     EvictFailed,
-    EvictionsPaused,
-    EvictionsResumed,
     GangGone,
     GangSet,
     GpuQuotaGone,
@@ -107,8 +105,6 @@ class State:
         self.stranded = StrandedPods()
         self.reserved: dict[str, None] = {}
         """The waiting pods whose hold is a reservation, not a nomination; see `reservation`."""
-        self.pause: EvictionsPaused | None = None
-        """Set while evictions are paused; see `eviction_brake`."""
         self.departures = 0
         """How many bound pods have left so far."""
         self.pods: dict[str, Pod] = {}
@@ -165,10 +161,6 @@ class State:
                 self.budgets.set(budget)
             case BudgetGone(path):
                 self.budgets.remove(path)
-            case EvictionsPaused():
-                self.pause = event
-            case EvictionsResumed():
-                self.pause = None
         self._gang_requests.refresh()
 
     @contextmanager

@@ -84,7 +84,7 @@ def test_a_pause_is_told_of_when_it_begins_and_ends() -> None:
     replica = Replica()
     value = '{"by":"alice","until":"1970-01-01T00:01:40Z"}'
     replica.switch.put("home", {"metadata": {"annotations": {ANNOTATION: value}}})
-    assert replica.engine._state.pause == EvictionsPaused("by alice", 100 * SECOND)
+    assert replica.engine._brake.pause == EvictionsPaused("by alice", 100 * SECOND)
     replica.decide(1)
     replica.decide(2)
     assert replica.told.reasons == ["EvictionsPaused"]

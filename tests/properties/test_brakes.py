@@ -93,11 +93,11 @@ def test_every_owed_claim_starts_in_the_end(
     while world.step(10_000):
         if paused is not None:
             begin, lasts = paused
-            if begin <= world.second < begin + lasts and world.state.pause is None:
+            if begin <= world.second < begin + lasts and world.engine._brake.pause is None:
                 until = (begin + lasts) * SECOND
                 world.apply(EvictionsPaused("by a test", until))
                 assert world.engine.brake(world.now).paused
-            elif world.state.pause is not None and world.second >= begin + lasts:
+            elif world.engine._brake.pause is not None and world.second >= begin + lasts:
                 world.apply(EvictionsResumed())
                 paused = None
         for each in world.evictions[len(at_second) :]:
