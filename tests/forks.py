@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aliquot.cli.commands import daemon, manifests, scheduler, simulate, test, validate
 from aliquot.cli.main import main
-from aliquot.cli.show import findings, simulation, verdicts
+from aliquot.cli.show import findings, shadow, simulation, verdicts
 from aliquot.kube.control import control_plane
 from aliquot.simulation import scenario
 from aliquot.validation import inputs
@@ -24,7 +24,7 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__])
 _READ = (
     *(daemon, manifests, scheduler, simulate, test, validate),
-    *(findings, simulation, verdicts, control_plane, scenario, inputs),
+    *(findings, shadow, simulation, verdicts, control_plane, scenario, inputs),
 )
 """What commands import when they run: all of it is read before the fork."""
 

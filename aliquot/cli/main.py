@@ -19,7 +19,10 @@ from aliquot.collector import tune_collector
 from aliquot.errors import AliquotError
 from aliquot.version import KUBERNETES, __version__
 
-COMMANDS = ("bench", "manifests", "scheduler", "simulate", "test", "up", "validate", "webhook")
+COMMANDS = (
+    *("bench", "manifests", "pause", "resume", "scheduler", "simulate"),
+    *("test", "up", "validate", "webhook"),
+)
 """Each is the function of this name in the module of this name in `cli/commands/`."""
 
 

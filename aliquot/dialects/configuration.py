@@ -99,6 +99,8 @@ class Eviction(Section):
     on_quota_lowered: Literal["keep", "evict"] = "keep"
     hold_for: str | int | float = "5m"
     node_lost_after: str | int | float = "5m"
+    max_per_minute: int = 0
+    max_share: int = 0
 
 
 class Placement(Section):
@@ -156,6 +158,7 @@ def read(document: Document) -> Configuration:
         raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
     for index, name in enumerate(configuration.system_namespaces):
         check_namespace(name, place, f"systemNamespaces[{index}]")
+    _check_brakes(configuration.eviction, place)
     knobs(configuration, place)
     return configuration
 
@@ -169,6 +172,15 @@ def with_own_namespace(configuration: Configuration, namespace: str) -> Configur
     """The same, with Aliquot's own namespace of the system: a scheduler must not evict itself."""
     found = dict.fromkeys((*configuration.system_namespaces, namespace))
     return msgspec.structs.replace(configuration, system_namespaces=list(found))
+
+
+def _check_brakes(eviction: Eviction, place: str) -> None:
+    if eviction.max_per_minute < 0:
+        problem = f"is {eviction.max_per_minute}, must be at least 0 (0: no brake)"
+        raise InputError(place, "eviction.maxPerMinute", problem)
+    if not 0 <= eviction.max_share <= 100:
+        problem = f"is {eviction.max_share}, must be a percentage from 0 to 100 (0: no brake)"
+        raise InputError(place, "eviction.maxShare", problem)
 
 
 def _check_choices(body: Body, place: str) -> None:
@@ -212,6 +224,8 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             node_lost_after=duration(
                 configuration.eviction.node_lost_after, place, "eviction.nodeLostAfter"
             ),
+            max_per_minute=configuration.eviction.max_per_minute,
+            max_share=configuration.eviction.max_share,
         ),
         gpu=GpuKnobs(placement=configuration.gpu.placement),
         placement=PlacementKnobs(

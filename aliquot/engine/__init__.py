@@ -28,6 +28,8 @@ from aliquot.engine.model.events import (
     DeviceSet,
     Event,
     EvictFailed,
+    EvictionsPaused,
+    EvictionsResumed,
     GangGone,
     GangSet,
     GpuQuotaGone,
@@ -69,6 +71,7 @@ from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.model.selector import Requirement, Term, requirement_matches
 from aliquot.engine.model.summaries import (
+    BrakeSummary,
     Condition,
     Figures,
     GangSummary,
@@ -96,6 +99,7 @@ __all__ = [
     "Amounts",
     "Bind",
     "BindFailed",
+    "BrakeSummary",
     "Budget",
     "BudgetGone",
     "BudgetSet",
@@ -112,6 +116,8 @@ __all__ = [
     "Evict",
     "EvictFailed",
     "EvictionKnobs",
+    "EvictionsPaused",
+    "EvictionsResumed",
     "FairKnobs",
     "Figures",
     "Gang",

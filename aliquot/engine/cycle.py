@@ -27,6 +27,7 @@ decisions, and time is only what `now` says.
 from collections.abc import Iterable, Iterator, Mapping
 
 from aliquot.engine.books.ledger import Stage
+from aliquot.engine.eviction_brake import BRAKED, Braked, EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
 from aliquot.engine.holds.fresh_starts import FreshStarts
@@ -40,6 +41,7 @@ from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.model.pod import Pod, Shape, check_pod
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.model.summaries import (
+    BrakeSummary,
     Figures,
     GangSummary,
     GpuQuotaSummary,
@@ -83,7 +85,9 @@ class Engine:
             self._state.waiting.take_turns(self._policy.turns.path, self._policy.turns.turn)
         self._nominations = Nominations(self._state, self._policy, knobs.eviction.hold_for)
         self._reservations = Reservations(self._state, self._policy, knobs.placement)
-        self._trial = Trial(self._state, self._policy, self._nominations, self._reservations)
+        self._brake = EvictionBrake(self._state)
+        holds = self._nominations, self._reservations
+        self._trial = Trial(self._state, self._policy, *holds, self._brake)
         self._fresh_starts = FreshStarts(self._state, self._policy)
         self._gang_claims = GangClaims(self._state)
         self._admission = GangAdmission(self._trial, knobs.eviction.hold_for)
@@ -106,6 +110,7 @@ class Engine:
         check_event(event)
         self._state.check(event)
         self._state.apply(event)
+        self._brake.apply(event)
 
     def cycle(self, now: int = 0, bounded: bool = False) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds).
@@ -126,8 +131,11 @@ class Engine:
         self._policy.gates.refresh()
         self._nominations.expire(now)
         self._wake(now)
-        decisions.extend(self._evict_above_lowered_bounds(now))
-        decisions.extend(self._evict(self._policy.reclaim.recycle(now)))
+        self._brake.begin(now)
+        if self._brake.is_open(now):
+            decisions.extend(self._evict_above_lowered_bounds(now))
+            decisions.extend(self._evict(self._policy.reclaim.recycle(now)))
+        self._brake.wake(now)
         self._gang_claims.refresh()
         self._process_due(decisions)
         if not self._all_tried():
@@ -211,7 +219,7 @@ class Engine:
         not tried, so that claims that could keep the capacity come first.
         """
         waiting = self._state.waiting
-        queue = waiting.refused((*OVER_SHARE, Reason.RESERVED))
+        queue = waiting.refused((*OVER_SHARE, *BRAKED, Reason.RESERVED))
         while (first := queue.first()) is not None:
             lane, claim = first
             defer = deferred is not None and not self._policy.gates.could_keep_idle(claim)
@@ -251,6 +259,7 @@ class Engine:
             self._state.nodes.next_loss(self._state.knobs.eviction.node_lost_after),
             self._state.stranded.deadline(),
             self._admission.deadline(),
+            self._brake.deadline(self._now),
         )
         later = (moment for moment in moments if moment is not None and moment > self._now)
         return min(later, default=None)
@@ -285,6 +294,10 @@ class Engine:
         """The figures of every queue and its namespaces, by name; empty unless policy `queues`."""
         self._policy.report.refresh()
         return self._policy.report.queues(summarise(self._state))
+
+    def brake(self, now: int | None = None) -> BrakeSummary:
+        """How the brake on evictions stands now, or at the last cycle."""
+        return self._brake.summarise(self._now if now is None else now)
 
     def gpu_quotas(self) -> list[GpuQuotaSummary]:
         """The figures of every GPU quota, by namespace."""
@@ -389,6 +402,9 @@ class Engine:
         else:
             told = self._trial.describe(claim, verdict)
             self._state.waiting.park(lane, told)
+            if isinstance(verdict, Braked):
+                self._brake.note_refused(claim, verdict)
+                verdict = verdict.cause or verdict
             self._reservations.note_refused(claim, verdict, self._now)
             self._wakeups.note_min_runtime(self._now)
             decisions.extend(self._waits(lane, claim, told))
@@ -467,6 +483,7 @@ class Engine:
         self._policy.gates.nominated(claim)
         self._reservations.end(claim)
         lacks_right = self._trial.check_gates(claim) is not None
+        self._brake.spend(len(victims), self._now, claim)
         for pod in victims:
             state.budgets.spend(pod)
             state.evict(pod.uid)
@@ -480,7 +497,7 @@ class Engine:
 
     def _evict(self, evictions: Iterable[Evict]) -> Iterator[Evict]:
         """Book evictions that are not for one claim: lowered bounds, recycling."""
-        for eviction in evictions:
+        for eviction in self._brake.take(evictions, self._now):
             self._state.budgets.spend(eviction.pod)
             self._state.evict(eviction.pod.uid)
             yield eviction

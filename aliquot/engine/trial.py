@@ -17,6 +17,7 @@ import numpy as np
 
 from aliquot.engine.books.ledger import Booking
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.eviction_brake import EvictionBrake
 from aliquot.engine.gang_claims import set_pods, substitute
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.precedence import Precedence
@@ -62,9 +63,15 @@ class Trial:
     """Tries claims against the gates, the nodes, and the eligible victims."""
 
     def __init__(
-        self, state: State, policy: Policy, nominations: Nominations, reservations: Reservations
+        self,
+        state: State,
+        policy: Policy,
+        nominations: Nominations,
+        reservations: Reservations,
+        brake: EvictionBrake,
     ) -> None:
         self.state = state
+        self._brake = brake
         self._policy = policy
         self._nominations = nominations
         self._reservations = reservations
@@ -178,6 +185,10 @@ class Trial:
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
         if refusal.reason not in _PREEMPTION_MAY_HELP and BORROWERS not in refusal.watch:
             return refusal
+        now = self.now if self._asked_at is None else self._asked_at
+        braked = self._brake.still_refused(claim, refusal, now)
+        if braked is not None:
+            return braked
         if not self.effort.may_search:
             return PutOff.PUT_OFF
         self.effort.note_search()
@@ -186,7 +197,6 @@ class Trial:
             if not self._may_preempt_later(claim, refusal):
                 return refusal
             refusal = self._policy.reclaim.name_no_victims(claim, refusal)
-            now = self.now if self._asked_at is None else self._asked_at
             words = self._policy.reclaim.explain_no_victims(claim, refusal, now)
             message = refusal.message + words
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
@@ -198,7 +208,7 @@ class Trial:
         if not self._nominations.may_nominate(claim):
             return refusal
         if plan.victims or claim.pods[0].uid not in self._nominations:
-            return plan
+            return self._brake.refusal(claim, len(plan.victims), refusal, now) or plan
         return _waiting_for_victims(claim, plan.nodes)
 
     def _could_use_idle(self, claim: Claim, refusal: Refusal) -> bool:

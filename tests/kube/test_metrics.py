@@ -17,6 +17,8 @@ from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.model.summaries import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
+from aliquot.kube.shadow.comparison import Comparison
+from aliquot.kube.shadow.report import ShadowCollector
 from aliquot.kube.webhook import metrics as webhook
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "metrics.md"
@@ -157,6 +159,9 @@ def test_two_replicas_in_one_process_count_apart() -> None:
 
 def test_the_page_and_the_registries_agree(metrics: Metrics, asked: webhook.Metrics) -> None:
     """Names, types and labels, of every metric there is."""
+    compared = Comparison()
+    compared.tally.evictions["FairShare"] = 1
+    metrics.registry.register(ShadowCollector(compared))
     described = {name: (kind, labels) for name, kind, labels in ROW.findall(PAGE.read_text())}
     assert {name: kind for name, (kind, _) in described.items()} == kinds(metrics, asked)
     text = "".join(generate_latest(each.registry).decode() for each in (used(metrics), asked))

@@ -25,12 +25,14 @@ from tests.build.manifests import (
 
 TEAMS = ("a", "b", "c")
 TIMES = ("0s", "7s", "40s", "3m", "6m", "20m")
-KNOBS: dict[str, dict[str, tuple[str, ...]]] = {
+KNOBS: dict[str, dict[str, tuple[str | int, ...]]] = {
     "eviction": {
         "minRuntime": ("0s", "50s"),
         "holdFor": ("0s", "1s", "5m"),
         "onQuotaLowered": ("keep", "evict"),
         "quotaless": ("protected", "lowest"),
+        "maxPerMinute": (0, 0, 1, 3),
+        "maxShare": (0, 0, 10, 50),
     },
     "hierarchy": {"revokeAfter": ("0s", "120s"), "recycle": ("demand", "always")},
     "capacity": {"borrow": ("unusedMin", "freeCapacity")},

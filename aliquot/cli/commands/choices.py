@@ -22,6 +22,7 @@ CERTIFICATE = "aliquot-webhook-certificate"
 CONFIGURATION = "aliquot"
 """The webhook configurations, and the ConfigMap with the Configuration."""
 REPLICAS = 2
+PAUSABLE = ("evictions",)
 INSTALL_PARTS = ("crds", "rbac", "workloads", "webhooks")
 
 NODES = "8x8"

@@ -1,5 +1,6 @@
 """`aliquot scheduler`: the control plane on a cluster."""
 
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from aliquot.cli.commands.options import (
     host_option,
     log_options,
     namespace_option,
+    output_option,
     policy_option,
 )
 
@@ -22,6 +24,25 @@ from aliquot.cli.commands.options import (
 @config_option
 @policy_option("The policy of all profiles; overrides the Configuration.")
 @click.option("--dry-run", is_flag=True, help="Decide and log; write nothing to the cluster.")
+@click.option(
+    "--shadow",
+    is_flag=True,
+    help="Write nothing, and report what would be different with Aliquot as scheduler.",
+)
+@click.option(
+    "--scheduler-name",
+    "scheduler_names",
+    multiple=True,
+    metavar="NAME",
+    help="With --shadow: pods of this scheduler alone; may be repeated. Default: all pods.",
+)
+@click.option(
+    "--every",
+    default="10m",
+    metavar="DURATION",
+    help="With --shadow: how often to report, besides at the end.",
+)
+@output_option("table", "json")
 @namespace_option("The namespace of its Lease.")
 @click.option(
     "--lease-name",
@@ -47,6 +68,10 @@ def scheduler(
     config: str | None,
     policy: str | None,
     dry_run: bool,
+    shadow: bool,
+    scheduler_names: tuple[str, ...],
+    every: str,
+    output: str,
     namespace: str,
     lease_name: str,
     no_leader_election: bool,
@@ -65,6 +90,7 @@ def scheduler(
     Examples:
       aliquot scheduler --dry-run --context staging
       aliquot scheduler --config aliquot.yaml --no-leader-election
+      aliquot scheduler --shadow --scheduler-name default-scheduler --every 1h
     """
     from aliquot.cli.commands import daemon
     from aliquot.dialects.core.times import duration
@@ -73,11 +99,13 @@ def scheduler(
     from aliquot.kube.control.scheduler import Settings
     from aliquot.validation.inputs import load_configuration
 
+    if shadow and dry_run:
+        raise click.UsageError("--shadow and --dry-run: which of the two?")
     refused_for = None
     if delete_after is not None:
         refused_for = duration(delete_after, "--delete-after", "") / 1e9
     settings = control_plane.Settings(
-        Settings(load_configuration(config), policy, refused_for, dry_run),
+        Settings(load_configuration(config), policy, refused_for, dry_run, namespace),
         namespace,
         None if no_leader_election or dry_run else lease_name,
         host=host,
@@ -86,4 +114,14 @@ def scheduler(
     reach = partial(access.find, kubeconfig, context)
     reach()  # a kubeconfig that cannot be used is an error before anything starts
     daemon.set_up_logs(log_format, log_level)
-    daemon.serve("scheduler", control_plane.control_plane(reach, settings))
+    service: AbstractAsyncContextManager[object]
+    if not shadow:
+        service = control_plane.control_plane(reach, settings)
+    else:
+        from aliquot.cli.show.shadow import shown_shadow
+        from aliquot.kube.shadow.shadow import Settings as ShadowSettings
+
+        beside = ShadowSettings(settings.scheduler.configuration, policy, scheduler_names)
+        seconds = duration(every, "--every", "") / 1e9
+        service = shown_shadow(reach, beside, host, health_port, seconds, output)
+    daemon.serve("scheduler", service)

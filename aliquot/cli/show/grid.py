@@ -5,12 +5,16 @@ its words; where the console is narrower, columns of names wrap, and where that 
 row is a paragraph: every number with its heading, then the words.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import click
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from aliquot.cli.show.signs import console as make_console
+from aliquot.cli.show.signs import for_stdout
 
 MOST_ROWS = 24
 """Rows of a list before the rest is only counted: as many as the lines of the smallest common
@@ -29,6 +33,26 @@ _LEAST_WORDS = 44
 more, and is read more easily as a paragraph below its row."""
 _GAP = 2
 INDENT = 2
+_PIPE_WIDTH = 160
+"""Columns where the output is no terminal: wide enough that the messages of examples/ stand on one
+or two lines, and the same on every machine, so that outputs can be compared."""
+
+
+def print_drawn(draw: Callable[[int], RenderableType]) -> None:
+    """Print what is drawn for a width: in colour on a terminal, plain and fixed anywhere else."""
+    console = make_console()
+    if console.is_terminal:
+        console.print(draw(console.width))
+        return
+    console.width = _PIPE_WIDTH
+    with console.capture() as capture:
+        console.print(draw(console.width))
+    click.echo(for_stdout("\n".join(line.rstrip() for line in capture.get().splitlines())))
+
+
+def titled(title: str, *parts: RenderableType) -> RenderableType:
+    """Parts below a title."""
+    return Group(Text(f"\n{title}", style="bold"), *parts)
 
 
 def indented(part: RenderableType, by: int = INDENT) -> RenderableType:

@@ -4,37 +4,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
-from aliquot.cli.show.grid import MOST_ROWS, Cell, indented, omitted, table
+from aliquot.cli.show.grid import (
+    MOST_ROWS,
+    Cell,
+    indented,
+    omitted,
+    print_drawn,
+    table,
+    titled,
+)
 from aliquot.cli.show.queue_bars import gang_bars, queue_bars
 from aliquot.cli.show.quota_bars import quota_bars
-from aliquot.cli.show.signs import console as make_console
-from aliquot.cli.show.signs import for_stdout
 from aliquot.dialects.core.findings import list_names
 from aliquot.dialects.core.times import seconds
 from aliquot.engine import Bind, Evict
 from aliquot.simulation.outcome import Result, outcome
 from aliquot.simulation.simulation import Executed, Simulation
 
-_PIPE_WIDTH = 160
-"""Columns where the output is no terminal: wide enough that the messages of examples/ stand on one
-or two lines, and the same on every machine, so that outputs can be compared."""
-
 
 def print_tables(simulation: Simulation, why: str) -> None:
     """Print the tables: in colour on a terminal, plain and of a fixed width anywhere else."""
-    console = make_console()
-    if console.is_terminal:
-        console.print(tables(simulation, why, console.width))
-        return
-    console.width = _PIPE_WIDTH
-    with console.capture() as capture:
-        console.print(tables(simulation, why, console.width))
-    click.echo(for_stdout("\n".join(line.rstrip() for line in capture.get().splitlines())))
+    print_drawn(lambda width: tables(simulation, why, width))
 
 
 def tables(simulation: Simulation, why: str, width: int) -> RenderableType:
@@ -49,24 +43,20 @@ def _parts(
     queues = {each["name"] for each in result["queues"]}
     quotas = [each for each in result["quotas"] if each["name"] not in queues]
     if quotas:
-        yield _titled("QUOTAS", *quota_bars(result["policy"], quotas, width))
+        yield titled("QUOTAS", *quota_bars(result["policy"], quotas, width))
     if queues:
         tree = simulation.world.mirror.quota_index.quotas
         requests = {each["name"]: each["request"] for each in result["quotas"]}
-        yield _titled("QUEUES", *queue_bars(result["queues"], tree, requests, width))
+        yield titled("QUEUES", *queue_bars(result["queues"], tree, requests, width))
     if result["gangs"]:
-        yield _titled("GANGS", *gang_bars(result["gangs"], width))
+        yield titled("GANGS", *gang_bars(result["gangs"], width))
     if result["gpuQuotas"]:
         bounds = simulation.world.mirror.gpu_quotas.sent
-        yield _titled("GPU QUOTAS", *gpu_quota_bars(result["gpuQuotas"], bounds, width))
+        yield titled("GPU QUOTAS", *gpu_quota_bars(result["gpuQuotas"], bounds, width))
     if simulation.history:
-        yield _titled("WHAT HAPPENED", _history(simulation.history, width))
+        yield titled("WHAT HAPPENED", _history(simulation.history, width))
     if result["pending"]:
-        yield _titled("WAITING", _waiting(result["pending"], width))
-
-
-def _titled(title: str, *parts: RenderableType) -> RenderableType:
-    return Group(Text(f"\n{title}", style="bold"), *parts)
+        yield titled("WAITING", _waiting(result["pending"], width))
 
 
 def _headline(result: Result, why: str) -> Text:

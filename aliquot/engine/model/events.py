@@ -123,6 +123,20 @@ class BudgetGone:
 
 
 @dataclass(frozen=True, slots=True)
+class EvictionsPaused:
+    """No pod is to be evicted by choice, until this time if there is one."""
+
+    words: str = ""
+    """Who has paused evictions, since when and why, for messages."""
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionsResumed:
+    """Pods may be evicted again."""
+
+
+@dataclass(frozen=True, slots=True)
 class BindFailed:
     """A Bind could not be carried out; the pod is pending again."""
 
@@ -152,6 +166,8 @@ Event = (
     | GpuQuotaGone
     | BudgetSet
     | BudgetGone
+    | EvictionsPaused
+    | EvictionsResumed
     | BindFailed
     | EvictFailed
 )

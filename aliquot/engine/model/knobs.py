@@ -66,6 +66,10 @@ class EvictionKnobs:
     hold_for: int = 300 * SECOND
     node_lost_after: int = 300 * SECOND
     """How long a node may be not ready before guarantees shrink by what it had."""
+    max_per_minute: int = 0
+    """How many pods may be evicted by choice in a minute; 0: no brake."""
+    max_share: int = 0
+    """How many of the running pods may be, in percent; 0: no brake."""
 
 
 @dataclass(frozen=True, slots=True)

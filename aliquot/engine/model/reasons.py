@@ -30,6 +30,8 @@ class Reason(StrEnum):
     NOT_SUPPORTED = "NotSupported"
     TERMINATING = "Terminating"
     WAITING_FOR_VICTIMS = "WaitingForVictims"
+    EVICTION_BRAKE = "EvictionBrake"
+    EVICTIONS_PAUSED = "EvictionsPaused"
     RESERVED = "Reserved"
     RESERVED_FOR_OTHERS = "ReservedForOthers"
     RECLAIMED_FOR_MIN = "ReclaimedForMin"
@@ -55,6 +57,8 @@ class Watch:
     borrowers: bool = False
     gpus: str | None = None
     """The namespace whose GPU usage must change."""
+    brake: bool = False
+    """Evictions may go on that the brake has put off."""
 
 
 ROOM = Watch(nodes=True)

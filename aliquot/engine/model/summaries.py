@@ -81,6 +81,17 @@ class GpuQuotaSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class BrakeSummary:
+    """How the brake on evictions stands."""
+
+    paused: bool
+    limit: int | None
+    """The most evictions by choice in a minute; None: no brake."""
+    made: int
+    """Those of the last minute."""
+
+
+@dataclass(frozen=True, slots=True)
 class GangSummary:
     """A gang: its phase, how many of its pods run, and why it is pending, if it is.
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
+from aliquot.engine.eviction_brake import BRAKED
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies.gates import gpu_refusals
@@ -22,6 +23,7 @@ from aliquot.engine.trial import Trial
 _SETTLED = {
     *(Reason.WAITING_FOR_VICTIMS, Reason.TERMINATING),
     *(Reason.RESERVED, Reason.RESERVED_FOR_OTHERS),
+    *BRAKED,
 }
 """The claim waits for something of its own, or will never start: nothing else refuses it."""
 _MOST_NAMED = 3

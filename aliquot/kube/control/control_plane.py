@@ -16,6 +16,9 @@ from aliquot.collector import paused_collector
 from aliquot.dialects.configuration import with_own_namespace
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
+from aliquot.kube.api.resource import LEASES, NAMESPACES
+from aliquot.kube.control.brake_report import BrakeReport
+from aliquot.kube.control.events import InvolvedObject
 from aliquot.kube.control.operator import Operator
 from aliquot.kube.control.scheduler import Scheduler
 from aliquot.kube.control.scheduler import Settings as SchedulerSettings
@@ -64,6 +67,7 @@ class ControlPlane:
     health: Health
     election: Election | None
     probes: Probes | None
+    brake_report: BrakeReport
 
     def leads(self) -> bool:
         """May this replica write?"""
@@ -75,6 +79,7 @@ class ControlPlane:
         while True:
             self.metrics.leader.set(self.leads())
             self.metrics.writes_waiting.set(self.writer.waiting)
+            self.brake_report.refresh(self.scheduler.clock())
             for resource, reflector in intake.reflectors.items():
                 name = resource.full_name
                 self.metrics.cache_objects.labels(name).set(len(reflector))
@@ -135,10 +140,23 @@ def _assemble(client: Client, election_client: Client, settings: Settings) -> Co
         *(health.beat, health.expect_decision),
     )
     wakes.append(scheduler.wake)
+    brake_report = BrakeReport(
+        *(lambda: scheduler.engine, scheduler.intake.pause_switch, scheduler.events),
+        *(metrics, health, _own_object(settings)),
+    )
+    if not settings.scheduler.dry_run:
+        scheduler.listeners.append(brake_report.decided)
     probes = None
     if settings.health_port is not None:
         probes = Probes(health, metrics.registry, settings.health_port, settings.host)
-    return ControlPlane(scheduler, writer, metrics, health, election, probes)
+    return ControlPlane(scheduler, writer, metrics, health, election, probes, brake_report)
+
+
+def _own_object(settings: Settings) -> InvolvedObject:
+    """What events of the control plane are about: its Lease, or without one its namespace."""
+    if settings.lease is None:
+        return InvolvedObject("v1", NAMESPACES.kind, "", settings.namespace)
+    return InvolvedObject(LEASES.api_version, LEASES.kind, settings.namespace, settings.lease)
 
 
 def _background_work(plane: ControlPlane, election_client: Client) -> Iterator[Work]:

@@ -34,7 +34,9 @@ class Evictor:
         failed: Callable[[Evict, str], None],
         refused_by_budget: Callable[[Evict, str], None],
         delete_after: float | None = None,
+        paused: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._paused = paused
         self._client = client
         self._writer = writer
         self._wanted = wanted
@@ -44,11 +46,22 @@ class Evictor:
         self._reported: set[str] = set()
         """The uids of the pods whose eviction a budget refuses, as far as that was reported."""
         self._delete_after = delete_after
+        self._put_off: dict[str, tuple[Evict, float]] = {}
+        """Evictions that were to be sent while evictions are paused, and since when, by uid."""
 
     def evict(self, decision: Evict) -> None:
         """Have the writer evict a pod."""
-        since = time.monotonic()
+        self._add(decision, time.monotonic())
 
+    def send_put_off(self) -> None:
+        """Have evictions sent that a pause put off, if it is over or they are not needed now."""
+        paused = self._paused()
+        for uid, (decision, since) in list(self._put_off.items()):
+            if not paused or not self._wanted(decision):
+                del self._put_off[uid]
+                self._add(decision, since)
+
+    def _add(self, decision: Evict, since: float) -> None:
         async def run() -> None:
             await self._evict(decision, since)
 
@@ -58,6 +71,9 @@ class Evictor:
         if not self._wanted(decision):
             self._reported.discard(decision.pod.uid)
             self._failed(decision, "nobody waits for it to go any longer")
+            return
+        if self._paused():
+            self._put_off[decision.pod.uid] = decision, since
             return
         overdue = self._delete_after is not None and time.monotonic() - since >= self._delete_after
         try:

@@ -62,6 +62,7 @@ class Executor:
         self._evictor = Evictor(
             *(client, writer, self._is_wanted, self._evicted),
             *(self._evict_failed, self._refused_by_budget, delete_after),
+            lambda: engine.brake().paused,
         )
         self._preemptions: dict[str, _Preemption] = {}
         """The preemptions under way, by the uids of their victims."""
@@ -81,6 +82,7 @@ class Executor:
                     self._preempt(decision)
                 case Wait(pod, refusal):
                     self._refuse(pod, refusal)
+        self._evictor.send_put_off()
         self._pod_status.update_nominations(self._engine)
 
     def explain(self, backoffs: Iterable[Backoff]) -> None:

@@ -19,6 +19,8 @@ from aliquot.engine import (
     Event,
     Evict,
     EvictFailed,
+    EvictionsPaused,
+    EvictionsResumed,
     NodeSet,
     PodGone,
     PodSet,
@@ -48,6 +50,8 @@ class Feed:
         self._records: Mapping[str, PodRecord] = {}
         self._queue: deque[WriteResult | _BackoffEnded] = deque()
         self._backoff = BindBackoff(self._end_backoff)
+        self._pause: EvictionsPaused | EvictionsResumed = EvictionsResumed()
+        """Whether evictions are paused, which no object of the mirror says."""
         self._lost: dict[str, str] = {}
         """The node of each pod that was lost with it: the node may come back with the pod."""
 
@@ -59,6 +63,7 @@ class Feed:
         """
         self.disconnect()
         mirror.replay(engine.apply)
+        engine.apply(self._pause)
         self._engine, self._records = engine, mirror.records
 
     def disconnect(self) -> None:
@@ -71,6 +76,8 @@ class Feed:
 
     def send(self, event: Event) -> None:
         """Apply an event of the mirror to the engine, unless its pod is kept back."""
+        if isinstance(event, EvictionsPaused | EvictionsResumed):
+            self._pause = event
         if self._engine is None or self.failed:
             return
         try:

@@ -9,7 +9,7 @@ during a cycle of the engine.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ from aliquot.kube.api.resource import (
     RESOURCE_QUOTAS,
     Resource,
 )
+from aliquot.kube.control.eviction_pause import PauseSwitch
 from aliquot.kube.control.feed import Feed
 from aliquot.kube.control.objects import SHARING_MODE_KINDS, Objects, manifest_of, name_of, shape_of
 from aliquot.kube.control.pods import Pods
@@ -76,7 +77,8 @@ class Intake:
     """The objects of a cluster, as watched.
 
     The engine's events that follow from changes go to `feed`; `wake` is called when there is
-    something to settle.
+    something to settle. `namespace` is the one that Aliquot runs in, where evictions are paused.
+    Pods are those of `scheduler_names`, or of the configuration's profiles.
     """
 
     def __init__(
@@ -85,9 +87,16 @@ class Intake:
         configuration: Configuration,
         policy: str | None,
         wake: Callable[[], None],
+        namespace: str = "",
+        feed: Feed | None = None,
+        scheduler_names: Container[str] | None = None,
     ) -> None:
-        self.feed = Feed(wake)
-        self.scheduler_names = frozenset(each.scheduler_name for each in configuration.profiles)
+        self.feed = feed or Feed(wake)
+        self.pause_switch = PauseSwitch(namespace, self.feed.send)
+        named = frozenset(each.scheduler_name for each in configuration.profiles)
+        self.scheduler_names: Container[str] = scheduler_names or named
+        self.pod_listeners: list[Callable[[PodWire], None]] = []
+        """Called with each pod as the watch shows it, before it is applied."""
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
         """Has everything been listed, pods by the current sharing mode?"""
@@ -184,17 +193,28 @@ class Intake:
             if isinstance(found, Name):
                 self.pods.gone(found.uid)
             else:
+                for listener in self.pod_listeners:
+                    listener(found)
                 self.pods.put(found)
         self._update_sharing_mode()
         return news
 
     def _apply(self, resource: Resource, found: Any) -> None:
+        if resource == NAMESPACES:
+            self._note_pause(found)
         if isinstance(found, Name):
             self._bodies.pop((resource, found.namespace, found.name), None)
             self.objects.gone(resource, found.namespace, found.name)
         else:
             self._bodies[(resource, *name_of(found))] = found
             self.objects.put(resource, found)
+
+    def _note_pause(self, found: Any) -> None:
+        """Evictions may have been paused or resumed: the namespace of Aliquot says so."""
+        if isinstance(found, Name):
+            self.pause_switch.put(found.name, None)
+        else:
+            self.pause_switch.put(name_of(found)[1], found)
 
     def _update_sharing_mode(self) -> None:
         """If the sharing mode has changed, have pods listed again."""

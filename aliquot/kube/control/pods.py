@@ -5,7 +5,7 @@ them, because they use their node. Pods of one template share one `Shape`, found
 spec, so that it is computed once. Nothing here decides or writes.
 """
 
-from collections.abc import Collection
+from collections.abc import Container
 
 import msgspec
 import structlog
@@ -35,7 +35,7 @@ _log = structlog.get_logger()
 class Pods:
     """The pods of a cluster, applied to a mirror."""
 
-    def __init__(self, mirror: Mirror, scheduler_names: Collection[str]) -> None:
+    def __init__(self, mirror: Mirror, scheduler_names: Container[str]) -> None:
         self.shown: dict[str, ShownStatus] = {}
         """By uid, of every pod that counts, and of pending ones that are invalid."""
         self.sharing: dict[str, bool] = {}

@@ -52,6 +52,8 @@ class Settings:
     """Seconds after which a pod is deleted whose eviction a budget refuses; None: never."""
     dry_run: bool = False
     """Log decisions instead of carrying them out."""
+    namespace: str = "aliquot-system"
+    """Where Aliquot runs: an annotation of this namespace pauses evictions."""
 
 
 class Scheduler:
@@ -89,8 +91,9 @@ class Scheduler:
         """Has the intake applied changes since statuses were last due?"""
         self._statuses_due = 0.0
         """When statuses are due even if nothing changes."""
-        self.clock = _steady_clock()
-        self.intake = Intake(client, settings.configuration, settings.policy, self._news.set)
+        self.clock = steady_clock()
+        chosen = settings.configuration, settings.policy
+        self.intake = Intake(client, *chosen, self._news.set, settings.namespace)
         self.pod_status = PodStatus(client, writer, lambda: self.intake.pods.shown)
 
     def wake(self) -> None:
@@ -165,7 +168,7 @@ class Scheduler:
             *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
             *(self.intake.feed.report, self._catch_up, self._settings.delete_after),
         )
-        self.engine, self.clock = engine, _steady_clock()
+        self.engine, self.clock = engine, steady_clock()
         _log.info(
             "leading",
             policy=self.intake.sharing_mode.policy,
@@ -231,7 +234,7 @@ class Scheduler:
                 self.events.record(of_pod(pod), "Warning", "FailedScheduling", words)
 
 
-def _steady_clock() -> Callable[[], int]:
+def steady_clock() -> Callable[[], int]:
     """A clock that starts at the time of day, and does not jump when that is set.
 
     A jump would end waits of the engine at once, such as that for victims, and evict other pods.

@@ -48,7 +48,7 @@ def roles(installation: Installation) -> list[Body]:
     return [
         *_granted(SCHEDULER, "scheduler", namespace, _scheduler(), _lease()),
         *_granted(WEBHOOK, "webhook", namespace, _webhook(), _certificate()),
-        *_for_people(),
+        *_for_people(namespace),
     ]
 
 
@@ -96,13 +96,17 @@ def _certificate() -> list[Body]:
     ]
 
 
-def _for_people() -> list[Body]:
-    """Roles aggregated to Kubernetes' `view`, `edit` and `admin`, and one for the platform."""
+def _for_people(namespace: str) -> list[Body]:
+    """Roles aggregated to Kubernetes' `view`, `edit` and `admin`, and one for the platform.
+
+    The platform's may also pause evictions, by an annotation of Aliquot's own namespace.
+    """
+    pause = _rule("", ("namespaces",), ("get", "patch"), name=namespace)
     teams = [*_ours(_EVERYTHING, kinds=_TEAM_KINDS)]
     return [
         _role("ClusterRole", "aliquot-viewer", "", _ours(("get", *_READ)), aggregate_to=("view",)),
         _role("ClusterRole", "aliquot-editor", "", teams, aggregate_to=("edit", "admin")),
-        _role("ClusterRole", "aliquot-admin", "", _ours(_EVERYTHING)),
+        _role("ClusterRole", "aliquot-admin", "", [*_ours(_EVERYTHING), pause]),
     ]
 
 

@@ -41,6 +41,7 @@ class Health:
         self._beat = (time.monotonic(), "starting")
         self._undecided_since: float | None = None
         self._expected: dict[str, bool] = {}
+        self._notes: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def beat(self, about_to: str = "") -> None:
@@ -64,6 +65,11 @@ class Health:
         with self._lock:
             self._expected[name] = True
 
+    def note(self, name: str, message: str) -> None:
+        """Show a message beside the checks of /readyz, which does not decide about them."""
+        with self._lock:
+            self._notes[name] = message
+
     def invariants(self, *violations: str) -> None:
         """Keep the violations that an audit of the ledger found."""
         self.found = Invariants(datetime.now(UTC), violations)
@@ -86,5 +92,6 @@ class Health:
     def ready(self) -> list[Check]:
         """The checks of /readyz: is everything met that was expected?"""
         with self._lock:
-            expected = sorted(self._expected.items())
-        return [Check(name, met, "met" if met else "waited for") for name, met in expected]
+            expected, notes = sorted(self._expected.items()), sorted(self._notes.items())
+        checks = [Check(name, met, "met" if met else "waited for") for name, met in expected]
+        return [*checks, *(Check(name, True, message) for name, message in notes)]

@@ -50,6 +50,20 @@ class Metrics:
         self.evictions = Counter(
             "aliquot_evictions_total", "Evictions decided.", ["reason"], registry=registry
         )
+        self.evictions_held_back = Counter(
+            "aliquot_evictions_held_back_total",
+            "Pods that began to wait because a brake held their evictions back.",
+            ["brake"],
+            registry=registry,
+        )
+        self.evictions_last_minute = Gauge(
+            "aliquot_evictions_last_minute",
+            "Evictions by choice that were decided in the last minute, which the brake counts.",
+            registry=registry,
+        )
+        self.evictions_paused = Gauge(
+            "aliquot_evictions_paused", "1 while evictions are paused.", registry=registry
+        )
         self.writes = Counter(
             "aliquot_writes_total", "Writes to the API.", ["write", "result"], registry=registry
         )
@@ -87,6 +101,8 @@ class Metrics:
         self.writes_waiting = Gauge(
             "aliquot_writes_waiting", "Writes not yet answered.", registry=registry
         )
+        for brake in ("rate", "pause"):
+            self.evictions_held_back.labels(brake)
         for word in DECISION_WORDS.values():
             self.decisions.labels(word)  # starts at 0, so that `increase()` sees the first one
 

@@ -149,6 +149,8 @@ PEOPLE = [
     ("aliquot-admin", "update", "elasticquotas.nos.nebuly.com", True),
     ("aliquot-admin", "delete", "queues.scheduling.volcano.sh", True),
     ("aliquot-admin", "create", "pods", False),
+    ("aliquot-admin", "patch", "namespaces", True),
+    ("admin", "patch", "namespaces", False),
 ]
 
 
