@@ -18,6 +18,7 @@ from prometheus_client.exposition import choose_encoder
 
 from aliquot.errors import InputError
 from aliquot.kube.observe.health import Check, Health
+from aliquot.listener import Limits, listening
 
 _INDEX = """\
 /livez             is the main loop alive? (?verbose lists the checks)
@@ -26,38 +27,38 @@ _INDEX = """\
 /metrics           for Prometheus
 /debug/invariants  what the last check of the ledger found
 """
+LIMITS = Limits(connections=256)
+"""A kubelet and some Prometheus servers need a handful of connections."""
 
 
 class Probes:
     """The server; port 0 takes any free port."""
 
     def __init__(
-        self, health: Health, registry: CollectorRegistry, port: int, host: str | None = None
+        self,
+        health: Health,
+        registry: CollectorRegistry,
+        port: int,
+        host: str | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self.port = port
         """The port it listens on, once it does."""
         self._health = health
         self._registry = registry
         self._host = host
+        self._limits = limits
         self._scrape = asyncio.Lock()
 
     async def run(self) -> None:
         """Answer until cancelled."""
-        runner = web.AppRunner(self._application(), access_log=None, handle_signals=False)
-        await runner.setup()
+        runner = web.AppRunner(self._application(), handle_signals=False)
         try:
-            await self._listen(runner)
-            await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
-
-    async def _listen(self, runner: web.AppRunner) -> None:
-        try:
-            await web.TCPSite(runner, self._host, self.port).start()
+            async with listening(runner, self._host, self.port, self._limits) as self.port:
+                await asyncio.Event().wait()
         except OSError as error:
             problem = "address already in use" if error.errno == EADDRINUSE else str(error)
             raise InputError("probes", f"port {self.port}", problem) from error
-        self.port = runner.addresses[0][1]
 
     def _application(self) -> web.Application:
         application = web.Application()

@@ -32,7 +32,8 @@ from aliquot.kube.webhook.identity import Identity
 from aliquot.kube.webhook.listener import WATCHED, reflector
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.registration import Registration
-from aliquot.kube.webhook.service import Service
+from aliquot.kube.webhook.service import LIMITS, Service
+from aliquot.listener import Limits, listening
 
 _GRACE = 5.0
 """Seconds for requests under way when the webhook stops: API servers wait 5 s for an answer."""
@@ -67,6 +68,8 @@ class Settings:
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """The port of probes and metrics; 0: any free port, None: no probes."""
+    limits: Limits = LIMITS
+    """How long API servers may take to send a review, and how many connections there may be."""
 
     @property
     def names(self) -> list[str]:
@@ -215,15 +218,10 @@ async def _beat(app: WebhookApp, listening: asyncio.Event) -> None:
 async def _listening(app: WebhookApp, settings: Settings) -> AsyncIterator[None]:
     runner = web.AppRunner(
         app.service.application(),
-        access_log=None,
         handle_signals=False,
         shutdown_timeout=_GRACE,
     )
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, settings.host, settings.port, ssl_context=app.tls).start()
-        app.port = int(runner.addresses[0][1])
+    place = (settings.host, settings.port, settings.limits)
+    async with listening(runner, *place, app.tls) as app.port:
         _log.info("listening", host=settings.host, port=app.port)
         yield
-    finally:
-        await runner.cleanup()
