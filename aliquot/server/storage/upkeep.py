@@ -17,8 +17,8 @@ from aliquot.server.storage.window import Change
 
 EVENT_SECONDS = 3600.0
 """How long an Event lives after its last write: kube-apiserver's `--event-ttl`."""
-_MOST_EVENTS = 5000
-"""Events kept: of 64 nodes with 80 pods each, one for every pod; about 20 MB."""
+_MOST_EVENTS = 4096
+"""Events kept: as many as client-go's recorder remembers to count them; some 20 MB."""
 _AT_ONCE = 500
 """Events removed at a time, so that requests are answered in between."""
 _EVERY_SECONDS = 2.0
