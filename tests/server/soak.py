@@ -19,6 +19,8 @@ from tests.server.process import reaching, started
 _LIVES = 6.0
 """Seconds from the creation of a pod to its deletion: at ten a second, 60 of 64 GPUs are asked."""
 _TEAMS = ("a", "b")
+_AT_ONCE = 16
+"""Requests under way: a busy machine slows the load down, and does not pile up connections."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,13 @@ async def soak(folder: Path, minutes: float, rate: float, every: float) -> Async
     with started(folder, "--nodes", "8x8") as server:
         async with reaching(folder) as client, asyncio.TaskGroup() as group:
             await _teams(client)
+            turns = asyncio.Semaphore(_AT_ONCE)
             began, number = time.monotonic(), 0
             for row in range(1, round(minutes / every) + 1):
                 while time.monotonic() - began < row * every * 60:
                     number += 1
-                    group.create_task(_one(client, number))
+                    await turns.acquire()
+                    group.create_task(_one(client, number, turns))
                     await asyncio.sleep(max(0, began + number / rate - time.monotonic()))
                 yield await _row(client, server.pid, folder, row * every, number)
 
@@ -64,16 +68,21 @@ async def _teams(client: Client) -> None:
         await client.post(where, quota(f"{name}/q", {"gpu": 32}, {"gpu": 64}))
 
 
-async def _one(client: Client, number: int) -> None:
-    """A pod's life; two of three are of one team, which borrows, and some of those are evicted."""
+async def _one(client: Client, number: int, turns: asyncio.Semaphore) -> None:
+    """A pod's life, which begins with its turn.
+
+    Two of three are of one team, which borrows; some of those are evicted.
+    """
     team = _TEAMS[number % 3 == 0]
     where = f"/api/v1/namespaces/{team}/pods"
     body: dict[str, Any] = pod(f"{team}/p-{number}", {"gpu": 1}, schedulerName="aliquot")
     body["spec"]["terminationGracePeriodSeconds"] = 1
     code, said = await client.post(where, body)
+    turns.release()
     assert code == 201, said
     await asyncio.sleep(_LIVES)
-    code, said = await client.delete(f"{where}/p-{number}")
+    async with turns:
+        code, said = await client.delete(f"{where}/p-{number}")
     assert code in (200, 202, 404), said
 
 

@@ -4,6 +4,7 @@ A request body is JSON, YAML or protobuf. Its size, depth and time are limited, 
 cannot exhaust the memory of the server or hold a connection open for ever.
 """
 
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -30,6 +31,7 @@ _JSON = ("application/json", "application/octet-stream", "")
 _YAML = "application/yaml"
 _YAMLS = (_YAML, "text/yaml", "application/x-yaml")
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
+_NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -68,9 +70,14 @@ async def decoded(request: web.BaseRequest) -> Any:
 def from_json(content: bytes) -> Any:
     """Plain data from JSON."""
     try:
-        value = _decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _from_json(content)
+    except _NO_JSON as error:
         raise bad_request(f"the object provided is unrecognized: {error}") from None
+
+
+def _from_json(content: bytes) -> Any:
+    try:
+        value = _decode(content)
     except RecursionError:
         raise _too_deep() from None
     if content.count(b"{") + content.count(b"[") > _DEEPEST:
@@ -79,7 +86,13 @@ def from_json(content: bytes) -> Any:
 
 
 def from_yaml(content: bytes) -> Any:
-    """Plain data from YAML: one document, no aliases, since they could expand without bound."""
+    """Plain data from YAML: one document, no aliases, since they could expand without bound.
+
+    Most of it is JSON, which is YAML, too: that is read as such, for YAML takes 50 times as long.
+    """
+    if content[:1] == b"{":
+        with suppress(*_NO_JSON):
+            return _from_json(content)
     try:
         if any(
             isinstance(token, yaml.AliasToken) for token in yaml.scan(content, yaml.CSafeLoader)
