@@ -35,8 +35,9 @@ _REQUESTS = length(1000, 100_000)
 _ON_THE_WIRE = length(100, 2000)
 _SEED = os.environ.get("ALIQUOT_FUZZ_SEED", "aliquot")
 _METHODS = ("GET", "POST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "HEAD", "OPTIONS", "BREW")
+_WRITES = ("POST", "POST", "PUT", "PUT", "PATCH", "PATCH", "PATCH", "DELETE", "GET")
 _FORMS = (
-    *("application/json",) * 4,
+    *("application/json",) * 12,
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
     "text/plain",
@@ -57,7 +58,18 @@ _QUERIES = (
 )
 _WORTHY = (
     *("a=b", "a in (b,c)", "!a", "a!=b,c notin (d)", "metadata.name=m", "spec.nodeName=node-0"),
-    *("status.phase=Running", "0", "1", "5", "page-x", "All", "Strict", "Ignore", "true", "kubectl"),
+    *(
+        "status.phase=Running",
+        "0",
+        "1",
+        "5",
+        "page-x",
+        "All",
+        "Strict",
+        "Ignore",
+        "true",
+        "kubectl",
+    ),
     *("Background", "Foreground", "Orphan", "Exact", "NotOlderThan", "Object", "None"),
 )
 _ACCEPTED = (
@@ -150,7 +162,10 @@ def _seeds() -> list[tuple[str, dict[str, Any]]]:
         ("/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/elasticquotas", quota),
         ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition),
         ("/apis/example.com/v1/namespaces/default/things", {"metadata": {"name": "t"}, "spec": {}}),
-        (f"{hooks}/validatingwebhookconfigurations", {"metadata": {"name": "h"}, "webhooks": [hook]}),
+        (
+            f"{hooks}/validatingwebhookconfigurations",
+            {"metadata": {"name": "h"}, "webhooks": [hook]},
+        ),
         (f"{rbac}/clusterroles", {"metadata": {"name": "r"}, "rules": []}),
         ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", access),
         ("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}}),
@@ -162,12 +177,17 @@ class Request:
 
     def __init__(self, rng: random.Random) -> None:
         path, body = rng.choice(_SEEDS)
-        self.method = rng.choice(_METHODS)
-        if self.method != "POST" and path.count("/") % 2 and rng.random() < 0.8:
+        self.path, self.method, self.form, self.accept = path, "POST", _FORMS[0], _FORMS[0]
+        self.query: dict[str, str] = {}
+        self.data = json.dumps(body).encode()
+        if rng.random() < 0.2:
+            return  # as it should be, so that there are objects to read and to change
+        self.method = rng.choice(_METHODS if rng.random() < 0.1 else _WRITES)
+        if _is_collection(path) and self.method != "POST" and rng.random() < 0.95:
             name = body.get("metadata", {}).get("name", "x")
-            path += f"/{name if rng.random() < 0.8 else rng.choice(_NAMES)}"
-        if self.method != "POST" and rng.random() < 0.15:
-            path += rng.choice(("/status", "/scale", "/log", "/eviction"))
+            path += f"/{name if rng.random() < 0.9 else rng.choice(_NAMES)}"
+            if rng.random() < 0.1:
+                path += rng.choice(("/status", "/scale", "/log", "/eviction"))
         self.path = _spoilt_path(path, rng) if rng.random() < 0.05 else path
         changed: Any = copy.deepcopy(body)
         for _ in range(rng.randrange(4)):
@@ -179,7 +199,7 @@ class Request:
         if self.form.endswith("protobuf"):
             self.data = b"k8s\x00" + rng.randbytes(rng.randrange(100))
         self.query = _query(self.form, rng)
-        self.accept = rng.choice(_ACCEPTED) if rng.random() < 0.3 else "application/json"
+        self.accept = rng.choice(_ACCEPTED) if rng.random() < 0.1 else "application/json"
 
     def __str__(self) -> str:
         data = self.data if len(self.data) < 5000 else self.data[:500]
@@ -187,6 +207,12 @@ class Request:
 
 
 _SEEDS = _seeds()
+
+
+def _is_collection(path: str) -> bool:
+    """Is it the path of a kind, not of a subresource?"""
+    parts = path.removeprefix("/apis/").removeprefix("/api/").split("/")
+    return len(parts) < 5 or ("namespaces" in parts and len(parts) == 5)
 
 
 def _spoilt_path(path: str, rng: random.Random) -> str:
@@ -269,9 +295,7 @@ async def _handled(handler: Handler, token: str, request: Request) -> tuple[int,
         "Accept": request.accept,
     }
     query = "&".join(f"{key}={quote(value)}" for key, value in request.query.items())
-    made = make_mocked_request(
-        request.method, f"{request.path}?{query}", headers, payload=payload
-    )
+    made = make_mocked_request(request.method, f"{request.path}?{query}", headers, payload=payload)
     assert isinstance(made.protocol, mock.Mock)
     try:
         async with asyncio.timeout(0.05 if "watch" in request.query else 60):

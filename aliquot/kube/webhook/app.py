@@ -20,10 +20,12 @@ from aliquot import certificates
 from aliquot.certificates import Pair
 from aliquot.collector import paused_collector
 from aliquot.dialects.configuration import Configuration
+from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
 from aliquot.kube.observe.background_loop import BackgroundLoop
 from aliquot.kube.observe.health import Health
+from aliquot.kube.observe.metrics_auth import MetricsAuth
 from aliquot.kube.observe.probes import Probes
 from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.cert_files import CertFiles
@@ -68,6 +70,9 @@ class Settings:
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """The port of probes and metrics; 0: any free port, None: no probes."""
+    metrics_access: Access | None = None
+    """Serve metrics over TLS, and only to clients whom the API server, asked by this access, allows
+    to read them; None: to everyone."""
     limits: Limits = LIMITS
     """How long API servers may take to send a review, and how many connections there may be."""
 
@@ -144,7 +149,10 @@ async def _probes(
     if settings.health_port is None:
         yield asyncio.Event().wait()
         return
-    probes = Probes(app.health, app.metrics.registry, settings.health_port, settings.health_host)
+    access = settings.metrics_access
+    auth = MetricsAuth(Client(access, connections=2)) if access is not None else None
+    where = (settings.health_port, settings.health_host)
+    probes = Probes(app.health, app.metrics.registry, *where, auth=auth)
     async with BackgroundLoop(probes.run) as background:
         yield background.failed()
 
