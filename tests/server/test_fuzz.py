@@ -226,8 +226,10 @@ def _spoilt_path(path: str, rng: random.Random) -> str:
 
 def _json_patch(body: Any, rng: random.Random) -> Any:
     operations = ("add", "remove", "replace", "move", "copy", "test", "x", None)
-    places = ("", "/", "/metadata/labels/x", "/spec", "/metadata/name", "/spec/containers/0", "/-")
-    places += ("/metadata/finalizers/-", "/~", "/~2", "a", "/spec/containers/99999999999999999999")
+    places = (
+        *("", "/", "/metadata/labels/x", "/spec", "/metadata/name", "/spec/containers/0", "/-"),
+        *("/metadata/finalizers/-", "/~", "/~2", "a", "/spec/containers/99999999999999999999"),
+    )
     steps = [
         {
             "op": rng.choice(operations),
