@@ -27,7 +27,7 @@ from aliquot.server.storage import window
 from tests.build.manifests import KEP9, pod, pod_group, quota
 from tests.campaign import length
 
-_PODS = length(120, 2000)
+_PODS = length(80, 2000)
 _GPUS = 32
 _AT_ONCE = 40
 """Pods at a time, of one GPU each: more than there is room for, so that some wait."""
