@@ -12,10 +12,12 @@ from tests.campaign import SOAK
 from tests.server.soak import HEADER, Row, soak
 
 _MINUTES, _RATE = 30, 10.0
-_PLATEAU = 10
-"""The minute after which memory is flat: windows and Events are full by then."""
-_MOST_GROWTH = 1.1
-"""From then on: allocators do not give back everything."""
+_PLATEAU, _PODS = 10, 6000
+"""The minute after which memory is flat, if as many pods have come by then as ten a second make:
+windows and Events are full. A busy machine takes longer."""
+_MOST_GROWTH = 1.25
+"""From then on: windows hold what comes in five minutes, which is more when the machine is faster,
+and allocators do not give back everything. Before Events and changes expired it tripled."""
 _MOST_DATA = 32.0
 """Megabytes of the data folder: some 4,000 Events and 100 pods, and the write-ahead log."""
 
@@ -27,7 +29,7 @@ def test_memory_and_data_reach_a_plateau(tmp_path: Path) -> None:
 
     rows = asyncio.run(story())
     print(HEADER, *rows, sep="\n")
-    at_plateau = rows[_PLATEAU - 1].megabytes
-    assert max(row.megabytes for row in rows) <= at_plateau * _MOST_GROWTH
+    flat = [row for row in rows if row.minute >= _PLATEAU and row.pods >= _PODS]
+    assert len(flat) > 1, "the machine is too busy to say anything"
+    assert max(row.megabytes for row in flat) <= flat[0].megabytes * _MOST_GROWTH
     assert max(row.data for row in rows) <= _MOST_DATA
-    assert all(row.running for row in rows)

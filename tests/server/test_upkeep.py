@@ -215,13 +215,16 @@ def test_only_the_owner_can_read_the_data(tmp_path: Path) -> None:
     async def story() -> None:
         settings = Settings(data=folder, kubeconfig=folder / "config")
         async with running(settings) as server, connected(server) as client:
-            body = {"metadata": {"name": "other"}}
+            body = {"metadata": {"generateName": "other-"}}
             assert (await client.post("/api/v1/namespaces", body))[0] == 201
             files = {each.name: each.stat().st_mode & 0o777 for each in folder.iterdir()}
             assert {"objects.sqlite", "objects.sqlite-wal", "config", "token"} <= files.keys()
             assert set(files.values()) == {0o600}
 
     try:
+        asyncio.run(story())
+        for each in folder.iterdir():
+            each.chmod(0o666)
         asyncio.run(story())
     finally:
         os.umask(before)
