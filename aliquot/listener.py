@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from aiohttp import web
+from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 
@@ -101,7 +102,7 @@ async def listening(
 class Connection(RequestHandler):
     """A connection that is closed if the headers of a request do not come in time."""
 
-    __slots__ = ("_header_bytes", "_header_timer", "limits")
+    __slots__ = ("_body", "_header_bytes", "_header_timer", "limits")
 
     def __init__(
         self, manager: web.Server, loop: asyncio.AbstractEventLoop, limits: Limits
@@ -114,6 +115,8 @@ class Connection(RequestHandler):
             lingering_time=limits.header_seconds,
         )
         self.limits = limits
+        self._body: StreamReader | None = None
+        """The body of the last request whose headers have come."""
         self._header_bytes = 0
         self._header_timer: asyncio.TimerHandle | None = None
 
@@ -135,7 +138,9 @@ class Connection(RequestHandler):
         super().data_received(data)
         if self._request_count > before:
             self._stop_timer()
-        elif self._current_request is None and not self._messages:
+            if self._messages:
+                self._body = self._messages[-1][1]
+        elif self._current_request is None and not self._messages and self._is_body_read():
             self._header_bytes += len(data)
             if self._header_bytes > self.limits.header_bytes:
                 self._cut()
@@ -160,6 +165,10 @@ class Connection(RequestHandler):
         response = web.Response(status=status, text=f"{message or HTTPStatus(status).phrase}\n")
         response.force_close()
         return response
+
+    def _is_body_read(self) -> bool:
+        """Is the last request complete? What is left of a refused body is no header."""
+        return self._body is None or self._body.is_eof()
 
     def _await_headers(self) -> None:
         self._header_timer = self._loop.call_later(self.limits.header_seconds, self._cut)

@@ -239,6 +239,20 @@ def test_headers_have_a_limit_of_bytes() -> None:
     run_plain(story, Limits(header_bytes=20_000))
 
 
+def test_what_is_left_of_a_body_that_is_too_large_is_no_header() -> None:
+    async def story(place: Place) -> None:
+        reader, writer = await connect(place)
+        writer.write(head(place, "Content-Length: 2000000"))
+        for _ in range(20):
+            writer.write(b"x" * 100_000)
+            await asyncio.wait_for(writer.drain(), HANG)
+        answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HANG)
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        writer.transport.abort()
+
+    run_plain(story, Limits(body_bytes=1000, header_bytes=5000))
+
+
 def test_further_connections_are_closed_at_once_and_room_comes_back() -> None:
     async def story(place: Place) -> None:
         first = await connect(place)
