@@ -18,7 +18,17 @@ import yaml
 from aliquot import __version__
 from aliquot.cli.show.documents import manifests_as_yaml
 from aliquot.kube.install.all_objects import PARTS, objects
-from aliquot.kube.install.installation import COMPONENT, IMAGE, Installation
+from aliquot.kube.install.installation import (
+    COMPONENT,
+    DELETION,
+    IMAGE,
+    KOORDINATOR,
+    METRICS_READER,
+    QUEUES,
+    SCHEDULER,
+    WEBHOOK,
+    Installation,
+)
 
 CHART = Path(__file__).parent.parent / "charts" / "aliquot"
 HEAD = "{{- /* Written by `make chart` from aliquot/kube/install: change it there. */}}\n"
@@ -56,6 +66,11 @@ BLANKS = (
     Blank("Deployment", f"{_POD}/affinity", "C.affinity"),
     Blank("Deployment", f"{_CONTAINER}/imagePullPolicy", "image.pullPolicy", "text"),
     Blank("Deployment", f"{_CONTAINER}/resources", "C.resources"),
+    *(
+        Blank("Deployment", f"{_CONTAINER}/{each}Probe/httpGet/scheme", "metrics.auth", "scheme")
+        for each in ("liveness", "readiness", "startup")
+    ),
+    Blank("Deployment", f"{_CONTAINER}/args/-", "metrics.auth", "flag"),
     Blank("Deployment", f"{_CONTAINER}/args/-", "C.extraArgs", "more"),
     Blank("ServiceAccount", "metadata/name", "C.serviceAccount.name", "text"),
     Blank("ServiceAccount", "metadata/annotations", "C.serviceAccount.annotations"),
@@ -63,6 +78,17 @@ BLANKS = (
     Blank("ClusterRoleBinding", "subjects/0/name", "C.serviceAccount.name", "text"),
     Blank("ConfigMap", "data/configuration.yaml", "config", "document"),
 )
+_DELETE_AFTER = '(dig "eviction" "deleteAfter" "1m" .Values.config | toString)'
+_NEVER = '(list "0" "0s" "0m" "0h")'
+OPTIONAL = {
+    DELETION: f"(not (has {_DELETE_AFTER} {_NEVER}))",
+    KOORDINATOR: ".Values.rbac.koordinator",
+    QUEUES: ".Values.rbac.queues",
+    f"{SCHEDULER}-metrics-auth": ".Values.metrics.auth",
+    f"{WEBHOOK}-metrics-auth": ".Values.metrics.auth",
+    METRICS_READER: ".Values.metrics.auth",
+}
+"""By name, what must hold for a role and its binding to be there."""
 _DIGEST = "{{ .Values.config | toJson | sha256sum }}"
 
 
@@ -100,7 +126,7 @@ def disagreements() -> Iterator[str]:
         yield f"values.yaml: config is not {Installation().configuration}"
     for body in objects(Installation()):
         for blank in _blanks(body):
-            if blank.form in ("document", "more"):
+            if blank.form in ("document", "more", "scheme", "flag"):
                 continue
             said, here = _value(values, blank.value), _at(body, blank.path.split("/"))
             if (said or None) != here:
@@ -109,7 +135,7 @@ def disagreements() -> Iterator[str]:
 
 def _template(part: str) -> str:
     image = "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
-    installation = Installation("{{ .Release.Namespace }}", image)
+    installation = Installation("{{ .Release.Namespace }}", image, metrics_auth=part == "rbac")
     found = [each for each in objects(installation, [part]) if each["kind"] != "Namespace"]
     return HEAD + "".join(_document(each) for each in found)
 
@@ -146,6 +172,7 @@ def _condition(body: dict[str, Any]) -> str:
         ]
     if component == "webhook":
         every.append(".Values.webhook.enabled")
+    every += [condition for name, condition in OPTIONAL.items() if body["metadata"]["name"] == name]
     if body["kind"] == "ServiceAccount":
         every.append(f".Values.{component}.serviceAccount.create")
     return f"and {' '.join(every)}" if len(every) > 1 else "".join(every)
@@ -161,6 +188,11 @@ def _filled(found: re.Match[str]) -> str:
     deep = len(indent) + 2
     if form == "number":
         return f"{indent}{key}{{{{ {value} }}}}"
+    if form == "scheme":
+        return f'{indent}{key}{{{{ ternary "HTTPS" "HTTP" {value} }}}}'
+    if form == "flag":
+        flag = f"--{value.removeprefix('.Values.').replace('.', '-')}"
+        return f"{indent}{{{{- if {value} }}}}\n{indent}{key}{flag}\n{indent}{{{{- end }}}}"
     if form == "text":
         return f"{indent}{key}{{{{ {value} | quote }}}}"
     if form == "document":

@@ -3,6 +3,7 @@
 `async with running(Settings(...)) as server:` is all that a test or a command needs.
 """
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, nullcontext
@@ -14,12 +15,14 @@ from aiohttp import web
 from aliquot.dialects.crds import definitions
 from aliquot.dialects.priorities import SYSTEM
 from aliquot.json import Body, fresh
+from aliquot.listener import Limits, listening
 from aliquot.server.admission.admission import Admission
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers
 from aliquot.server.controllers.claims import DEFAULT_CLASS
 from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
+from aliquot.server.http.bodies import LIMITS
 from aliquot.server.http.handler import Handler
 from aliquot.server.http.options import WriteOptions
 from aliquot.server.http.verbs import Verbs
@@ -28,6 +31,7 @@ from aliquot.server.kinds.registry import Registry
 from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.log import Log
 from aliquot.server.storage.store import Store
+from aliquot.server.storage.upkeep import EVENT_SECONDS, Upkeep
 
 _GRACE = 2.0
 """Seconds that open requests get when the server stops; a watch would never end by itself."""
@@ -82,6 +86,10 @@ class Settings:
     """Run the workload controllers, garbage collection and the kubelets of simulated nodes?"""
     nodes: tuple[Body, ...] = ()
     """Nodes to create and to run the kubelets of."""
+    event_seconds: float = EVENT_SECONDS
+    """How long an Event lives after its last write."""
+    limits: Limits = LIMITS
+    """How long clients may take to send their requests, and how many there may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,7 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         registry = Registry()
         follow(store, registry)
         api = Api(store, registry, Admission(store))
+        upkeep = asyncio.create_task(Upkeep(store, settings.event_seconds).run())
         try:
             await _bootstrap(api, settings.nodes)
             if settings.controllers:
@@ -121,6 +130,8 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
                 write_kubeconfig(file, url, found)
                 yield Server(url, file, found, api)
         finally:
+            upkeep.cancel()
+            await asyncio.gather(upkeep, return_exceptions=True)
             await api.admission.close()
             await store.close()
 
@@ -129,15 +140,9 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
 async def _listen(api: Api, found: Credentials, settings: Settings) -> AsyncIterator[int]:
     http_server = web.Server(Handler(Verbs(api), found.token).handle, access_log=None)
     runner = web.ServerRunner(http_server, shutdown_timeout=_GRACE)
-    await runner.setup()
-    try:
-        site = web.TCPSite(
-            runner, settings.host, settings.port, ssl_context=found.context(), backlog=_BACKLOG
-        )
-        await site.start()
-        yield int(runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
+    place = (settings.host, settings.port, settings.limits)
+    async with listening(runner, *place, found.context(), _BACKLOG) as port:
+        yield port
 
 
 async def _bootstrap(api: Api, nodes: Sequence[Body]) -> None:

@@ -51,6 +51,8 @@ def credentials(folder: Path, host: str) -> Credentials:
     files = [folder / name for name in ("ca.crt", "server.crt", "server.key", "token", "host")]
     if not all(file.exists() for file in files) or files[-1].read_text() != host:
         _make(folder, host)
+    for file in files:
+        file.chmod(0o600)  # one that was copied here may be open to others
     return Credentials(folder, (folder / "token").read_text())
 
 

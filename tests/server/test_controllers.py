@@ -251,3 +251,18 @@ def _tell(story: Any, count: int = 0) -> None:
             await story(client)
 
     asyncio.run(run())
+
+
+def test_a_budget_without_a_spec_covers_nothing_and_is_looked_after() -> None:
+    async def story() -> None:
+        async with served() as client:
+            budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+            code, made = await client.post(budgets, {"metadata": {"name": "b"}})
+            assert code == 201
+            assert made["spec"] == {}
+            found = await client.until(
+                f"{budgets}/b", lambda _, body: body["status"].get("conditions")
+            )
+            assert found["status"]["expectedPods"] == 0
+
+    asyncio.run(story())

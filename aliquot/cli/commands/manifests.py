@@ -37,6 +37,11 @@ _IMAGE = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]*")
     "--no-webhook", is_flag=True, help="Only the scheduler: nothing is checked on admission."
 )
 @click.option(
+    "--metrics-auth",
+    is_flag=True,
+    help="Metrics over TLS, and only for those who may get /metrics.",
+)
+@click.option(
     "--only", type=click.Choice(INSTALL_PARTS), multiple=True, help="Only this part; repeatable."
 )
 @output_option("yaml", "json")
@@ -46,6 +51,7 @@ def manifests(
     replicas: int,
     config: str | None,
     no_webhook: bool,
+    metrics_auth: bool,
     only: tuple[str, ...],
     output: str,
 ) -> None:
@@ -67,7 +73,9 @@ def manifests(
 
     _check("--namespace", namespace, _NAMESPACE, "is no name for a namespace")
     _check("--image", image, _IMAGE, "is no name of an image")
-    installation = Installation(namespace, image, replicas, webhook=not no_webhook)
+    installation = Installation(
+        namespace, image, replicas, webhook=not no_webhook, metrics_auth=metrics_auth
+    )
     if config is not None:
         installation = replace(installation, configuration=_configuration(config))
     bodies = objects(installation, only or INSTALL_PARTS)

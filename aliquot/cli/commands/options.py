@@ -39,6 +39,15 @@ def health_port_option(default: int | None) -> Callable[[Command], Command]:
     return port_option(default, help, "--health-port")
 
 
+def metrics_auth_option(command: Command) -> Command:
+    """Add `--metrics-auth`."""
+    return click.option(
+        "--metrics-auth",
+        is_flag=True,
+        help="Serve probes and metrics over TLS, and metrics only to those who may get /metrics.",
+    )(command)
+
+
 def namespace_option(help: str) -> Callable[[Command], Command]:
     """Add `--namespace`, the one that Aliquot runs in."""
     return click.option("--namespace", default=NAMESPACE, metavar="NAME", help=help)

@@ -13,6 +13,7 @@ from aliquot.cli.commands.options import (
     health_port_option,
     host_option,
     log_options,
+    metrics_auth_option,
     namespace_option,
     output_option,
     policy_option,
@@ -59,8 +60,9 @@ from aliquot.cli.commands.options import (
     help="Delete a pod whose eviction a PodDisruptionBudget has refused for this long, such as 2m. "
     "Default: never.",
 )
-@host_option("0.0.0.0", "The address of probes and metrics.")
+@host_option("127.0.0.1", "The address of probes and metrics.")
 @health_port_option(8080)
+@metrics_auth_option
 @log_options
 def scheduler(
     kubeconfig: Path | None,
@@ -78,6 +80,7 @@ def scheduler(
     delete_after: str | None,
     host: str,
     health_port: int,
+    metrics_auth: bool,
     log_format: LogFormat | None,
     log_level: LogLevel,
 ) -> None:
@@ -110,6 +113,7 @@ def scheduler(
         None if no_leader_election or dry_run else lease_name,
         host=host,
         health_port=health_port,
+        metrics_auth=metrics_auth,
     )
     reach = partial(access.find, kubeconfig, context)
     reach()  # a kubeconfig that cannot be used is an error before anything starts

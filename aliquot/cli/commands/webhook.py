@@ -21,6 +21,7 @@ from aliquot.cli.commands.options import (
     health_port_option,
     host_option,
     log_options,
+    metrics_auth_option,
     namespace_option,
     policy_option,
     port_option,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @host_option("0.0.0.0")
 @port_option(9443)
 @health_port_option(8080)
+@metrics_auth_option
 @click.option(
     "--service",
     default=WEBHOOK,
@@ -79,6 +81,7 @@ def webhook(
     host: str,
     port: int,
     health_port: int,
+    metrics_auth: bool,
     service: str,
     secret: str,
     configuration: str,
@@ -120,6 +123,7 @@ def webhook(
         url=url,
         health_host=host,
         health_port=health_port,
+        metrics_access=access.find(kubeconfig, context) if metrics_auth else None,
         files=(cert_file, key_file) if cert_file is not None and key_file is not None else None,
     )
     found = access.find(kubeconfig, context)

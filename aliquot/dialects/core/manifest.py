@@ -197,7 +197,10 @@ def first_error(manifest: Manifest, reader: Callable[[], Result]) -> Result:
 def read(document: Document, check_names: bool = True) -> Manifest | None:
     """The object of a document; None for kinds that have no part in scheduling."""
     body, place = document.body, document.place
-    kind = str(body["kind"])
+    kind = body.get("kind")
+    if not isinstance(kind, str) or not kind:
+        problem = "is missing" if not kind else f"{kind!r} must be text"
+        raise InputError(place, "kind", problem)
     version = body.get("apiVersion")
     if not isinstance(version, str) or not version:
         problem = "is missing" if version is None else f"{version!r} must be text"

@@ -30,6 +30,7 @@ from aliquot.kube.observe.audit import Audit
 from aliquot.kube.observe.background_loop import BackgroundLoop, Work
 from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.metrics_auth import MetricsAuth
 from aliquot.kube.observe.probes import Probes
 
 _CACHES = "caches"
@@ -51,6 +52,8 @@ class Settings:
     host: str = "127.0.0.1"
     health_port: int | None = None
     """The port of probes and metrics; 0: any free port, None: no probes."""
+    metrics_auth: bool = False
+    """Serve metrics over TLS, and only to clients whom the API server allows to read them?"""
     at_once: int = 32
     """How many writes are under way at a time, each on a connection of its own."""
     audit_seconds: float = 30.0
@@ -101,7 +104,8 @@ async def control_plane(
     one_policy(settings.scheduler.configuration)
     async with Client(find_access(), connections=settings.at_once) as client:
         election_client = Client(find_access(), connections=2)
-        plane = _assemble(client, election_client, settings)
+        auth = MetricsAuth(Client(find_access(), connections=2)) if settings.metrics_auth else None
+        plane = _assemble(client, election_client, settings, auth)
         background = BackgroundLoop(*_background_work(plane, election_client))
         async with background, asyncio.TaskGroup() as group:
             work = _main_work(plane, client, background, settings)
@@ -114,7 +118,9 @@ async def control_plane(
                     task.cancel()
 
 
-def _assemble(client: Client, election_client: Client, settings: Settings) -> ControlPlane:
+def _assemble(
+    client: Client, election_client: Client, settings: Settings, auth: MetricsAuth | None
+) -> ControlPlane:
     metrics, health = Metrics(), Health()
     health.expect(_CACHES)
     loop, wakes = asyncio.get_running_loop(), list[Callable[[], None]]()
@@ -148,7 +154,8 @@ def _assemble(client: Client, election_client: Client, settings: Settings) -> Co
         scheduler.listeners.append(brake_report.decided)
     probes = None
     if settings.health_port is not None:
-        probes = Probes(health, metrics.registry, settings.health_port, settings.host)
+        port, host = settings.health_port, settings.host
+        probes = Probes(health, metrics.registry, port, host, auth=auth)
     return ControlPlane(scheduler, writer, metrics, health, election, probes, brake_report)
 
 

@@ -186,7 +186,8 @@ class Operator:
         except ApiError as error:
             missing = error.code == HTTPStatus.NOT_FOUND
             if missing and (error.details or {}).get("kind") == "namespaces":
-                await self._create_namespace(manifest.namespace)
+                if not await self._create_namespace(manifest):
+                    return True
                 await self._client.post(where, body)
             elif missing:
                 return False
@@ -195,14 +196,23 @@ class Operator:
         _log.info("made", object=manifest.title)
         return True
 
-    async def _create_namespace(self, name: str) -> None:
-        """Create a namespace; it may exist by now, as several objects need the same one."""
+    async def _create_namespace(self, manifest: Manifest) -> bool:
+        """Create the namespace of an object; it may exist by now, as several need the same one.
+
+        An installation has no right to create namespaces: then the object, which is only there to
+        be seen, waits until an administrator creates it. Returns whether it is there.
+        """
+        name = manifest.namespace
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         try:
             await self._client.post(NAMESPACES.path(), body)
         except ApiError as error:
+            if error.code == HTTPStatus.FORBIDDEN:
+                _log.info("namespace missing", namespace=name, object=manifest.title)
+                return False
             if error.code != HTTPStatus.CONFLICT:
                 raise
+        return True
 
     def _record_crossings(self) -> None:
         """Record an event for each GPUResourceQuota that has crossed a bound, in or out."""

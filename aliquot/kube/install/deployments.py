@@ -31,7 +31,7 @@ _USER = 65532
 def scheduler(installation: Installation) -> Body:
     """The Deployment of the scheduler: one replica leads, the others stand by."""
     resources = _resources(cpu="500m", memory="512Mi", most_memory="2Gi")
-    arguments = [f"--lease-name={SCHEDULER}"]
+    arguments = [f"--lease-name={SCHEDULER}", "--host=0.0.0.0"]
     return _deployment(SCHEDULER, "scheduler", installation, arguments, (), resources)
 
 
@@ -83,7 +83,10 @@ def _deployment(
                             "name": component,
                             "image": installation.image,
                             "imagePullPolicy": "IfNotPresent",
-                            "args": [component, *_shared(installation), *arguments],
+                            "args": [
+                                *(component, *_shared(installation), *arguments),
+                                *(["--metrics-auth"] if installation.metrics_auth else []),
+                            ],
                             "ports": [
                                 {
                                     "name": "health",
@@ -93,7 +96,9 @@ def _deployment(
                                 *ports,
                             ],
                             "resources": resources,
-                            **_probes_and_security(),
+                            **_probes_and_security(
+                                "HTTPS" if installation.metrics_auth else "HTTP"
+                            ),
                         }
                     ],
                 },
@@ -140,12 +145,12 @@ def _pod(account: str, component: str) -> Body:
     }
 
 
-def _probes_and_security() -> Body:
+def _probes_and_security(scheme: str) -> Body:
     """Probes, security context and mounts of a container."""
     return {
-        "livenessProbe": _probe("/livez", periodSeconds=10, failureThreshold=6),
-        "readinessProbe": _probe("/readyz", periodSeconds=5, failureThreshold=2),
-        "startupProbe": _probe("/livez", periodSeconds=2, failureThreshold=60),
+        "livenessProbe": _probe("/livez", scheme, periodSeconds=10, failureThreshold=6),
+        "readinessProbe": _probe("/readyz", scheme, periodSeconds=5, failureThreshold=2),
+        "startupProbe": _probe("/livez", scheme, periodSeconds=2, failureThreshold=60),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -158,8 +163,9 @@ def _probes_and_security() -> Body:
     }
 
 
-def _probe(path: str, **how: int) -> Body:
-    return {"httpGet": {"path": path, "port": "health"}, "timeoutSeconds": 5, **how}
+def _probe(path: str, scheme: str, **how: int) -> Body:
+    asked = {"path": path, "port": "health", "scheme": scheme}
+    return {"httpGet": asked, "timeoutSeconds": 5, **how}
 
 
 def _resources(cpu: str, memory: str, most_memory: str) -> Body:

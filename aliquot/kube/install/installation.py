@@ -8,6 +8,7 @@ defined only here.
 from dataclasses import dataclass, field
 
 from aliquot.dialects import configuration
+from aliquot.dialects.core.times import duration
 from aliquot.json import Body
 from aliquot.version import __version__
 
@@ -19,6 +20,16 @@ WEBHOOK = "aliquot-webhook"
 
 CERTIFICATE = "aliquot-webhook-certificate"
 """The Secret in which the webhook keeps its certificate."""
+
+DELETION = f"{SCHEDULER}-deletion"
+KOORDINATOR = f"{SCHEDULER}-koordinator"
+QUEUES = f"{SCHEDULER}-queues"
+"""The scheduler's roles that only some configurations need: to delete pods whose eviction is
+refused for too long, to write Koordinator's default quotas and figures, to create the default
+queue."""
+
+METRICS_READER = "aliquot-metrics-reader"
+"""The role to read metrics that are protected; to be bound to Prometheus' account."""
 
 CONFIGURATION = "aliquot"
 """The ConfigMap with the Configuration, and both webhook configurations."""
@@ -32,6 +43,8 @@ COMPONENT = "app.kubernetes.io/component"
 """The label with the component, scheduler or webhook, that an object belongs to."""
 
 _NAME = {"app.kubernetes.io/name": "aliquot"}
+_DELETE_AFTER = "1m"
+"""The default of `eviction.deleteAfter` in a Configuration; 0 turns it off."""
 
 
 def _plain_configuration() -> Body:
@@ -47,6 +60,20 @@ class Installation:
     replicas: int = REPLICAS
     configuration: Body = field(default_factory=_plain_configuration)
     webhook: bool = True
+    metrics_auth: bool = False
+    """Are metrics served only to clients that may read them, and over TLS?"""
+
+    @property
+    def deletes_pods(self) -> bool:
+        """Does `eviction.deleteAfter` allow to delete a pod that cannot be evicted?"""
+        section = self.configuration.get("eviction") or {}
+        written = section.get("deleteAfter", _DELETE_AFTER)
+        return duration(str(written), "Configuration", "eviction.deleteAfter") > 0
+
+    def may_have_policy(self, policy: str) -> bool:
+        """Can a profile come to have this policy: by its name, or as the one that objects imply?"""
+        profiles = self.configuration.get("profiles") or [{}]
+        return any(each.get("policy", "auto") in ("auto", policy) for each in profiles)
 
 
 def labels(component: str) -> dict[str, str]:

@@ -1,14 +1,15 @@
 """RBAC: the two service accounts with their roles, and roles for users of our kinds.
 
 A component may do what it needs in normal operation, and nothing else: it reads no Secret but its
-own, creates no pods, and does not change the specs that administrators write. A new permission is
-added here, and to the table in `tests/cluster/install`.
+own, creates no pods and no namespaces, and does not change the specs that administrators write. A
+right that only some configurations use has a role of its own, which the others do not have. A new
+permission is added here, and to the table in `tests/cluster/install`.
 
 Teams read quotas and queues, and write PodGroups and Jobs. Quotas are written by the platform's
 administrators, as ResourceQuotas are: the role for that must be bound explicitly.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP
 from aliquot.dialects.crds import DEFINITIONS
@@ -16,6 +17,10 @@ from aliquot.json import Body
 from aliquot.kube.install.installation import (
     CERTIFICATE,
     CONFIGURATION,
+    DELETION,
+    KOORDINATOR,
+    METRICS_READER,
+    QUEUES,
     SCHEDULER,
     WEBHOOK,
     Installation,
@@ -48,25 +53,51 @@ def roles(installation: Installation) -> list[Body]:
     return [
         *_granted(SCHEDULER, "scheduler", namespace, _scheduler(), _lease()),
         *_granted(WEBHOOK, "webhook", namespace, _webhook(), _certificate()),
+        *_optional(installation),
         *_for_people(namespace),
+    ]
+
+
+def _optional(installation: Installation) -> Iterator[Body]:
+    """The roles that not every installation needs, each with its binding."""
+    namespace = installation.namespace
+    if installation.deletes_pods:
+        pods = [_rule("", ("pods",), ("delete",))]
+        yield from _bound(DELETION, SCHEDULER, "scheduler", namespace, pods)
+    if installation.may_have_policy("hierarchy"):
+        quotas = [_rule(group, ("elasticquotas",), ("create", "patch")) for group in KEP9_GROUPS]
+        yield from _bound(KOORDINATOR, SCHEDULER, "scheduler", namespace, quotas)
+    if installation.may_have_policy("queues"):
+        queues = [_rule(VOLCANO_GROUP, ("queues",), ("create",))]
+        yield from _bound(QUEUES, SCHEDULER, "scheduler", namespace, queues)
+    if installation.metrics_auth:
+        for account, component in ((SCHEDULER, "scheduler"), (WEBHOOK, "webhook")):
+            name = f"{account}-metrics-auth"
+            yield from _bound(name, account, component, namespace, _reviews())
+        reader = [{"nonResourceURLs": ["/metrics", "/debug/invariants"], "verbs": ["get"]}]
+        yield _role("ClusterRole", METRICS_READER, "", reader)
+
+
+def _reviews() -> list[Body]:
+    """The rights to ask the API server who has a token, and what that user may do."""
+    return [
+        _rule("authentication.k8s.io", ("tokenreviews",), ("create",)),
+        _rule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
     ]
 
 
 def _scheduler() -> list[Body]:
     """The scheduler reads what it decides by, binds, evicts, and writes statuses."""
     return [
-        _rule("", ("pods",), ("get", *_READ, "patch", "delete")),
+        _rule("", ("pods",), ("get", *_READ, "patch")),
         _rule("", ("pods/binding", "pods/eviction"), ("create",)),
         _rule("", ("pods/status",), ("patch",)),
-        _rule("", ("nodes", "resourcequotas"), _READ),
-        _rule("", ("namespaces",), (*_READ, "create")),
+        _rule("", ("nodes", "namespaces", "resourcequotas"), _READ),
         _rule("", ("events",), ("create", "patch")),
         _rule("policy", ("poddisruptionbudgets",), _READ),
         _rule("scheduling.k8s.io", ("priorityclasses",), _READ),
         *_ours(_READ),
         *_ours(("patch",), part="/status"),
-        *(_rule(group, ("elasticquotas",), ("create", "patch")) for group in KEP9_GROUPS),
-        _rule(VOLCANO_GROUP, ("queues",), ("create",)),
     ]
 
 
@@ -136,6 +167,14 @@ def _granted(
     ]
 
 
+def _bound(
+    name: str, account: str, component: str, namespace: str, rules: list[Body]
+) -> Iterator[Body]:
+    """A role in the whole cluster, and its binding to a component's account."""
+    yield _role("ClusterRole", name, component, rules)
+    yield _binding("ClusterRole", name, component, namespace, account)
+
+
 def _role(
     kind: str,
     name: str,
@@ -149,12 +188,12 @@ def _role(
     return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": meta, "rules": rules}
 
 
-def _binding(kind: str, name: str, component: str, namespace: str) -> Body:
+def _binding(kind: str, name: str, component: str, namespace: str, account: str = "") -> Body:
     where = namespace if kind == "Role" else ""
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": f"{kind}Binding",
         "metadata": metadata(name, component, where),
         "roleRef": {"apiGroup": _GROUP, "kind": kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": account or name, "namespace": namespace}],
     }

@@ -2,22 +2,26 @@
 
 It runs in the background loop, so that probes are answered while the main loop is busy, and a busy
 one can be told from a dead one. It must never ask the main loop or the engine for anything: it
-reads `Health` and `Metrics` only.
+reads `Health` and `Metrics` only. Who may read metrics is asked with a client of its own.
 """
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from errno import EADDRINUSE
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from aliquot.errors import InputError
 from aliquot.kube.observe.health import Check, Health
+from aliquot.kube.observe.metrics_auth import MetricsAuth, serving_context
+from aliquot.listener import Limits, listening
 
 _INDEX = """\
 /livez             is the main loop alive? (?verbose lists the checks)
@@ -26,41 +30,51 @@ _INDEX = """\
 /metrics           for Prometheus
 /debug/invariants  what the last check of the ledger found
 """
+_OPEN = ("/", "/livez", "/healthz", "/readyz")
+"""The paths that need no token: kubelets have none."""
+LIMITS = Limits(connections=256)
+"""A kubelet and some Prometheus servers need a handful of connections."""
 
 
 class Probes:
     """The server; port 0 takes any free port."""
 
     def __init__(
-        self, health: Health, registry: CollectorRegistry, port: int, host: str | None = None
+        self,
+        health: Health,
+        registry: CollectorRegistry,
+        port: int,
+        host: str | None = None,
+        limits: Limits = LIMITS,
+        auth: MetricsAuth | None = None,
     ) -> None:
+        """With `auth`, all but the probes is protected, and everything is served over TLS."""
         self.port = port
         """The port it listens on, once it does."""
         self._health = health
         self._registry = registry
         self._host = host
+        self._limits = limits
+        self._auth = auth
         self._scrape = asyncio.Lock()
 
     async def run(self) -> None:
         """Answer until cancelled."""
-        runner = web.AppRunner(self._application(), access_log=None, handle_signals=False)
-        await runner.setup()
+        runner = web.AppRunner(self._application(), handle_signals=False)
+        tls = serving_context() if self._auth is not None else None
+        client = self._auth.client if self._auth is not None else nullcontext()
         try:
-            await self._listen(runner)
-            await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
-
-    async def _listen(self, runner: web.AppRunner) -> None:
-        try:
-            await web.TCPSite(runner, self._host, self.port).start()
+            async with (
+                client,
+                listening(runner, self._host, self.port, self._limits, tls) as self.port,
+            ):
+                await asyncio.Event().wait()
         except OSError as error:
             problem = "address already in use" if error.errno == EADDRINUSE else str(error)
             raise InputError("probes", f"port {self.port}", problem) from error
-        self.port = runner.addresses[0][1]
 
     def _application(self) -> web.Application:
-        application = web.Application()
+        application = web.Application(middlewares=[self._protect])
         application.add_routes(
             [
                 web.get("/", self._index),
@@ -75,6 +89,16 @@ class Probes:
 
     async def _index(self, request: web.Request) -> web.Response:
         return web.Response(text=_INDEX)
+
+    @web.middleware
+    async def _protect(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse who may not read a path that is not open."""
+        if self._auth is not None and request.path not in _OPEN:
+            header = request.headers.get("Authorization", "")
+            code, problem = await self._auth.verdict(header, request.path)
+            if code != HTTPStatus.OK:
+                return web.Response(status=code, text=f"{problem}\n")
+        return await handler(request)
 
     async def _metrics(self, request: web.Request) -> web.Response:
         """Encode in another thread: it may take long, and this thread renews the Lease."""

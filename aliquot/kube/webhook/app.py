@@ -20,10 +20,12 @@ from aliquot import certificates
 from aliquot.certificates import Pair
 from aliquot.collector import paused_collector
 from aliquot.dialects.configuration import Configuration, with_own_namespace
+from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
 from aliquot.kube.install.installation import CERTIFICATE, CONFIGURATION, NAMESPACE, WEBHOOK
 from aliquot.kube.observe.background_loop import BackgroundLoop
 from aliquot.kube.observe.health import Health
+from aliquot.kube.observe.metrics_auth import MetricsAuth
 from aliquot.kube.observe.probes import Probes
 from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.cert_files import CertFiles
@@ -32,7 +34,8 @@ from aliquot.kube.webhook.identity import Identity
 from aliquot.kube.webhook.listener import WATCHED, reflector
 from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.registration import Registration
-from aliquot.kube.webhook.service import Service
+from aliquot.kube.webhook.service import LIMITS, Service
+from aliquot.listener import Limits, listening
 
 _GRACE = 5.0
 """Seconds for requests under way when the webhook stops: API servers wait 5 s for an answer."""
@@ -67,6 +70,11 @@ class Settings:
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """The port of probes and metrics; 0: any free port, None: no probes."""
+    metrics_access: Access | None = None
+    """Serve metrics over TLS, and only to clients whom the API server, asked by this access, allows
+    to read them; None: to everyone."""
+    limits: Limits = LIMITS
+    """How long API servers may take to send a review, and how many connections there may be."""
 
     @property
     def names(self) -> list[str]:
@@ -142,7 +150,10 @@ async def _probes(
     if settings.health_port is None:
         yield asyncio.Event().wait()
         return
-    probes = Probes(app.health, app.metrics.registry, settings.health_port, settings.health_host)
+    access = settings.metrics_access
+    auth = MetricsAuth(Client(access, connections=2)) if access is not None else None
+    where = (settings.health_port, settings.health_host)
+    probes = Probes(app.health, app.metrics.registry, *where, auth=auth)
     async with BackgroundLoop(probes.run) as background:
         yield background.failed()
 
@@ -216,15 +227,10 @@ async def _beat(app: WebhookApp, listening: asyncio.Event) -> None:
 async def _listening(app: WebhookApp, settings: Settings) -> AsyncIterator[None]:
     runner = web.AppRunner(
         app.service.application(),
-        access_log=None,
         handle_signals=False,
         shutdown_timeout=_GRACE,
     )
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, settings.host, settings.port, ssl_context=app.tls).start()
-        app.port = int(runner.addresses[0][1])
+    place = (settings.host, settings.port, settings.limits)
+    async with listening(runner, *place, app.tls) as app.port:
         _log.info("listening", host=settings.host, port=app.port)
         yield
-    finally:
-        await runner.cleanup()

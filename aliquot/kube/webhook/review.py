@@ -107,12 +107,14 @@ def read(content: bytes) -> AdmissionRequest:
     """The request in an AdmissionReview."""
     try:
         review = _decode(content)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError("AdmissionReview", "", f"cannot be read: {error}") from None
     if (review.api_version, review.kind) != (_VERSION, "AdmissionReview"):
         problem = f"expected an AdmissionReview of {_VERSION}"
         raise InputError("AdmissionReview", "", f"{problem}, got {review.kind[:60]!r}")
     request = review.request
+    _check_kind(request, "object", request.object)
+    _check_kind(request, "oldObject", request.old_object)
     return AdmissionRequest(
         uid=request.uid,
         operation=request.operation,
@@ -125,6 +127,22 @@ def read(content: bytes) -> AdmissionRequest:
         user=request.user_info.username,
         part=request.sub_resource,
     )
+
+
+def _check_kind(request: _Request, field: str, body: Body | None) -> None:
+    """Refuse an object of another kind than the request is about: rules would misread it."""
+    if body is None:
+        return
+    version, kind, wanted = body.get("apiVersion"), body.get("kind"), request.kind
+    where = f"request.{field}"
+    for key, value in (("kind", kind), ("apiVersion", version)):
+        if not isinstance(value, str) or not value:
+            problem = f"Object '{key}' is missing" if not value else f"{key} must be text"
+            raise InputError("AdmissionReview", where, problem)
+    group = str(version).rpartition("/")[0]
+    if (group, kind) != (wanted.group, wanted.kind):
+        problem = f"is a {kind} of {version}, but the request is about a {wanted.kind}"
+        raise InputError("AdmissionReview", where, f"{problem} of {wanted.group or 'v1'}"[:300])
 
 
 def answer(request: AdmissionRequest, verdict: Verdict) -> bytes:

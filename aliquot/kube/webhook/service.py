@@ -22,9 +22,11 @@ from aliquot.kube.webhook.metrics import Metrics
 from aliquot.kube.webhook.request_objects import read_object
 from aliquot.kube.webhook.review import ALLOWED, AdmissionRequest, Verdict
 from aliquot.kube.webhook.verdict import OWN_KINDS, judge
+from aliquot.listener import BodyError, Limits, read_body
 
-_MOST_BYTES = 8 * 2**20
-"""API servers accept 3 MiB for one object; a review holds two at most, and a little more."""
+LIMITS = Limits(body_seconds=10.0, body_bytes=8 * 2**20, connections=1024)
+"""API servers accept 3 MiB for one object; a review holds two at most, and a little more. They wait
+for at most 30 s, of the body and of the verdict, and some dozen connections each are enough."""
 _RETRIES = 5
 _RETRY_SECONDS = 0.1
 """Half a second in all for the watches to catch up: far below the 5 s that API servers wait."""
@@ -48,7 +50,7 @@ class Service:
 
     def application(self) -> web.Application:
         """The application with both paths."""
-        application = web.Application(client_max_size=_MOST_BYTES)
+        application = web.Application()
         application.add_routes(
             [web.post("/validate", self._validate), web.post("/mutate", self._mutate)]
         )
@@ -62,9 +64,10 @@ class Service:
 
     async def _answer(self, http_request: web.Request, decide: Judge, retry: bool) -> web.Response:
         began = time.perf_counter()
-        content = await http_request.read()
         try:
-            request = review.read(content)
+            request = review.read(await read_body(http_request, LIMITS))
+        except BodyError as error:
+            return web.Response(status=error.code, text=f"{error}\n")
         except InputError as error:
             return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
         try:

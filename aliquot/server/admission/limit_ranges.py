@@ -57,7 +57,8 @@ def _fill(spec: Body, item: Body) -> Iterator[str]:
                     set_words[side] = sorted(missing)
             for side, word in (("requests", "request"), ("limits", "limit")):
                 if side in set_words:
-                    yield f"{', '.join(set_words[side])} {word} for {prefix} {each['name']}"
+                    name = each.get("name", "")
+                    yield f"{', '.join(set_words[side])} {word} for {prefix} {name}"
 
 
 def _exceeded(spec: Body, item: Body) -> Iterator[str]:

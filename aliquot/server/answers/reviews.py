@@ -33,9 +33,10 @@ def client(headers: Mapping[str, str], groups: list[str]) -> User:
 
 def answer(store: Store, kind: str, body: Any, who: User, namespace: str | None) -> Body:
     """The review, answered."""
-    if not isinstance(body, dict) or not isinstance(body.get("spec") or {}, dict):
+    if not isinstance(body, dict):
         raise bad_request(f"a {kind} is expected")
-    spec: Body = body.get("spec") or {}
+    spec = _section(body, "spec") or {}
+    _section(body, "metadata")
     if kind == "SelfSubjectReview":
         return _whoami(body, who)
     if kind == "SelfSubjectRulesReview":
@@ -43,7 +44,10 @@ def answer(store: Store, kind: str, body: Any, who: User, namespace: str | None)
     if kind != "SelfSubjectAccessReview":
         if not spec.get("user") and not spec.get("groups"):
             raise bad_request("spec.user: at least one of user or group must be specified")
-        who = User(str(spec.get("user") or ""), tuple(map(str, spec.get("groups") or ())))
+        groups = spec.get("groups") or []
+        if not isinstance(groups, list):
+            raise bad_request("spec.groups: expected a list")
+        who = User(str(spec.get("user") or ""), tuple(map(str, groups)))
     access = _access(spec)
     if namespace is not None and access.namespace not in ("", namespace):
         raise bad_request("spec.resourceAttributes.namespace must match metadata.namespace")
@@ -59,7 +63,9 @@ def _verdict(store: Store, who: User, access: Access) -> Body:
 
 
 def _access(spec: Body) -> Access:
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    resource, path = (
+        _section(spec, each) for each in ("resourceAttributes", "nonResourceAttributes")
+    )
     if (resource is None) == (path is None):
         problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
         raise bad_request(f"spec.resourceAttributes: {problem}")
@@ -76,6 +82,14 @@ def _access(spec: Body) -> Access:
         asked.get("namespace", ""),
         asked.get("name", ""),
     )
+
+
+def _section(body: Body, key: str) -> Body | None:
+    """An object in a review, if it is there."""
+    found: Any = body.get(key)
+    if found is not None and not isinstance(found, dict):
+        raise bad_request(f"{key}: expected an object")
+    return found
 
 
 def _whoami(body: Body, who: User) -> Body:

@@ -183,7 +183,7 @@ class Kubelets:
             return
 
         def edit(present: Body) -> Body:
-            present["spec"]["renewTime"] = now
+            present["spec"] = {**(present.get("spec") or {}), "renewTime": now}
             return present
 
         await self._api.change(kind, _LEASES, name, edit, options=_WRITES)

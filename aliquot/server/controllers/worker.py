@@ -70,7 +70,9 @@ class Worker(Generic[K]):
         try:
             seconds = await self._reconcile(key)
         except RefusalError as refusal:
-            if refusal.code != HTTPStatus.NOT_FOUND:
+            if refusal.code == HTTPStatus.NOT_FOUND:
+                self._failures.pop(key, None)
+            else:
                 self._retry(key)
         except Exception:
             logger.exception("looking at %s", key)

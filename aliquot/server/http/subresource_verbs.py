@@ -90,7 +90,10 @@ class SubresourceVerbs:
 
     async def _finalize(self, request: web.BaseRequest, target: Target) -> web.Response:
         wanted = await bodies.decoded(request)
-        left = ((wanted or {}).get("spec") or {}).get("finalizers") or []
+        spec = wanted.get("spec") or {} if isinstance(wanted, dict) else None
+        left = spec.get("finalizers") or [] if isinstance(spec, dict) else None
+        if not isinstance(left, list) or not all(isinstance(each, str) for each in left):
+            raise bad_request("a Namespace is expected, with spec.finalizers as a list of names")
 
         def edit(body: Body) -> Body:
             body["spec"] = {"finalizers": left} if left else {}

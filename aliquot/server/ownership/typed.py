@@ -25,7 +25,8 @@ def check(structure: Structure, config: Body) -> None:
     if len(problems) > 1:
         problems = ["errors:", *(f"  {each}" for each in problems)]
     group, _, version = config["apiVersion"].rpartition("/")
-    metadata = config.get("metadata") or {}
+    found = config.get("metadata")
+    metadata = found if isinstance(found, dict) else {}
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     about = f"{name}; {group}/{version}, Kind={config['kind']}"
     message = f"failed to create typed patch object ({about}): {chr(10).join(problems)}"

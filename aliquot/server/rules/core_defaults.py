@@ -183,6 +183,11 @@ def _webhooks(body: Body) -> None:
             set_missing(service, port=443)
 
 
+def _budget(body: Body) -> None:
+    """A spec, as kube-apiserver always writes one; without a selector it covers no pods."""
+    part(body, "spec")
+
+
 def _definition(body: Body) -> None:
     spec = part(body, "spec")
     names = part(spec, "names")
@@ -203,6 +208,7 @@ _FILL: dict[str, Callable[[Body], None]] = {
     "Namespace": _namespace,
     "Node": _node,
     "Pod": fill_pod,
+    "PodDisruptionBudget": _budget,
     "PodTemplate": _template,
     "PriorityClass": _priority_class,
     "ReplicaSet": _replica_set,

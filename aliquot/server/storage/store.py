@@ -138,6 +138,13 @@ class Store:
         if waited_for is not None:
             await asyncio.shield(waited_for)
 
+    async def compact(self) -> None:
+        """Drop changes that are too old from all windows, and give back what the log left free."""
+        for bucket in self._buckets.values():
+            bucket.window.trim()
+        if self.broken is None:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._log.compact)
+
     async def close(self) -> None:
         """Write the last batch, and close the log."""
         if self._flushing is not None:

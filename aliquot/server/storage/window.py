@@ -2,12 +2,13 @@
 
 A watch holds only the version it has reached, and reads the changes after it. A watch that is too
 slow falls out of the window: it gets `410 Expired`, and its client lists anew. So a slow watch
-never costs memory.
+never costs memory. The window is bounded by age, too: under a steady load its size is steady.
 """
 
 import asyncio
+import time
 from bisect import bisect_right
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,8 +18,12 @@ _MOST_CHANGES = 200_000
 """Changes kept for one storage: 50,000 pods created, bound, started and ended fit."""
 _MOST_BYTES = 128 * 2**20
 """Bytes of objects kept for one storage, so that large objects do not fill the memory."""
+_OVERHEAD = 2048
+"""Bytes of a change beside its object: what selectors compare, measured for pods and Events."""
+MOST_SECONDS = 300.0
+"""How long a change is kept: 5 minutes, the interval at which kube-apiserver compacts etcd."""
 _FEWEST = 2_000
-"""Changes always kept, whatever their bytes: a watch must be able to lag behind a burst."""
+"""Changes always kept, whatever their bytes and age: a watch must be able to lag behind a burst."""
 _BATCH = 500
 """Changes returned at a time, so that one watch does not block the event loop for long."""
 
@@ -37,10 +42,19 @@ class Change:
 
     @property
     def line(self) -> bytes:
-        """The change as a line of a watch; encoded once for all watches."""
+        """The change as a line of a watch; encoded once for all watches that keep up."""
         if not self._line:
             self._line = line(self.type, self.entry.body)
         return self._line
+
+    @property
+    def bytes(self) -> int:
+        """About what it takes in memory; its line, which few changes keep, is not counted."""
+        return len(self.entry.body) + _OVERHEAD
+
+    def forget_line(self) -> None:
+        """Drop the encoded line: nearly all watches have passed this change."""
+        self._line = b""
 
 
 def line(type_: str, body: bytes) -> bytes:
@@ -51,23 +65,38 @@ def line(type_: str, body: bytes) -> bytes:
 class Window:
     """Changes in order of version; the oldest are dropped first."""
 
-    def __init__(self, since: int) -> None:
+    def __init__(self, since: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.floor = since
         """The lowest version from which a watch can go on."""
+        self._clock = clock
         self._changes: list[Change] = []
         self._versions: list[int] = []
+        self._times: list[float] = []
         self._bytes = 0
         self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._changes)
 
     def append(self, change: Change) -> None:
         """Add a change that is in the log."""
         self._changes.append(change)
         self._versions.append(change.entry.version)
-        self._bytes += len(change.entry.body)
+        self._times.append(self._clock())
+        self._bytes += change.bytes
+        if len(self._changes) > _BATCH:
+            self._changes[-_BATCH - 1].forget_line()
         if len(self._changes) > _MOST_CHANGES or (
             self._bytes > _MOST_BYTES and len(self._changes) > _FEWEST
         ):
             self._drop_oldest(len(self._changes) // 4)
+
+    def trim(self) -> None:
+        """Drop the changes that are too old, but for the last `_FEWEST`."""
+        old = bisect_right(self._times, self._clock() - MOST_SECONDS)
+        count = min(old, len(self._changes) - _FEWEST)
+        if count > 0:
+            self._drop_oldest(count)
 
     def notify(self) -> None:
         """Wake the watches that wait for a change."""
@@ -93,5 +122,5 @@ class Window:
 
     def _drop_oldest(self, count: int) -> None:
         self.floor = self._versions[count - 1]
-        self._bytes -= sum(len(change.entry.body) for change in self._changes[:count])
-        del self._changes[:count], self._versions[:count]
+        self._bytes -= sum(change.bytes for change in self._changes[:count])
+        del self._changes[:count], self._versions[:count], self._times[:count]

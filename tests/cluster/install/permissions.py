@@ -23,12 +23,10 @@ SCHEDULER = (
     _READ_BY_BOTH
     + """
 list watch: poddisruptionbudgets.policy
-get patch delete: pods
-create: pods/binding pods/eviction namespaces
+get patch: pods
+create: pods/binding pods/eviction
 patch: pods/status
 create patch: events
-create patch: elasticquotas.scheduling.x-k8s.io elasticquotas.scheduling.sigs.k8s.io
-create: queues.scheduling.volcano.sh
 patch: elasticquotas/status.scheduling.x-k8s.io podgroups/status.scheduling.x-k8s.io
 patch: elasticquotas/status.scheduling.sigs.k8s.io podgroups/status.scheduling.sigs.k8s.io
 patch: elasticquotas/status.nos.nebuly.com compositeelasticquotas/status.nos.nebuly.com
@@ -40,6 +38,15 @@ create: leases.coordination.k8s.io@home
 get update: leases.coordination.k8s.io=aliquot-scheduler@home
 """
 )
+
+OPTIONAL = {
+    "aliquot-scheduler-deletion": "delete: pods",
+    "aliquot-scheduler-koordinator": (
+        "create patch: elasticquotas.scheduling.x-k8s.io elasticquotas.scheduling.sigs.k8s.io"
+    ),
+    "aliquot-scheduler-queues": "create: queues.scheduling.volcano.sh",
+}
+"""By role, what the scheduler does under some configurations only."""
 
 WEBHOOK = (
     _READ_BY_BOTH

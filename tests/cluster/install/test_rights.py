@@ -11,7 +11,10 @@ from tests.cluster.install import permissions
 from tests.cluster.install.permissions import Right
 
 HOME = "aliquot-system"
-COMPONENTS = [("scheduler", permissions.SCHEDULER), ("webhook", permissions.WEBHOOK)]
+COMPONENTS = [
+    ("scheduler", "\n".join((permissions.SCHEDULER, *permissions.OPTIONAL.values()))),
+    ("webhook", permissions.WEBHOOK),
+]
 
 
 def act(api: Wire, who: str, method: str, path: str, body: Any = None, **more: Any) -> Answer:
@@ -89,6 +92,7 @@ REFUSED = [
     ("scheduler", "delete", "nodes", "", "n"),
     ("scheduler", "patch", "nodes", "", "n"),
     ("scheduler", "delete", "namespaces", "", "team-a"),
+    ("scheduler", "create", "namespaces", "", ""),
     ("scheduler", "patch", "queues.scheduling.volcano.sh", "", "q"),
     ("scheduler", "patch", "elasticquotas.nos.nebuly.com", "team-a", "q"),
     ("scheduler", "delete", "elasticquotas.scheduling.x-k8s.io", "team-a", "q"),

@@ -7,6 +7,7 @@ from tests.build.manifests import (
     KOORDINATOR,
     labelled,
     limited_pod,
+    namespace,
     priority_class,
     tree_quota,
 )
@@ -32,6 +33,7 @@ def test_a_tree_shares_what_is_there(cluster: Cluster) -> None:
     """Children share what their parent has; who asks for less than its min lends the rest."""
     cluster.nodes(1, gpu=10)
     cluster.apply(
+        namespace(MADE),
         tree_quota("top/research", {"gpu": 6}, {"gpu": 10}, is_parent="true"),
         tree_quota("top/vision", {"gpu": 4}, {"gpu": 10}, parent="research"),
         tree_quota("top/speech", {"gpu": 2}, {"gpu": 10}, parent="research"),
@@ -99,6 +101,7 @@ def test_what_nobody_has_a_right_to_is_lent_until_somebody_asks(cluster: Cluster
 def test_quotas_that_nobody_wrote_become_objects(cluster: Cluster) -> None:
     """Pods without a quota are in one of these; both can be edited then."""
     cluster.nodes(1, gpu=4)
+    cluster.apply(namespace(MADE))  # the scheduler has no right to create namespaces
     cluster.apply(tree_quota("a/a", {"gpu": 1}, {"gpu": 4}, lend="true"), limited_pod("x/p", 2))
     default = f"{MADE}/koordinator-default-quota"
     with cluster.scheduler():

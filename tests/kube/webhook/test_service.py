@@ -168,3 +168,37 @@ def test_warnings_stay_within_what_api_servers_pass_on() -> None:
     long = Verdict(refusal="y" * 10_000)
     status = json.loads(answer(asked("CREATE", quota("a/q")), long))["response"]["status"]
     assert len(status["message"]) <= 4096
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "why"),
+    [
+        ({"object": {"metadata": {"name": "q"}}}, "request.object: Object 'kind' is missing"),
+        ({"object": {**BAD, "kind": ""}}, "request.object: Object 'kind' is missing"),
+        ({"object": {**BAD, "kind": 7}}, "request.object: kind must be text"),
+        ({"object": {"kind": "ElasticQuota"}}, "request.object: Object 'apiVersion' is missing"),
+        ({"oldObject": {"kind": "Pod"}}, "request.oldObject: Object 'apiVersion' is missing"),
+        ({"oldObject": queue("q")}, "request.oldObject: is a Queue of scheduling.volcano.sh"),
+        ({"kind": {"kind": "Pod", "version": "v1"}}, "is a ElasticQuota of scheduling.x-k8s.io"),
+    ],
+)
+def test_a_review_of_an_object_that_is_not_what_it_says_is_a_bad_request(
+    spoilt: Body, why: str
+) -> None:
+    async def story(post: Post, service: Service) -> None:
+        for path in ("/validate", "/mutate"):
+            code, said = await post(path, review(BAD, **spoilt))
+            assert code == 400
+            assert why in said
+
+    served(cluster(), story)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b'{"kind": "\xff"}', b'{"a": "\xed\xa0\x80"}'])
+def test_what_is_not_utf_8_is_a_bad_request(content: bytes) -> None:
+    async def story(post: Post, service: Service) -> None:
+        code, said = await post("/validate", content)
+        assert code == 400
+        assert said.startswith("AdmissionReview: cannot be read: ")
+
+    served(cluster(), story)
