@@ -115,10 +115,11 @@ class Reservations:
 
     def _note_backfill(self, claim: Claim, position: Position, yielded: set[str], now: int) -> None:
         """Note the pods of a claim that uses reserved room until the reserved claim starts."""
+        waiting = self._state.waiting
         for uid, each in self.active.items():
-            if yielded.isdisjoint(each.claim.uids()):
+            if yielded.isdisjoint(each.claim.uids()) or uid not in waiting:
                 continue
-            if not precedes(position, self._state.waiting.position(each.claim)):
+            if not precedes(position, waiting.position(waiting.claim(uid))):
                 for pod in claim.pods:
                     if pod.expected_duration is not None:
                         self._backfills[pod.uid] = now + pod.expected_duration, uid
