@@ -409,7 +409,9 @@ class State:
         before = self.tree.quotas.get(quota.name)
         if before == quota:
             return
-        if before is not None and lowers_a_bound(quota, before):
+        if before is None:
+            self.changes.created.append(quota.name)
+        elif lowers_a_bound(quota, before):
             self.changes.lowered.append(quota.name)
         self._note_outside_change(quota.name)
         self.tree.set(quota)
