@@ -346,6 +346,11 @@ class State:
         pod = self.pods.get(uid)
         if pod is not None and self.ledger.entries[uid].stage is Stage.ASSUMED:
             self.changes.outside.append(uid)
+            stayed = self.is_staying(pod)
+            self._untrack_bound(uid)  # its node was lost meanwhile, and it was to be evicted
+            self.leaving.overdue.discard(uid)
+            if self.is_staying(pod) and not stayed:
+                self.repeat_guard.present += fingerprint(pod)
             self._enqueue(pod)
 
     def _set_device(self, device: Device) -> None:

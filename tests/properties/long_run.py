@@ -1,14 +1,21 @@
 """A long run of random operations on one engine, with every invariant checked on the way.
 
-A step is an event that the engine is told, or a cycle. After every step that is a cycle, its
-decisions are judged by the observer, and the books are added up anew. At times the cluster is left
-alone until it is at rest; at times the control plane crashes and a fresh engine goes on.
+A step is an event that the engine is told, or a cycle. After every cycle its decisions are judged
+by the observer, the books are added up anew, and the shares are. At times the figures are compared
+with those of a fresh engine; at times the cluster is left alone until it is at rest; at times the
+control plane crashes, and a fresh engine goes on.
+
+A run that failed is played again, with all events and decisions written down, by
+
+    python -m tests.properties.long_run SEED POLICY
 """
 
-import re
+import sys
 from collections import Counter
 from dataclasses import fields, replace
 from random import Random
+
+from collections.abc import Callable
 
 from aliquot.engine import (
     Decision,
@@ -25,8 +32,10 @@ from tests.build.engines import books
 from tests.properties.books import check_books
 from tests.properties.observer import Observer
 from tests.properties.rough_cluster import RoughCluster
-from tools.streams.text import decision_text, flat, refusal_text
+from tools.streams.text import decision_text, flat, plain
 
+CYCLES = 60
+"""Of one run: some 250 steps. Clusters that live longer repeat themselves."""
 MOST_ROUNDS = 200
 """A dozen claims come to rest in some twenty cycles; a cluster that goes round never does."""
 _REST_EVERY, _CRASH_EVERY, _REBUILD_EVERY = 25, 40, 5
@@ -40,7 +49,10 @@ class Violation(AssertionError):
 class LongRun:
     """One cluster, played from a seed."""
 
-    def __init__(self, seed: int, policy: str) -> None:
+    def __init__(
+        self, seed: int, policy: str, write: Callable[[str], object] = lambda line: None
+    ) -> None:
+        self.write = write
         self.rng = Random(seed)
         self.cluster = RoughCluster(self.rng, policy, big=seed % 50 == 49)
         self.engine = Engine(policy, self.cluster.knobs)
@@ -70,21 +82,24 @@ class LongRun:
     def apply(self, event: Event) -> None:
         """Tell the engine, and the observer."""
         self.steps += 1
+        self.write(plain(event))
         self.engine.apply(event)
         self.observer.see(event)
 
     def decide(self) -> list[Decision]:
         """One cycle, judged."""
         self.steps += 1
+        self.write(f"cycle {self.cluster.now}")
         self.observer.begin(self.cluster.now)
         decisions = self.engine.cycle(self.cluster.now)
+        for each in flat(decisions):
+            self.seen[type(each).__name__] += 1
+            self.write(f"  {decision_text(each)}")
         self.observer.judge(decisions)
         check_books(self.engine)
         self.check_audit()
         self.check_sums()
         self.cluster.take(decisions)
-        for each in flat(decisions):
-            self.seen[type(each).__name__] += 1
         for eviction in evictions(decisions):
             self.seen[eviction.reason.value] += 1
         return decisions
@@ -197,7 +212,8 @@ class LongRun:
 
         In whatever order the objects are listed, it decides the same.
         """
-        facts = list(self.cluster.crash())
+        self.write("crash")
+        facts = [_without_nomination(event) for event in self.cluster.crash()]
         engines = []
         for _ in range(2):
             engine = Engine(self.engine.policy, self.cluster.knobs)
@@ -220,7 +236,7 @@ def _lost(engine: Engine) -> set[str | None]:
 
 
 def _without_nomination(event: Event) -> Event:
-    """The event, of a pod as if no node was nominated for it."""
+    """The event as the control plane tells it: nominations are the engine's own word."""
     if isinstance(event, PodSet):
         return PodSet(replace(event.pod, nominated=None))
     return event
@@ -240,8 +256,11 @@ def _difference(one: list[str], other: list[str]) -> str:
     return "\n".join(f"- {a}\n+ {b}" for a, b in zip(one, other, strict=False) if a != b)
 
 
-def workload(uid: str) -> str:
-    """What a pod and those that replace it have in common."""
-    return re.split(r"[.]", uid)[0]
+def main(seed: str, policy: str) -> None:
+    """Play one run, and print every event and decision."""
+    run = LongRun(int(seed), policy, print)
+    run.play(CYCLES)
 
 
+if __name__ == "__main__":
+    main(*sys.argv[1:])

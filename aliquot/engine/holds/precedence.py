@@ -68,15 +68,14 @@ class Precedence:
 
     def _reserved(self, claim: Claim, owed: bool, now: int) -> Iterator[str]:
         """The pods with a reservation that yields to the claim."""
-        waiting, active = self._state.waiting, self._reservations.active
-        position = waiting.position(claim) if active else None
-        for uid, each in active.items():
-            if claim.uid == uid or position is None or uid not in waiting:
+        waiting, current = self._state.waiting, list(self._reservations.current())
+        position = waiting.position(claim) if current else None
+        for other, each in current:
+            if claim.uid == other.uid or position is None:
                 continue
-            other = waiting.claim(uid)  # as it is now: its quota may be another, or gone
             first = precedes(position, waiting.position(other))
             if first or self._is_stronger(claim, owed, other) or self._ends_before(claim, each, now):
-                yield from each.claim.uids()
+                yield from other.uids()
 
     def _is_stronger(self, claim: Claim, owed: bool, other: Claim) -> bool:
         """Is the claim owed, and the reserved one of another quota not?"""
