@@ -1,4 +1,4 @@
-"""Objects that go while something is held for a claim, or decided for a pod: nothing is left behind.
+"""Objects that go while something is held for a claim, or decided for a pod, leave nothing behind.
 
 Each was found by random operations (tests/properties/test_random_operations.py), and made small.
 """

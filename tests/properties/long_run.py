@@ -12,10 +12,9 @@ A run that failed is played again, with all events and decisions written down, b
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import fields, replace
 from random import Random
-
-from collections.abc import Callable
 
 from aliquot.engine import (
     Decision,
@@ -40,10 +39,6 @@ MOST_ROUNDS = 200
 """A dozen claims come to rest in some twenty cycles; a cluster that goes round never does."""
 _REST_EVERY, _CRASH_EVERY, _REBUILD_EVERY = 25, 40, 5
 """Cycles between two of these, on average."""
-
-
-class Violation(AssertionError):
-    """An invariant does not hold."""
 
 
 class LongRun:
@@ -148,7 +143,7 @@ class LongRun:
                 break
             self.cluster.now = max(self.cluster.now, deadline)
         else:
-            raise Violation(f"no rest after {MOST_ROUNDS} cycles")
+            raise AssertionError(f"no rest after {MOST_ROUNDS} cycles")
         twice = [pair for pair, times in evicted.items() if times > 1]
         assert not twice, f"evicted twice for the same claim: {twice}"
         self.at_rest()
@@ -172,7 +167,10 @@ class LongRun:
         """A fresh engine that was told how the cluster is, in another order."""
         fresh = Engine(self.engine.policy, self.cluster.knobs)
         assumed = {uid: bind for uid, (_, bind) in self.observer.assumed.items()}
-        facts = [_without_nomination(event) for event in self.cluster.facts(assumed, self.observer.leaving)]
+        facts = [
+            _without_nomination(event)
+            for event in self.cluster.facts(assumed, self.observer.leaving)
+        ]
         for event in self._shuffled(facts):
             fresh.apply(event)
         state = books(fresh)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from aliquot.engine import (
     SECOND,
+    WHOLE_GPU,
     Bind,
     BindFailed,
     Decision,
@@ -34,7 +35,6 @@ from aliquot.engine import (
     QuotaGone,
     QuotaSet,
     Reason,
-    WHOLE_GPU,
     Wait,
     node_refusal,
 )
@@ -222,7 +222,8 @@ class Observer:
         assert len(set(bind.devices)) == ask.count
         for name in bind.devices:
             device = self.devices[name]
-            assert device.node == bind.node and device.ready
+            assert device.node == bind.node
+            assert device.ready
             sharers = [pod for pod in self.holders() if name in self._devices(pod)]
             assert len(sharers) == 1 or not any(
                 pod.shape.gpu and pod.shape.gpu.whole for pod in sharers

@@ -204,4 +204,3 @@ class RoughCluster(Cluster):
                 yield self._change_state(
                     replace(node, taints=taints, ready=True, not_ready_since=None, deleted=False)
                 )
-

@@ -80,7 +80,8 @@ class Owners(World):
 
     def used(self, quota: str, resource: str = GPU) -> int:
         """What a quota uses."""
-        return next(each for each in self.engine.summarise() if each.name == quota).used.get(resource, 0)
+        found = next(each for each in self.engine.summarise() if each.name == quota)
+        return found.used.get(resource, 0)
 
     def running(self, team: str) -> int:
         """How many pods of a team run."""
@@ -598,8 +599,8 @@ def test_26_a_restart_before_a_quota_cut_is_carried_out_rejects_no_running_pod(
 
 @pytest.mark.parametrize("policy", ["capacity", "fair"])
 def test_27_what_is_not_named_is_no_min_and_no_max_and_zero_is_zero(policy: str) -> None:
-    """Field: unset and zero were taken for each other: unlimited quotas refused, and pods were
-    evicted from the wrong ones. Here a missing min is 0, a missing max none, and a max of 0 is 0."""
+    """Field: unset and zero were taken for each other: unlimited quotas refused, and the wrong pods
+    were evicted. Here a missing min is 0, a missing max is none, and a max of 0 is 0."""
     world = Owners(policy)
     world.node("n", amounts(gpu=4, cpu=4000))
     world.quota("names", amounts(gpu=2, cpu=2000))

@@ -74,7 +74,11 @@ class Precedence:
             if claim.uid == other.uid or position is None:
                 continue
             first = precedes(position, waiting.position(other))
-            if first or self._is_stronger(claim, owed, other) or self._ends_before(claim, each, now):
+            if (
+                first
+                or self._is_stronger(claim, owed, other)
+                or self._ends_before(claim, each, now)
+            ):
                 yield from other.uids()
 
     def _is_stronger(self, claim: Claim, owed: bool, other: Claim) -> bool:

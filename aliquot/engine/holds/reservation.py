@@ -151,9 +151,9 @@ class Reservations:
         waiting, nodes = self._state.waiting, self._state.nodes.known
         for uid, each in self.active.items():
             claim = waiting.claim(uid) if uid in waiting else None
-            if claim is not None and claim.uids() == each.claim.uids():
-                if all(node in nodes for node in each.nodes):
-                    yield claim, each
+            same = claim is not None and claim.uids() == each.claim.uids()
+            if claim is not None and same and all(node in nodes for node in each.nodes):
+                yield claim, each
 
     def wake_overstayed(self, now: int) -> None:
         """Wake the claims on whose reserved room a pod runs beyond its stated end.

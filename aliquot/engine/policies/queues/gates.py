@@ -71,7 +71,7 @@ class QueueGates(ShareGates[Deserved]):
     def share_for(self, claim: Claim, row: int, account: int) -> int:
         """What a queue deserves; for a nominated claim, at least what it used at that time.
 
-        A claim with a reservation was not nominated, or is not any more: no pod has made way for it.
+        A claim with a reservation was not nominated, or is not any more: no pod makes way for it.
         """
         deserves = super().share_for(claim, row, account)
         if not claim.held or claim.uid in self._state.reserved:
