@@ -21,9 +21,12 @@ from aliquot.engine import (
     Engine,
     Event,
     NodeSet,
+    Nominate,
+    PodGone,
     PodSet,
     QuotaSet,
     QuotaSummary,
+    Wait,
     binds_and_evictions,
     evictions,
 )
@@ -39,6 +42,8 @@ MOST_ROUNDS = 200
 """A dozen claims come to rest in some twenty cycles; a cluster that goes round never does."""
 _REST_EVERY, _CRASH_EVERY, _REBUILD_EVERY = 25, 40, 5
 """Cycles between two of these, on average."""
+_MOST_TRIED = 4
+"""Each victim that is tried costs a fresh engine; larger sets are rare."""
 
 
 class LongRun:
@@ -86,7 +91,10 @@ class LongRun:
         self.steps += 1
         self.write(f"cycle {self.cluster.now}")
         self.observer.begin(self.cluster.now)
+        undisturbed = not self.observer.is_busy() and not books(self.engine).ledger.holding
         decisions = self.engine.cycle(self.cluster.now)
+        if undisturbed:
+            self.check_needed(decisions)
         for each in flat(decisions):
             self.seen[type(each).__name__] += 1
             self.write(f"  {decision_text(each)}")
@@ -124,6 +132,28 @@ class LongRun:
                     f"children of {parent.name} share {total} {resource}, it has {share}"
                 )
 
+    def check_needed(self, decisions: list[Decision]) -> None:
+        """No victim can be put back: with it, the claim would still not start.
+
+        The pods of a gang go together, needed or not.
+        """
+        acts = [each for each in decisions if not isinstance(each, Wait)]
+        if (
+            len(acts) != 1
+            or not isinstance(acts[0], Nominate)
+            or len(acts[0].victims) > _MOST_TRIED
+        ):
+            return  # what else was decided in this cycle may be the reason
+        victims = [each.pod.uid for each in acts[0].victims]
+        for spared in (each.pod.uid for each in acts[0].victims if each.pod.gang is None):
+            fresh = self.rebuilt()
+            for uid in victims:
+                if uid != spared:
+                    fresh.apply(PodGone(uid))
+            fresh._gang_claims.refresh()
+            why = fresh.why(acts[0].pods[0].uid)
+            assert why is not None, f"{spared} was not in the way of {acts[0].pods[0].uid}"
+
     # Rest
 
     def rest(self) -> None:
@@ -160,6 +190,8 @@ class LongRun:
         again = [decision_text(each) for each in flat(self.engine.cycle(now))]
         acts = [line for line in again if not line.startswith("wait")]
         assert not acts, f"asked again, it acts: {acts}"
+        if not held and self.engine.policy in ("capacity", "fair"):
+            self.observer.judge_owed(self.engine, self.cluster.knobs)
 
     # Rebuild
 

@@ -24,6 +24,7 @@ from aliquot.engine import (
     GangGone,
     GangSet,
     GpuAmount,
+    Knobs,
     Node,
     NodeGone,
     NodeSet,
@@ -38,6 +39,13 @@ from aliquot.engine import (
     Wait,
     node_refusal,
 )
+from tests.build.engines import books
+
+
+def engine_quota(engine: Engine, pod: Pod) -> str:
+    """The name of the quota that a pod belongs to; empty if it has none."""
+    return engine.quota_of(pod) or ""
+
 
 _CONFIRM_WITHIN = 1800 * SECOND
 """How long the engine keeps the room of a bind that nothing confirms."""
@@ -127,6 +135,77 @@ class Observer:
                     assert refusal.message
         for name in started:
             self._judge_gang(self.gangs[name])
+
+    def is_busy(self) -> bool:
+        """Is a bind or an eviction under way?"""
+        return bool(self.assumed or self.leaving)
+
+    def judge_owed(self, engine: Engine, knobs: Knobs) -> None:
+        """At rest, no claim within its quota's min waits for a pod that one eviction would remove.
+
+        The plainest case: one pod for one pod, of a quota that stays at its min or above without
+        it; no lending groups, and every rule that could spare the victim set aside.
+        """
+        if any(quota.group or quota.parent for quota in self.quotas.values()):
+            return
+        over, overdue = engine.over_quota_pods(), books(engine).leaving.overdue
+        victims = [
+            pod
+            for pod in self.holders()
+            if pod.uid in over
+            and pod.uid not in overdue
+            and pod.preemptible
+            and not (pod.terminating or pod.labels or pod.gang or pod.shape.gpu)
+            and pod.namespace != "kube-system"
+            and pod.started + knobs.eviction.min_runtime <= self.now
+        ]
+        for pod in self.pods.values():
+            if self._waits(pod.uid) and pod.preempts and self._is_owed(pod):
+                found = [each.uid for each in victims if self._would_do(each, pod)]
+                assert not found, f"{pod.uid} is owed what {found} have"
+
+    def _is_owed(self, pod: Pod) -> bool:
+        quota = self.quotas.get(engine_quota(self.engine, pod))
+        if quota is None or pod.blocked or pod.gang or pod.shape.gpu or pod.shape.charges:
+            return False
+        low, high = dict(quota.min), dict(quota.max)
+        return all(
+            name == "pods"
+            or (
+                name in low
+                and self.used(quota.name, name) + amount <= min(low[name], high.get(name, 2**62))
+            )
+            for name, amount in pod.shape.requests
+        )
+
+    def _would_do(self, victim: Pod, pod: Pod) -> bool:
+        """Could the pod start in place of the victim, and does its quota keep its min?"""
+        quota = self.quotas.get(engine_quota(self.engine, victim))
+        node = self.nodes.get(victim.node or "")
+        if quota is None or node is None or quota.name == engine_quota(self.engine, pod):
+            return False
+        if node_refusal(pod.shape.constraints, node) is not None or victim.shape.charges:
+            return False
+        frees, low = dict(victim.shape.requests), dict(quota.min)
+        managed = {name for each in self.quotas.values() for name, _ in each.min}
+        keeps = all(
+            self.used(quota.name, name) - frees.get(name, 0) >= low.get(name, 0) for name in managed
+        )
+        fits = all(
+            self.taken(node.name, name) - frees.get(name, 0) + amount
+            <= dict(node.allocatable).get(name, 0)
+            for name, amount in pod.shape.requests
+        )
+        return keeps and fits and self._within_sum_of_min(frees, pod)
+
+    def _within_sum_of_min(self, frees: dict[str, int], pod: Pod) -> bool:
+        for name, amount in pod.shape.requests:
+            naming = [each for each in self.quotas.values() if name in dict(each.min)]
+            most = sum(dict(each.min)[name] for each in naming)
+            used = sum(self.used(each.name, name) for each in self.quotas.values())
+            if naming and used - frees.get(name, 0) + amount > most:
+                return False
+        return True
 
     # Who holds what
 

@@ -35,6 +35,7 @@ from aliquot.engine import (
     Wait,
     evictions,
 )
+from aliquot.engine.queue.claim import Claim
 from aliquot.engine.trial import Trial
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.control_plane import Settings, _assemble
@@ -634,9 +635,12 @@ def test_28_claims_that_cannot_start_are_not_tried_at_every_event(
     world.run(0)
     tried: list[str] = []
     try_claim = Trial.try_claim
-    monkeypatch.setattr(
-        Trial, "try_claim", lambda self, claim: (tried.append(claim.uid), try_claim(self, claim))[1]
-    )
+
+    def counted(trial: Trial, claim: Claim) -> object:
+        tried.append(claim.uid)
+        return try_claim(trial, claim)
+
+    monkeypatch.setattr(Trial, "try_claim", counted)
     world.pod("free", "p", gpus(1))
     assert world.run(1) == {"free/p": "n"}
     assert tried == ["free/p"]
