@@ -171,9 +171,13 @@ def test_05_no_setting_switches_the_guard_of_deserved_off(bands: bool, quotaless
     world = Owners("queues", queues=QueuesKnobs(bands), eviction=knobs)
     world.node("n", gpus(8))
     for name, deserved, uses in (("a", 4, 2), ("b", 2, 2), ("c", 2, 4)):
-        last = 5 if name == "c" else 0  # queues of low priority give back first
-        bounds = {"deserved": gpus(deserved), "default_weight": 1, "lend": False}
-        world.quota(name, **bounds, priority=last)
+        world.quota(
+            name,
+            deserved=gpus(deserved),
+            default_weight=1,
+            lend=False,
+            priority=5 if name == "c" else 0,  # queues of low priority give back first
+        )
         for number in range(uses):
             world.pod(name, f"p{number}", gpus(1), node="n", created=number)
     world.pod("kube-system", "agent", (("cpu", 1),), node="n", priority=2_000_000_000)
