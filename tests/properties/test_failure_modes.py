@@ -484,7 +484,7 @@ def test_20_a_restart_cures_nothing(policy: str) -> None:
     """Field: pods waited until the scheduler was restarted, as its memory was stale. Here, after
     any history, a fresh engine finds the same figures, and no claim that could start."""
     run = LongRun(seed=7, policy=policy)
-    run.play(15)
+    run.play(10)
     run.compare_with_rebuilt()
 
 

@@ -14,10 +14,10 @@ from tests.campaign import SOAK, piece
 from tests.properties.long_run import CYCLES, LongRun
 from tools.streams.profile import POLICIES
 
-STEPS = 1000
+STEPS = 500
 """Of one policy in one piece: half a second."""
-PIECES = 25
-SOAK_PIECES = 250
+PIECES, SOAK_PIECES = 50, 500
+"""A hundred thousand steps under all four policies, and a million."""
 SEEDS = 1000
 """More clusters than a piece takes: each piece has seeds of its own."""
 
