@@ -11,17 +11,22 @@ from aliquot.engine import (
     SECOND,
     BindFailed,
     HierarchyKnobs,
+    NodeConstraints,
     NodeGone,
+    PlacementKnobs,
     PodSet,
     Quota,
     QuotaGone,
     QuotaSet,
+    Taint,
+    Toleration,
     evictions,
 )
 from tests.build.values import amounts
 from tests.engine.world import World
 from tests.properties.books import check_books
 
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 POLICIES = ("capacity", "fair", "hierarchy", "queues")
 
 
@@ -150,3 +155,20 @@ def test_a_pod_that_is_resized_while_its_bind_is_on_the_way_is_charged_as_it_is(
     world.apply(PodSet(replace(pod, shape=larger, node="n")))
     check_books(world.engine)
     assert world.engine.summarise()[0].used["nvidia.com/gpu"] == 2
+
+
+@pytest.mark.parametrize("policy", ["hierarchy", "queues"])
+def test_what_starts_on_a_cordoned_node_is_shared_at_once(policy: str) -> None:
+    """The total is what the open node has, and what runs on the cordoned one: it grows."""
+    world = World(
+        policy,
+        hierarchy=HierarchyKnobs(surplus=False),
+        placement=PlacementKnobs(score="spread"),
+    )
+    world.node("closed", amounts(gpu=4), taints=(CORDON,))
+    world.node("open", amounts(gpu=4))
+    world.quota("a", amounts(gpu=2), default_weight=1, reclaimable=False)
+    tolerant = NodeConstraints(tolerations=(Toleration(operator="Exists"),))
+    for number in range(8):
+        world.pod("a", f"p{number}", amounts(gpu=1), shape={"constraints": tolerant})
+    assert sorted(world.run().values()) == ["closed"] * 4 + ["open"] * 4
