@@ -616,19 +616,20 @@ def test_27_what_is_not_named_is_no_min_and_no_max_and_zero_is_zero(policy: str)
     were evicted. Here a missing min is 0, a missing max is none, and a max of 0 is 0."""
     world = Owners(policy)
     world.node("n", amounts(gpu=4, cpu=4000))
-    world.quota("names", amounts(gpu=2, cpu=2000))
+    world.quota("names", amounts(gpu=1, cpu=2000))
     world.quota("silent", amounts(cpu=2000))
     world.quota("zero", amounts(cpu=0), gpus(0))
     world.pod("zero", "p", gpus(1))
     assert not world.run(), "a max of 0 is 0"
-    world.pod("silent", "borrows", gpus(2))
+    world.pod("silent", "borrows", gpus(3))
     world.pod("silent", "works", amounts(cpu=2000))
-    assert len(world.run()) == 2, "without a max there is no max"
-    for number in range(2):
-        world.pod("names", f"p{number}", amounts(gpu=2, cpu=1000), priority=number)
-    assert {name.partition(".")[0] for name in world.settle()} <= {"silent/borrows"}
-    assert world.running("names") >= 1
-    assert any(pod.name == "works" and pod.node for pod in world.state.pods.values())
+    assert len(world.run()) == 2, "without a max there is none, nor a bound by others' min"
+    world.pod("names", "first", amounts(gpu=1, cpu=1000))
+    assert world.settle() == []
+    world.quota("names", amounts(gpu=2, cpu=2000))
+    world.pod("names", "second", amounts(gpu=1, cpu=1000))
+    assert world.settle() == ["silent/borrows"], "its min of GPUs is 0; of cpus it has its own"
+    assert world.running("names") == 2
 
 
 def test_28_claims_that_cannot_start_are_not_tried_at_every_event(
