@@ -6,6 +6,8 @@ sample is chosen so that the whole suite takes minutes on two cores.
 """
 
 import os
+import subprocess
+from pathlib import Path
 
 SOAK = bool(os.environ.get("ALIQUOT_SOAK"))
 _PART, _FEWEST = 8, 20
@@ -33,3 +35,23 @@ def seconds(sample: float, whole: float) -> float:
     """The same for campaigns that are bounded by time; ALIQUOT_FUZZ_SECONDS overrides both."""
     told = os.environ.get("ALIQUOT_FUZZ_SECONDS")
     return float(told) if told else whole if SOAK else sample
+
+
+def piece(pieces: int) -> int:
+    """Which of so many pieces of a campaign a run of the suite plays.
+
+    It follows from the commit that is checked out: the same commit plays the same piece, so that a
+    failure is found again, and over the commits all pieces are played. `ALIQUOT_PIECE` chooses one;
+    where there is no git, it is the first.
+    """
+    told = os.environ.get("ALIQUOT_PIECE")
+    if told:
+        return int(told) % pieces
+    found = subprocess.run(
+        ["git", "rev-parse", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return int(found.stdout.strip() or "0", 16) % pieces if found.returncode == 0 else 0

@@ -347,6 +347,11 @@ class State:
         pod = self.pods.get(uid)
         if pod is not None and self.ledger.entries[uid].stage is Stage.ASSUMED:
             self.changes.outside.append(uid)
+            stayed = self.is_staying(pod)
+            self._untrack_bound(uid)  # its node was lost meanwhile, and it was to be evicted
+            self.leaving.overdue.discard(uid)
+            if self.is_staying(pod) and not stayed:
+                self.repeat_guard.present += fingerprint(pod)
             self._enqueue(pod)
 
     def withdraw(self, uid: str) -> None:
@@ -414,7 +419,9 @@ class State:
         before = self.tree.quotas.get(quota.name)
         if before == quota:
             return
-        if before is not None and lowers_a_bound(quota, before):
+        if before is None:
+            self.changes.created.append(quota.name)
+        elif lowers_a_bound(quota, before):
             self.changes.lowered.append(quota.name)
         self._note_outside_change(quota.name)
         self.tree.set(quota)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 
 from aliquot.engine import (
+    Budget,
     BudgetGone,
     BudgetSet,
     Device,
@@ -14,6 +15,7 @@ from aliquot.engine import (
     Gang,
     GangGone,
     GangSet,
+    GpuQuota,
     GpuQuotaGone,
     GpuQuotaSet,
     Node,
@@ -43,7 +45,9 @@ class Inventory:
         self.devices: dict[str, Device] = {}
         self.lost: list[Node] = []
         self._deleted: list[Quota] = []
-        self._budgets: dict[str, None] = {}
+        self._budgets: dict[str, Budget] = {}
+        self._gpu_quotas: dict[str, GpuQuota] = {}
+        self._weights: dict[str, int] = {}
 
     def changes(self) -> list[tuple[Change, float]]:
         """What may change, and how often in proportion."""
@@ -71,13 +75,29 @@ class Inventory:
             yield from self._set_node(make.node(f"n{number}"))
         for namespace in NAMESPACES if make.profile.with_devices else ():
             if often(rng, 0.6):
-                yield GpuQuotaSet(make.gpu_quota(namespace))
+                yield self._set_gpu_quota(make.gpu_quota(namespace))
         if self.make.profile.policy == "queues":
             yield from self.change_weight()
+
+    def facts(self) -> list[Event]:
+        """What an engine that starts now is told of everything but the pods."""
+        return [
+            *map(QuotaSet, _parents_first(self.quotas)),
+            *map(NodeSet, self.nodes.values()),
+            *map(DeviceSet, self.devices.values()),
+            *map(GpuQuotaSet, self._gpu_quotas.values()),
+            *map(GangSet, self.gangs.values()),
+            *map(BudgetSet, self._budgets.values()),
+            *(WeightSet(*each) for each in self._weights.items()),
+        ]
 
     def _set_quota(self, quota: Quota) -> Event:
         self.quotas[quota.name] = quota
         return QuotaSet(quota)
+
+    def _set_gpu_quota(self, quota: GpuQuota) -> Event:
+        self._gpu_quotas[quota.namespace] = quota
+        return GpuQuotaSet(quota)
 
     def _set_node(self, node: Node) -> Iterator[Event]:
         self.nodes[node.name] = node
@@ -170,9 +190,10 @@ class Inventory:
         """The GPU quota of a namespace changes or is deleted."""
         namespace = self.rng.choice(NAMESPACES)
         if often(self.rng, 0.2):
+            self._gpu_quotas.pop(namespace, None)
             yield GpuQuotaGone(namespace)
         else:
-            yield GpuQuotaSet(self.make.gpu_quota(namespace))
+            yield self._set_gpu_quota(self.make.gpu_quota(namespace))
 
     def change_budget(self) -> Iterator[Event]:
         """A budget is made, changed or deleted."""
@@ -182,9 +203,21 @@ class Inventory:
             del self._budgets[budget.path]
             yield BudgetGone(budget.path)
         else:
-            self._budgets[budget.path] = None
+            self._budgets[budget.path] = budget
             yield BudgetSet(budget)
 
     def change_weight(self) -> Iterator[Event]:
         """The weight of a namespace changes."""
-        yield WeightSet(self.rng.choice(NAMESPACES), self.rng.randint(1, 4))
+        namespace, weight = self.rng.choice(NAMESPACES), self.rng.randint(1, 4)
+        self._weights[namespace] = weight
+        yield WeightSet(namespace, weight)
+
+
+def _parents_first(quotas: dict[str, Quota]) -> list[Quota]:
+    """Quotas in an order in which each comes after its parent."""
+    placed: dict[str, Quota] = {}
+    while len(placed) < len(quotas):
+        for name, quota in quotas.items():
+            if name not in placed and (quota.parent is None or quota.parent in placed):
+                placed[name] = quota
+    return list(placed.values())

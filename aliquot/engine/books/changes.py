@@ -105,11 +105,13 @@ class Changes:
         `repeat_guard`); an entry names what has changed."""
         self.lowered = Log[str]()
         """Quotas of which a bound was lowered."""
+        self.created = Log[str]()
+        """Quotas that are new to the engine, as all are after a restart."""
         self.lost = Log[str]()
         """Pods whose node was lost."""
         self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
             *(self.requests, self.usage, self.nodes, self.freed, self.gangs),
-            *(self.bound, self.victims, self.outside, self.lowered, self.lost),
+            *(self.bound, self.victims, self.outside, self.lowered, self.created, self.lost),
         )
 
     def trim(self) -> None:

@@ -77,20 +77,24 @@ class Precedence:
 
     def _reserved(self, claim: Claim, owed: bool, now: int) -> Iterator[str]:
         """The pods with a reservation that yields to the claim."""
-        active = self._reservations.active.values()
-        position = self._state.waiting.position(claim) if active else None
-        for each in active:
-            if claim.uid == each.claim.uid or position is None:
+        waiting, current = self._state.waiting, list(self._reservations.current())
+        position = waiting.position(claim) if current else None
+        for other, each in current:
+            if claim.uid == other.uid or position is None:
                 continue
-            first = precedes(position, self._state.waiting.position(each.claim))
-            if first or self._is_stronger(claim, owed, each) or self._ends_before(claim, each, now):
-                yield from each.claim.uids()
+            first = precedes(position, waiting.position(other))
+            if (
+                first
+                or self._is_stronger(claim, owed, other)
+                or self._ends_before(claim, each, now)
+            ):
+                yield from other.uids()
 
-    def _is_stronger(self, claim: Claim, owed: bool, other: Reservation) -> bool:
+    def _is_stronger(self, claim: Claim, owed: bool, other: Claim) -> bool:
         """Is the claim owed, and the reserved one of another quota not?"""
-        if not owed or claim.quota == other.claim.quota:
+        if not owed or claim.quota == other.quota:
             return False
-        return not self._policy.gates.is_owed(other.claim)
+        return not self._policy.gates.is_owed(other)
 
     def _ends_before(self, claim: Claim, other: Reservation, now: int) -> bool:
         """Is the claim known to end before the reserved one is known to start?"""

@@ -115,13 +115,13 @@ class Reservations:
 
     def _note_backfill(self, claim: Claim, position: Position, yielded: set[str], now: int) -> None:
         """Note the pods of a claim that uses reserved room until the reserved claim starts."""
-        for uid, each in self.active.items():
-            if yielded.isdisjoint(each.claim.uids()):
+        for other, _ in self.current():
+            if yielded.isdisjoint(other.uids()):
                 continue
-            if not precedes(position, self._state.waiting.position(each.claim)):
+            if not precedes(position, self._state.waiting.position(other)):
                 for pod in claim.pods:
                     if pod.expected_duration is not None:
-                        self._backfills[pod.uid] = now + pod.expected_duration, uid
+                        self._backfills[pod.uid] = now + pod.expected_duration, other.uid
 
     def overstayed(self, claim: Claim, now: int) -> list[str]:
         """The bound pods that use what is reserved for the claim beyond their stated end."""
@@ -142,8 +142,25 @@ class Reservations:
         moments += [end for end, uid in self._backfills.values() if uid in self.active]
         return min((each for each in moments if each > now), default=None)
 
+    def current(self) -> Iterator[tuple[Claim, Reservation]]:
+        """The reservations that hold as they were made, each with its claim as it waits now.
+
+        Events may have changed the claim's pods or quota, or have removed a node, since the last
+        cycle: the next one ends such a reservation.
+        """
+        waiting, nodes = self._state.waiting, self._state.nodes.known
+        for uid, each in self.active.items():
+            claim = waiting.claim(uid) if uid in waiting else None
+            same = claim is not None and claim.uids() == each.claim.uids()
+            if claim is not None and same and all(node in nodes for node in each.nodes):
+                yield claim, each
+
     def wake_overstayed(self, now: int) -> None:
-        """Wake the claims on whose reserved room a pod runs beyond its stated end."""
+        """Wake the claims on whose reserved room a pod runs beyond its stated end.
+
+        Before any claim is tried, reservations end that no longer hold.
+        """
+        self._end()
         for uid in {uid for end, uid in self._backfills.values() if end <= now}:
             if uid in self.active and uid in self._state.waiting:
                 self._state.waiting.wake_claim(uid)

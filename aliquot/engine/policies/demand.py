@@ -17,24 +17,32 @@ class Demand:
         self._state = state
         self._requests = state.changes.requests.cursor()
         self._usage = state.changes.usage.cursor()
+        self._nodes = state.changes.nodes.cursor()
         self._versions: tuple[int, ...] = ()
         self._tree = -1
 
     def changed_quotas(self, unshared: Set[int]) -> dict[int, None] | None:
         """The quotas (by slot) whose request has changed; None if nothing has changed at all.
 
-        A change of use in the `unshared` slots counts as well. While bookings are tried, nothing
-        counts as changed: what is set aside or tried will be put back.
+        A change of use in the `unshared` slots counts as well, and on nodes that take no new pods:
+        these add to the total what runs on them. While bookings are tried, nothing counts as
+        changed: what is set aside or tried will be put back.
         """
         state = self._state
         if state.ledger.speculative:
             return None
         versions = (state.tree.version, state.placement.version(), state.waiting.changes)
         moved = bool(self._usage) and not unshared.isdisjoint(self._usage.read())
-        if not (self._requests or moved or versions != self._versions):
+        if not (self._requests or moved or self._total_moved() or versions != self._versions):
             return None
         self._versions = versions
         return dict.fromkeys(self._requests.read())
+
+    def _total_moved(self) -> bool:
+        """Has the use of a node changed that takes no new pods, or is lost?"""
+        nodes = self._state.nodes
+        touched = self._nodes.read() if self._nodes else ()
+        return any(slot in nodes.closed or slot in nodes.lost for slot in touched)
 
     def tree_changed(self) -> bool:
         """Have quotas changed since the last call?"""

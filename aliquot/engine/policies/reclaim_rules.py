@@ -38,8 +38,6 @@ Spare = Callable[[str, int], int]
 Rank = tuple[bool, bool]
 """Are only over-quota pods eligible, or any? Down to the quota's floor, or only to its min?"""
 
-_GOES_FIRST = "makes way for a pod with a quota: pods without one go first"
-
 
 class Claimant:
     """A claim that may preempt, and the facts that the rules need."""
@@ -116,13 +114,12 @@ class Claimant:
         return lower
 
     def explain(self, victim: Pod) -> str:
-        """The message of a preemption by priority."""
-        if self.claim.quota is not None and self.state.tree.quota_of(victim) is None:
-            return _GOES_FIRST
+        """The message of a preemption by priority, or of a pod without a quota."""
         claimant = self.claim.pods[0]
-        return (
-            f"makes way for {claimant.path}: priority {victim.priority} against {claimant.priority}"
-        )
+        words = f"priority {victim.priority} against {claimant.priority}"
+        if self.claim.quota is not None and self.state.tree.quota_of(victim) is None:
+            words = f"pods without a quota go before those of quota {self.claim.quota} ({words})"
+        return f"makes way for {claimant.path}: {words}"
 
     def ask_text(self, row: int) -> str:
         """What the claim asks for of a resource, for messages."""
@@ -201,7 +198,7 @@ def _critical_or_quotaless(claimant: Claimant) -> list[Eligible] | None:
 def _quotaless_first(claimant: Claimant) -> Iterator[list[Eligible]]:
     """The rank of pods without a quota, with `quotaless: lowest`."""
     if claimant.quotaless.any():
-        yield [Eligible(claimant.quotaless, Reason.PREEMPTED, lambda _: _GOES_FIRST)]
+        yield [Eligible(claimant.quotaless, Reason.PREEMPTED, claimant.explain)]
 
 
 def preempt_in_quota(claimant: Claimant) -> Iterator[list[Eligible]]:
@@ -359,7 +356,7 @@ class _Borrowers:
         state, claimant = self.state, self.claimant
         victim_quota = state.tree.quota_of(victim)
         if victim_quota is None:
-            return _GOES_FIRST
+            return claimant.explain(victim)
         slot = state.tree.slots[victim_quota]
         names = {state.resources.names[row]: row for row in self.rows}
         name = next((n for n in sorted(names) if self._above(slot, names[n])), min(names))

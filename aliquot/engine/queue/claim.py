@@ -124,8 +124,7 @@ class Claim:
         return self._fields() == other._fields()
 
     def _fields(self) -> tuple[object, ...]:
-        parts = () if self.missing else self.parts  # no gate is asked while pods are missing
-        quotas = self.quota, tuple(part.quota for part in parts)
+        quotas = self.quota, tuple(part.quota for part in self.parts)
         return self.pods, self.others, quotas, self.held, self.missing, self.surplus
 
     def charge(self, node_class: str | None) -> Vector:

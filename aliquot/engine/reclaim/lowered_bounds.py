@@ -1,6 +1,8 @@
 """Evictions after a quota's bounds were lowered below what it uses (`onQuotaLowered: evict`).
 
-Pods younger than `minRuntime` are left for a later cycle.
+Pods younger than `minRuntime` are left for a later cycle. A quota that is new to the engine gives
+back what it uses above its max, too: its max may have been lowered before a restart, and what was
+not given back by then must not be forgotten. Whether its min was lowered cannot be known.
 """
 
 from collections.abc import Iterator
@@ -25,23 +27,29 @@ class LoweredBounds:
         self._state = state
         self._policy = policy
         self._lowered = state.changes.lowered.cursor()
-        self.still_above: dict[str, None] = {}
-        """Quotas that are above their bounds after the last cycle."""
+        self._created = state.changes.created.cursor()
+        self.still_above: dict[str, bool] = {}
+        """Quotas above their bounds after the last cycle; whether their min was lowered as well."""
 
     def evictions(self, now: int) -> Iterator[list[Evict]]:
         """The evictions from each quota above a lowered bound, to be booked before the next."""
-        state, lowered = self._state, {*self.still_above, *self._lowered.read()}
+        state = self._state
+        known = dict.fromkeys(self._created.read(), False) | self.still_above
+        known |= dict.fromkeys(self._lowered.read(), True)
         self.still_above = {}
         if state.knobs.eviction.on_quota_lowered != "evict":
             return
-        for name in sorted(lowered & state.tree.quotas.keys()):
-            excess = self._excess(name)
+        for name in sorted(known.keys() & state.tree.quotas.keys()):
+            excess = self._excess(name, known[name])
+            if not excess:
+                continue
             yield _evictions(state, name, excess, now)
-            if self._excess(name):
-                self.still_above[name] = None
+            if self._excess(name, known[name]):
+                self.still_above[name] = known[name]
 
-    def _excess(self, quota: str) -> Rights:
-        return _above_max(self._state, quota) | self._policy.reclaim.excess(quota)
+    def _excess(self, quota: str, lowered: bool) -> Rights:
+        above_max = _above_max(self._state, quota)
+        return above_max | self._policy.reclaim.excess(quota) if lowered else above_max
 
 
 def _evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:

@@ -80,10 +80,9 @@ class Borrowing(Gates):
         return self._against_sum(quota, row, amount, taken).beyond > 0
 
     def _refusal(self, claim: Claim, row: int, bound: _Sum) -> Refusal:
-        resource, held = (
-            self._state.resources.names[row],
-            self._state.ledger.held.get(row, bound.slot),
-        )
+        resource = self._state.resources.names[row]
+        # what is held within the min of lending groups is no part of what is used here
+        held = min(self._state.ledger.held.get(row, bound.slot), max(bound.used, 0))
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
             f"{bound.scope}: {bound.bound} {text(resource, bound.most)} {resource}, "

@@ -73,7 +73,8 @@ class HierarchyGates(ShareGates[Shares]):
         state, used = self._state, dict[int, int]()
         for uid in state.ledger.by_quota.get(quota, ()):
             entry = state.ledger.entries[uid]
-            if entry.stage >= Stage.HELD and not state.pods[uid].preemptible:
+            pod = state.pods.get(uid)  # None: what a gang asks for before its pods exist
+            if pod is not None and entry.stage >= Stage.HELD and not pod.preemptible:
                 for row, amount in entry.booking.charge:
                     used[row] = used.get(row, 0) + amount
         return used

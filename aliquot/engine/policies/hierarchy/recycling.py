@@ -140,7 +140,7 @@ def _eligible(
             over = 0
             if row in shares.rows and slot in shares.sharing:
                 account = shares.account(slot)
-                over = shares.after_leaving(row, account) - shares.amounts.get(row, account)
+                over = shares.staying(row, account) - shares.amounts.get(row, account)
             limits[slot, row] = max(over, 0)
     soft = frozenset(key for key, over in limits.items() if over)
 
@@ -153,7 +153,7 @@ def _eligible(
         resource = next(above, min(names))
         row = names[resource]
         return (
-            f"quota {quota} uses {text(resource, shares.after_leaving(row, account))} {resource}, "
+            f"quota {quota} uses {text(resource, shares.staying(row, account))} {resource}, "
             f"runtime {text(resource, shares.amounts.get(row, account))}; "
             f"{claimant.claim.pods[0].path} starts within the runtime of quota {claimant.quota}"
         )
@@ -259,10 +259,13 @@ def _surplus_use(state: State, surplus: Collection[str]) -> dict[int, Amounts]:
 
 
 def _over(shares: Shares, slot: int, surplus_use: Amounts) -> Amounts:
-    """By how much a quota is above its runtime, surplus aside, in the rows where it is."""
+    """By how much a quota's pods are above its runtime, surplus aside, in the rows where they are.
+
+    What is held for its waiting claims is not used: it cannot be taken back by an eviction.
+    """
     account = shares.account(slot)
     beyond = {
-        row: shares.after_leaving(row, account)
+        row: shares.staying(row, account)
         - surplus_use.get(row, 0)
         - shares.amounts.get(row, account)
         for row in sorted(shares.rows)
@@ -279,7 +282,7 @@ def _words(state: State, shares: Shares, slot: int) -> str:
     account = shares.account(slot)
     parts = []
     for row in sorted(shares.rows):
-        name, used = state.resources.names[row], shares.after_leaving(row, account)
+        name, used = state.resources.names[row], shares.staying(row, account)
         share = shares.amounts.get(row, account)
         if used > share:
             parts.append(f"uses {text(name, used)} {name}, runtime {text(name, share)}")

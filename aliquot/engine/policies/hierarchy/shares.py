@@ -90,6 +90,10 @@ class Shares(ShareBook):
         """What is used or nominated in a slot once the leaving pods are gone."""
         return self._fold(usage.after_leaving, row, account)
 
+    def staying(self, row: int, account: int) -> int:
+        """What is used in a slot by pods that are not leaving."""
+        return self._fold(usage.staying, row, account)
+
     def _fold(self, amount: Callable[[State, int, int], int], row: int, account: int) -> int:
         """An amount of a slot; an implicit child has the parent's less the other children's."""
         parent = self._parents.get(account)

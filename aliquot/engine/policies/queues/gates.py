@@ -69,9 +69,12 @@ class QueueGates(ShareGates[Deserved]):
         return replace(refusal, message=refusal.message + cause)
 
     def share_for(self, claim: Claim, row: int, account: int) -> int:
-        """What a queue deserves; for a nominated claim, at least what it used at that time."""
+        """What a queue deserves; for a nominated claim, at least what it used at that time.
+
+        A claim with a reservation was not nominated, or is not any more: no pod makes way for it.
+        """
         deserves = super().share_for(claim, row, account)
-        if not claim.held:
+        if not claim.held or claim.uid in self._state.reserved:
             return deserves
         return max(deserves, self._nominated_bounds.get(claim.uid, {}).get(Right(account, row), 0))
 
