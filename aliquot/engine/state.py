@@ -15,6 +15,7 @@ from aliquot.engine.books.capacity import Capacity
 from aliquot.engine.books.changes import Changes, Freed, NewlyBound
 from aliquot.engine.books.gang_requests import GangRequests
 from aliquot.engine.books.gangs import Gangs
+from aliquot.engine.books.lasting import LastingTally
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
@@ -78,6 +79,8 @@ class State:
         self.devices = Devices(self.nodes, knobs.gpu.placement)
         self.gpu_quotas = GpuQuotas()
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
+        self.lasting = LastingTally()
+        self.ledger.tallies.append(self.lasting)
         score = knobs.placement.score
         self.placement = Placement(
             self.resources, self.nodes, self.ledger, self.devices, self.changes, score

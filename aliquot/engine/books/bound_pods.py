@@ -89,7 +89,7 @@ class BoundPods:
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
             self._drop_ranking(quota)
         elif ranked is not None:
-            at = bisect_left(ranked, self._keys[pod.uid], key=self._keys.__getitem__)
+            at = bisect_left(ranked, self._place(pod.uid), key=self._place)
             self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
 
     def remove(self, uid: str) -> None:
@@ -112,15 +112,21 @@ class BoundPods:
             self.slots.drop(uid)
 
     def ranked(self, quota: int) -> list[str]:
-        """The uids of a quota's pods, the most important first; a new list when that changes."""
+        """The uids of a quota's pods, the most important first; a new list when that changes.
+
+        Pods that are not preemptible come before all others: they live within min.
+        """
         found = self._ranked.get(quota)
         if found is None:
             pods = self._in_quota.get(quota, {})
-            found = sorted(pods, key=self._keys.__getitem__)
+            found = sorted(pods, key=self._place)
             if any(self._gangs.of(self._pods[uid]) is not None for uid in found):
                 found = self._rank_by_unit(quota, found)
             self._ranked[quota] = found
         return found
+
+    def _place(self, uid: str) -> tuple[bool, OrderKey]:
+        return self._pods[uid].preemptible, self._keys[uid]
 
     def by_importance(self, quota: int) -> Column:
         """The slots of a quota's pods, the most important first, whatever gangs they are in."""

@@ -85,9 +85,12 @@ class Eligible:
 
 
 def evictable_pods(state: State, now: int) -> Mask:
-    """Bound, preemptible pods, neither critical nor protected, that have run for `minRuntime`."""
+    """Bound pods, neither critical nor protected, that have run for `minRuntime`.
+
+    Whether pods that are not preemptible are among the victims is decided by `shields`.
+    """
     running = state.bound_pods
-    mask: Mask = (running.node >= 0) & running.preemptible
+    mask: Mask = running.node >= 0
     mask &= running.priority < CRITICAL_PRIORITY
     for namespace in state.protected_namespaces:
         uids = state.in_namespace(namespace)

@@ -18,6 +18,7 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.model.pod import CRITICAL_PRIORITY, Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, ask_text
+from aliquot.engine.policies import above_max
 from aliquot.engine.policies.eligible import (
     Eligible,
     Limits,
@@ -26,8 +27,9 @@ from aliquot.engine.policies.eligible import (
     Rights,
     evictable_pods,
 )
-from aliquot.engine.policies.interface import Reclaim
+from aliquot.engine.policies.interface import Gates, Reclaim
 from aliquot.engine.policies.over_quota import MinSplit, Rows, split_at_min
+from aliquot.engine.policies.shields import Shields
 from aliquot.engine.policies.usage import after_leaving, within_min
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -52,6 +54,7 @@ class Claimant:
         rights: Rights,
         now: int,
         spare: Spare,
+        shields: Shields,
     ) -> None:
         self.state = state
         self.claim = claim
@@ -68,11 +71,20 @@ class Claimant:
             if claim.quota is not None and state.tree.names(state.tree.slots[claim.quota], row)
         )
         """Those that its own quota's min names: only in these is it guaranteed anything."""
-        self.evictable = evictable_pods(state, now)
+        self._reachable = evictable_pods(state, now)
         own = state.gangs.members.get(claim.gang or "", ())
         slots = state.bound_pods.slots
-        self.evictable[[slots[uid] for uid in own if uid in slots]] = False
+        self._reachable[[slots[uid] for uid in own if uid in slots]] = False
+        self.evictable: Mask = self._reachable & shields.exposed()
+        """The pods that may be evicted at all."""
+        self._shields = shields
         self._spare = spare
+
+    def evictable_in(self, short: Rows) -> Mask:
+        """The pods that may be evicted for what is short: not preemptible ones only above their
+        quota's bound in that."""
+        mask: Mask = self._reachable & self._shields.exposed(short)
+        return mask
 
     @property
     def quota(self) -> str:
@@ -102,7 +114,7 @@ class Claimant:
     @cached_property
     def quotaless(self) -> Mask:
         """With `quotaless: lowest`, the pods without a quota: the first victims."""
-        outside: Mask = self.evictable & (
+        outside: Mask = self._reachable & (
             self.state.bound_pods.quota == self.state.tree.slots[OUTSIDE]
         )
         if self.state.knobs.eviction.quotaless != "lowest":
@@ -160,13 +172,34 @@ class RankedReclaim(Reclaim):
     """The reclaim of every policy: the ranks that hold under each, then the policy's own."""
 
     _state: State
+    _gates: Gates
+    max_reason = Reason.RECLAIMED_FOR_MIN
+    """For which pods above the max of their quota are evicted."""
 
     def eligible_victims(
         self, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
         """The ranks of every policy, then those of `by_rank`."""
-        claimant = Claimant(self._state, claim, node_class, rights, now, self.spare)
-        return _ranks(claimant, self.by_rank(claimant, node_class))
+        shields = self._gates.shields
+        claimant = Claimant(self._state, claim, node_class, rights, now, self.spare, shields)
+        return _ranks(claimant, self._for_quota(claimant, node_class))
+
+    def _for_quota(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
+        """For a claim with a quota: what others use above max, if it is owed; then by policy."""
+        yield from self._above_max(claimant, node_class)
+        yield from self.by_rank(claimant, node_class)
+
+    def _above_max(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
+        state, claim = self._state, claimant.claim
+        charge = claim.charge(node_class)
+        over = above_max.excess(state, tuple(row for row, _ in charge))
+        if not over or not self._gates.is_owed(claim):
+            return
+        short = by_shortage(state, claim, charge, {right.row for right in claimant.rights})
+        bound = self._gates.shields.bound
+        yield from above_max.eligible_victims(
+            state, claim, short, claimant.evictable_in, bound, self.max_reason
+        )
 
     @abstractmethod
     def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
@@ -321,7 +354,7 @@ class _Borrowers:
         claimant, running = self.claimant, self.state.bound_pods
         affected = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
         affected[self.slots] = True
-        mask: Mask = claimant.evictable & affected[running.quota]
+        mask: Mask = claimant.evictable_in(self.rows) & affected[running.quota]
         limits = lending_group_limits(claimant, self.rows)
         over = np.zeros_like(mask)
         for slot in self.slots:

@@ -20,7 +20,7 @@ class MinReclaim(reclaim_rules.RankedReclaim):
 
     def __init__(self, state: State, borrowing: Borrowing) -> None:
         self._state = state
-        self._borrowing = borrowing
+        self._gates = self._borrowing = borrowing
 
     def by_rank(
         self, claimant: reclaim_rules.Claimant, node_class: str | None
