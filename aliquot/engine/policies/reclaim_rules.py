@@ -191,15 +191,18 @@ class RankedReclaim(Reclaim):
 
     def _above_max(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
         state, claim = self._state, claimant.claim
-        charge = claim.charge(node_class)
-        over = above_max.excess(state, tuple(row for row, _ in charge))
-        if not over or not self._gates.is_owed(claim):
-            return
-        short = by_shortage(state, claim, charge, {right.row for right in claimant.rights})
-        bound = self._gates.shields.bound
-        yield from above_max.eligible_victims(
-            state, claim, short, claimant.evictable_in, bound, self.max_reason
-        )
+        if above_max.excess(state, tuple(row for row, _ in claim.charge(node_class))):
+            short, bound = self.owed_shortages(claimant, node_class), self._gates.shields.bound
+            yield from above_max.eligible_victims(
+                state, claim, short, claimant.evictable_in, bound, self.max_reason
+            )
+
+    def owed_shortages(self, claimant: Claimant, node_class: str | None) -> dict[Rows, Mask]:
+        """The nodes, by what the claim is short of there; those where it is owed that."""
+        if not self._gates.is_owed(claimant.claim):
+            return {}
+        charge, lacking = claimant.claim.charge(node_class), {r.row for r in claimant.rights}
+        return by_shortage(self._state, claimant.claim, charge, lacking)
 
     @abstractmethod
     def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
@@ -253,13 +256,7 @@ def reclaim_for_min(
     A pod counts as over-quota in the resources that are short; with `by_label`, in all resources
     that some quota's min names, as its label does.
     """
-    if not claimant.could_keep():
-        return
-    nodes_by_rows = {
-        rows: nodes
-        for rows, nodes in short_rows(claimant).items()
-        if (named := claimant.guaranteed(rows)) and claimant.within_min.issuperset(named)
-    }
+    nodes_by_rows = owed_by_min(claimant)
     borrowers = {rows: _Borrowers(claimant, rows, by_label) for rows in nodes_by_rows}
     if not claimant.quotaless.any() and not any(each.slots for each in borrowers.values()):
         return
@@ -268,6 +265,17 @@ def reclaim_for_min(
             borrowers[rows].eligible(nodes, only_over, down_to_floor)
             for rows, nodes in nodes_by_rows.items()
         ]
+
+
+def owed_by_min(claimant: Claimant) -> dict[Rows, Mask]:
+    """The nodes, by what the claim is short of there, where its quota's min covers that."""
+    if not claimant.could_keep():
+        return {}
+    return {
+        rows: nodes
+        for rows, nodes in short_rows(claimant).items()
+        if (named := claimant.guaranteed(rows)) and claimant.within_min.issuperset(named)
+    }
 
 
 def short_rows(claimant: Claimant) -> dict[Rows, Mask]:
