@@ -12,6 +12,7 @@ from aliquot.dialects.core.manifest import convert
 from aliquot.dialects.core.objects import Wire
 from aliquot.dialects.core.times import duration
 from aliquot.engine import (
+    SECOND,
     CapacityKnobs,
     EvictionKnobs,
     FairKnobs,
@@ -98,6 +99,8 @@ class Eviction(Section):
     on_quota_lowered: Literal["keep", "evict"] = "keep"
     hold_for: str | int | float = "5m"
     node_lost_after: str | int | float = "5m"
+    delete_after: str | int | float = "1m"
+    max_grace: str | int | float = "1h"
 
 
 class Placement(Section):
@@ -152,7 +155,9 @@ def read(document: Document) -> Configuration:
     if not 0 <= share <= 100:
         field = "placement.reserveShare"
         raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
-    knobs(configuration, place)
+    if knobs(configuration, place).eviction.max_grace < SECOND:
+        problem = "must be at least 1s: without a grace period no kubelet stops the pod"
+        raise InputError(place, "eviction.maxGrace", problem)
     return configuration
 
 
@@ -197,6 +202,10 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             node_lost_after=duration(
                 configuration.eviction.node_lost_after, place, "eviction.nodeLostAfter"
             ),
+            delete_after=duration(
+                configuration.eviction.delete_after, place, "eviction.deleteAfter"
+            ),
+            max_grace=duration(configuration.eviction.max_grace, place, "eviction.maxGrace"),
         ),
         gpu=GpuKnobs(placement=configuration.gpu.placement),
         placement=PlacementKnobs(

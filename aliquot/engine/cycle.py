@@ -288,6 +288,14 @@ class Engine:
         """Does a nominated claim wait for this victim to terminate?"""
         return self._nominations.is_awaited(uid)
 
+    def is_owed(self, eviction: Evict) -> bool:
+        """Does a claim wait for this victim that is within its min, runtime or deserved?"""
+        waiting, claimant = self._state.waiting, eviction.claimant
+        claims = self._nominations.claims_awaiting(eviction.pod.uid)
+        if claimant is not None and claimant.uid in waiting:
+            claims.append(waiting.claim(claimant.uid))
+        return any(map(self._policy.gates.is_owed, claims))
+
     def gangs(self) -> list[GangSummary]:
         """The phase of every gang, by name."""
         self._policy.report.refresh()

@@ -42,7 +42,8 @@ class Simulation:
     def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
         self.engine = Engine(policy, knobs)
         ages, special = Ages(inputs.manifests()), special_quotas(policy)
-        self.world = World(self.engine.apply, inputs.cards, ages, special)
+        grace = (knobs or Knobs()).eviction.max_grace
+        self.world = World(self.engine.apply, inputs.cards, ages, special, grace)
         self.history: list[Executed] = []
         self.conditions = Conditions()
         self.now = 0

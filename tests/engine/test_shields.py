@@ -1,4 +1,4 @@
-"""Pods that are not preemptible live within min, or what their queue deserves, and shield no more."""
+"""Pods that are not preemptible live within min or deserved, and shield no more than that."""
 
 import pytest
 
@@ -135,7 +135,7 @@ def test_one_word_in_a_gang_shields_no_gang_above_the_bound(policy: str) -> None
     assert world.engine.booked_node("b/p") == "n"
 
 
-@pytest.mark.parametrize("policy", ("capacity", "fair"))
+@pytest.mark.parametrize("policy", ["capacity", "fair"])
 def test_a_quota_without_min_starts_none(policy: str) -> None:
     world = two_teams(policy)
     world.quota("c", (), amounts(gpu=8))
@@ -146,7 +146,7 @@ def test_a_quota_without_min_starts_none(policy: str) -> None:
     assert refusal.reason is Reason.NON_PREEMPTIBLE_ABOVE_MIN
 
 
-@pytest.mark.parametrize("policy", ("capacity", "fair"))
+@pytest.mark.parametrize("policy", ["capacity", "fair"])
 def test_what_only_other_quotas_name_does_not_keep_it_from_starting(policy: str) -> None:
     world = World(policy)
     world.node("n", amounts(gpu=8, cpu=8000))

@@ -69,10 +69,16 @@ class Nominations:
         return max((self._deadline_of(uid, now) for uid in with_quota), default=now)
 
     def _deadline_of(self, uid: str, now: int) -> int:
-        """Until when a leaving pod is waited for: `holdFor` after its grace period."""
-        pod = self._state.pods[uid]
-        gone_by = pod.gone_by if pod.terminating else None
-        known = self._deadlines.get(uid, now + pod.grace_period + self._hold_for)
+        """Until when a leaving pod is waited for: `holdFor` after its grace period.
+
+        Long enough for budgets to be respected, too, before the pod is deleted.
+        """
+        state = self._state
+        pod, knobs = state.pods[uid], state.knobs.eviction
+        gone_by = pod.gone_by if state.ends_in_time(pod) else None
+        patience = max(self._hold_for, knobs.delete_after)
+        grace = min(pod.grace_period, knobs.max_grace)
+        known = self._deadlines.get(uid, now + grace + patience)
         return known if gone_by is None else gone_by + self._hold_for
 
     def expire(self, now: int) -> None:
@@ -146,6 +152,13 @@ class Nominations:
         """Does a nominated pod wait for this victim?"""
         holding = self._state.ledger.holding
         return any(uid in holding for uid in self._claimants.get(victim, ()))
+
+    def claims_awaiting(self, victim: str) -> list[Claim]:
+        """The nominated claims that wait for this victim."""
+        state = self._state
+        uids = (uid for uid in self._claimants.get(victim, ()) if uid in state.ledger.holding)
+        claims = (state.waiting.claim(uid) for uid in uids if uid in state.waiting)
+        return list({claim.uid: claim for claim in claims}.values())
 
     def victims_of(self, claim: Claim) -> list[str]:
         """The victims that a nominated claim waits for."""

@@ -64,6 +64,10 @@ class EvictionKnobs:
     hold_for: int = 300 * SECOND
     node_lost_after: int = 300 * SECOND
     """How long a node may be not ready before guarantees shrink by what it had."""
+    delete_after: int = 60 * SECOND
+    """How long disruption budgets may refuse the eviction for an owed claim; 0: for ever."""
+    max_grace: int = 3600 * SECOND
+    """The longest grace period of a victim."""
 
 
 @dataclass(frozen=True, slots=True)

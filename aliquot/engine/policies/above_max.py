@@ -1,7 +1,7 @@
 """What quotas use above their max: the first victims of any owed claim, under every policy.
 
 No decision raises a quota above its max, so what is above it came past the scheduler: pods created
-with a node, pods of another scheduler, pods that were resized, or a max that was lowered. Nothing is
+with a node, pods of another scheduler, pods that were resized; or max was lowered. Nothing is
 evicted for that alone. But a claim that is owed takes this back first, and at once.
 """
 

@@ -2,9 +2,10 @@
 
 Victims and labels both come from here, so that what users see is what is evicted.
 
-The quota's pods are added up in order of importance, those that are not preemptible first. Those before the sum first passes min are
-in-quota; that pod and all after it are over-quota. The core of a gang is one or the other as a
-whole. A split is kept until a pod of the quota comes or goes, or its min changes.
+The quota's pods are added up in order of importance, those that are not preemptible first. Those
+before the sum first passes min are in-quota; that pod and all after it are over-quota. The core of
+a gang is one or the other as a whole. A split is kept until a pod of the quota comes or goes, or
+its min changes.
 """
 
 from dataclasses import dataclass

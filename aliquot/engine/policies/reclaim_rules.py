@@ -81,8 +81,10 @@ class Claimant:
         self._spare = spare
 
     def evictable_in(self, short: Rows) -> Mask:
-        """The pods that may be evicted for what is short: not preemptible ones only above their
-        quota's bound in that."""
+        """The pods that may be evicted for what is short.
+
+        Of those that are not preemptible, the ones above their quota's bound in that.
+        """
         mask: Mask = self._reachable & self._shields.exposed(short)
         return mask
 

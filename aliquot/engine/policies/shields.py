@@ -1,12 +1,12 @@
 """Pods that are not preemptible live within a bound, and are no shield beyond it.
 
 The bound is the min of their quota; under `queues` what their queue deserves. Such a pod starts
-only while all of its kind in the quota stay within the bound. What is above it nevertheless, because
+only while all of its kind in the quota stay within the bound. What is above it nevertheless, since
 the bound was lowered or the pod was bound past the scheduler, may be evicted like any other pod: a
 word on a pod must not keep the min of another team away.
 
-A quota's pods that are not preemptible come first in its order of importance, and the core of a gang
-counts as a whole, so the pods within the bound are the in-quota ones of `over_quota`.
+A quota's pods that are not preemptible come first in its order of importance, and the core of a
+gang counts as a whole, so the pods within the bound are the in-quota ones of `over_quota`.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,8 @@ RowsOf = Callable[[int], Rows]
 """The resources in which a quota's pods are compared with the bound, by the quota's slot."""
 BoundOf = Callable[[int, int], int]
 """The bound of a resource (row) in a quota (slot)."""
+
+_HELP = "; beyond that only preemptible pods start"
 
 
 class Shields:
@@ -47,15 +49,14 @@ class Shields:
             most = self.bound(row, slot) if row in rows else None
             if most is not None and used.get(row, 0) + amount > most:
                 name = state.resources.names[row]
-                return Refusal(
-                    Reason.NON_PREEMPTIBLE_ABOVE_MIN,
+                words = (
                     f"{self._noun} {quota}: {self._word} {text(name, most)} {name}, used by pods "
                     f"that are not preemptible {text(name, used.get(row, 0))}, "
-                    f"{ask_text(claim.size, name, amount)}; beyond that only preemptible pods start",
-                    quota,
-                    name,
-                    (Watch(quota=quota),),
+                    f"{ask_text(claim.size, name, amount)}{_HELP}"
                 )
+                watch = (Watch(quota=quota),)
+                reason = Reason.NON_PREEMPTIBLE_ABOVE_MIN
+                return Refusal(reason, words, quota, name, watch)
         return None
 
     def exposed(self, short: Rows | None = None) -> Mask:

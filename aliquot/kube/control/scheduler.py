@@ -10,16 +10,17 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
 from aliquot.dialects.configuration import Configuration, knobs
-from aliquot.engine import Decision, Engine
+from aliquot.engine import SECOND, Decision, Engine, Knobs
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.dry_run import log_decisions
 from aliquot.kube.control.events import Events, of_pod
+from aliquot.kube.control.evictor import Limits
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import INVALID_POD, PodStatus, event_message
@@ -49,9 +50,24 @@ class Settings:
     policy: str | None = None
     """Overrides the policy of the configuration."""
     delete_after: float | None = None
-    """Seconds after which a pod is deleted whose eviction a budget refuses; None: never."""
+    """Overrides `eviction.deleteAfter` of the configuration; in seconds."""
     dry_run: bool = False
     """Log decisions instead of carrying them out."""
+
+    @property
+    def knobs(self) -> Knobs:
+        """The engine's part of the configuration."""
+        found = knobs(self.configuration)
+        if self.delete_after is None:
+            return found
+        eviction = replace(found.eviction, delete_after=round(self.delete_after * SECOND))
+        return replace(found, eviction=eviction)
+
+    @property
+    def limits(self) -> Limits:
+        """How long budgets are respected, and victims' grace periods."""
+        eviction = self.knobs.eviction
+        return Limits(eviction.delete_after / SECOND, eviction.max_grace // SECOND)
 
 
 class Scheduler:
@@ -151,12 +167,12 @@ class Scheduler:
             beating.cancel()
         if not self._leads() or not self.intake.ready:
             return
-        engine = Engine(self.intake.sharing_mode.policy, knobs(self._settings.configuration))
+        engine = Engine(self.intake.sharing_mode.policy, self._settings.knobs)
         self.intake.feed.connect(engine, self.intake.mirror)
         self.pod_status.begin()
         self._executor = Executor(
             *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
-            *(self.intake.feed.report, self._settings.delete_after),
+            *(self.intake.feed.report, self._settings.limits),
         )
         self.engine, self.clock = engine, _steady_clock()
         _log.info(

@@ -50,6 +50,11 @@ class Metrics:
         self.evictions = Counter(
             "aliquot_evictions_total", "Evictions decided.", ["reason"], registry=registry
         )
+        self.budget_overrides = Counter(
+            "aliquot_budget_overrides_total",
+            "Pods deleted for an owed claim although disruption budgets refused their eviction.",
+            registry=registry,
+        )
         self.writes = Counter(
             "aliquot_writes_total", "Writes to the API.", ["write", "result"], registry=registry
         )
