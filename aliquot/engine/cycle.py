@@ -258,6 +258,11 @@ class Engine:
         check(shape, Shape, "shape")
         return resize.check(self._state, uid, shape)
 
+    def above_max(self, uid: str) -> str | None:
+        """Which quota of this bound pod is above its max, in words; None if none is."""
+        self._known_pod(uid)
+        return resize.above_max(self._state, uid)
+
     def pod_count(self) -> int:
         """How many pods wait, run or leave."""
         return len(self._state.pods)

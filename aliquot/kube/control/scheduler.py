@@ -30,6 +30,8 @@ from aliquot.kube.observe.metrics import Metrics
 
 _log = structlog.get_logger()
 
+RESIZED_ABOVE_MAX = "ResizedAboveMax"
+"""The event on a pod that was resized beyond the max of its quota, past the webhook."""
 _BATCH_SECONDS = 0.003
 """How long to wait for more changes before a cycle: unnoticed by users, and enough for a burst of
 watch events to arrive together."""
@@ -215,6 +217,7 @@ class Scheduler:
             log_decisions(decisions)
         elif self._executor is not None:
             self._refuse_invalid_pods()
+            self._warn_of_resizes(engine)
             self._executor.explain(backoffs)
             self._executor.execute(decisions)
         for listener in self.listeners:
@@ -229,6 +232,17 @@ class Scheduler:
         self._failures += 1
         await asyncio.sleep(pause(self._failures))
         self.wake()
+
+    def _warn_of_resizes(self, engine: Engine) -> None:
+        """Tell pods that have grown in place past the webhook, where a quota is above max by it."""
+        grown = self.intake.pods.grown
+        for pod in list(grown.values()):
+            known = engine.booked_node(pod.uid) is not None
+            above = engine.above_max(pod.uid) if known else None
+            if above is not None:
+                message = f"{above}; what is above max is the first to go for claims that are owed"
+                self.events.record(of_pod(pod), "Warning", RESIZED_ABOVE_MAX, message)
+        grown.clear()
 
     def _refuse_invalid_pods(self) -> None:
         """Write why pending pods that cannot be read are not scheduled."""
