@@ -2,9 +2,12 @@
 
 import pytest
 
-from aliquot.engine.model.events import PodGone
-from aliquot.engine.model.knobs import EvictionKnobs
+from aliquot.engine.model.decisions import evictions
+from aliquot.engine.model.events import BudgetSet, PodGone
+from aliquot.engine.model.knobs import SECOND, EvictionKnobs
+from aliquot.engine.model.pod import Budget
 from aliquot.engine.model.reasons import Reason
+from aliquot.engine.model.selector import Requirement
 from tests.build.values import amounts
 from tests.engine.world import World
 
@@ -217,3 +220,17 @@ def test_a_gang_is_evicted_with_its_pods_that_hold_nothing_of_what_is_short(poli
     world.run(LATER)
     assert world.engine.booked_node("b/p") == "n"
     assert len(world.evicted()) == 9
+
+
+@pytest.mark.parametrize(("selector", "until"), [("x", 90), ("other", 40)])
+def test_a_victim_is_waited_for_until_its_budget_has_been_respected(
+    selector: str, until: int
+) -> None:
+    """Its grace period is 30 s; `holdFor` is shorter than `deleteAfter`, a minute."""
+    world = two_teams("capacity", eviction=EvictionKnobs(hold_for=10 * SECOND))
+    world.apply(BudgetSet(Budget("a", "pdb", 0, (Requirement("app", "In", (selector,)),))))
+    for number in range(8):
+        world.pod("a", f"p-{number}", amounts(gpu=1), node="n", labels=(("app", "x"),))
+    world.pod("b", "claim", amounts(gpu=1))
+    assert len(list(evictions(world.cycle(0)))) == 1
+    assert world.engine.next_deadline() == until * SECOND

@@ -71,15 +71,16 @@ class Nominations:
     def _deadline_of(self, uid: str, now: int) -> int:
         """Until when a leaving pod is waited for: `holdFor` after its grace period.
 
-        Long enough for budgets to be respected, too, before the pod is deleted.
+        One of a disruption budget, long enough for that to be respected before it is deleted.
         """
         state = self._state
         pod, knobs = state.pods[uid], state.knobs.eviction
-        gone_by = pod.gone_by if state.ends_in_time(pod) else None
-        patience = max(self._hold_for, knobs.delete_after)
-        grace = min(pod.grace_period, knobs.max_grace)
-        known = self._deadlines.get(uid, now + grace + patience)
-        return known if gone_by is None else gone_by + self._hold_for
+        if state.ends_in_time(pod) and pod.gone_by is not None:
+            return pod.gone_by + self._hold_for
+        if uid in self._deadlines:
+            return self._deadlines[uid]
+        respected = knobs.delete_after if state.budgets.on(pod) else 0
+        return now + min(pod.grace_period, knobs.max_grace) + max(self._hold_for, respected)
 
     def expire(self, now: int) -> None:
         """End nominations that have lasted too long; stop waiting for pods that are overdue."""
