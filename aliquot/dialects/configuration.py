@@ -12,6 +12,7 @@ from aliquot.dialects.core.manifest import check_namespace, convert
 from aliquot.dialects.core.objects import Wire
 from aliquot.dialects.core.times import duration
 from aliquot.engine import (
+    SECOND,
     CapacityKnobs,
     EvictionKnobs,
     FairKnobs,
@@ -101,6 +102,8 @@ class Eviction(Section):
     node_lost_after: str | int | float = "5m"
     max_per_minute: int = 0
     max_share: int = 0
+    delete_after: str | int | float = "1m"
+    max_grace: str | int | float = "1h"
 
 
 class Placement(Section):
@@ -159,7 +162,9 @@ def read(document: Document) -> Configuration:
     for index, name in enumerate(configuration.system_namespaces):
         check_namespace(name, place, f"systemNamespaces[{index}]")
     _check_brakes(configuration.eviction, place)
-    knobs(configuration, place)
+    if knobs(configuration, place).eviction.max_grace < SECOND:
+        problem = "must be at least 1s: without a grace period no kubelet stops the pod"
+        raise InputError(place, "eviction.maxGrace", problem)
     return configuration
 
 
@@ -226,6 +231,10 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             ),
             max_per_minute=configuration.eviction.max_per_minute,
             max_share=configuration.eviction.max_share,
+            delete_after=duration(
+                configuration.eviction.delete_after, place, "eviction.deleteAfter"
+            ),
+            max_grace=duration(configuration.eviction.max_grace, place, "eviction.maxGrace"),
         ),
         gpu=GpuKnobs(placement=configuration.gpu.placement),
         placement=PlacementKnobs(

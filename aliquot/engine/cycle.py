@@ -309,6 +309,11 @@ class Engine:
         check(shape, Shape, "shape")
         return resize.check(self._state, uid, shape)
 
+    def above_max(self, uid: str) -> str | None:
+        """Which quota of this bound pod is above its max, in words; None if none is."""
+        self._known_pod(uid)
+        return resize.above_max(self._state, uid)
+
     def pod_count(self) -> int:
         """How many pods wait, run or leave."""
         return len(self._state.pods)
@@ -346,6 +351,14 @@ class Engine:
     def is_awaited(self, uid: str) -> bool:
         """Does a nominated claim wait for this victim to terminate?"""
         return self._nominations.is_awaited(uid)
+
+    def is_owed(self, eviction: Evict) -> bool:
+        """Does a claim wait for this victim that is within its min, runtime or deserved?"""
+        waiting, claimant = self._state.waiting, eviction.claimant
+        claims = self._nominations.claims_awaiting(eviction.pod.uid)
+        if claimant is not None and claimant.uid in waiting:
+            claims.append(waiting.claim(claimant.uid))
+        return any(map(self._policy.gates.is_owed, claims))
 
     def gangs(self) -> list[GangSummary]:
         """The phase of every gang, by name."""

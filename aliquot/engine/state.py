@@ -16,6 +16,7 @@ from aliquot.engine.books.capacity import Capacity
 from aliquot.engine.books.changes import Changes, Freed, NewlyBound
 from aliquot.engine.books.gang_requests import GangRequests
 from aliquot.engine.books.gangs import Gangs
+from aliquot.engine.books.lasting import LastingTally
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
@@ -79,6 +80,8 @@ class State:
         self.devices = Devices(self.nodes, knobs.gpu.placement)
         self.gpu_quotas = GpuQuotas()
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
+        self.lasting = LastingTally()
+        self.ledger.tallies.append(self.lasting)
         score = knobs.placement.score
         self.placement = Placement(
             self.resources, self.nodes, self.ledger, self.devices, self.changes, score
@@ -206,7 +209,7 @@ class State:
         old = self.pods.get(pod.uid)
         if old is not None:
             self._note_change(old, pod)
-        if pod.uid in self.leaving.overdue and not pod.terminating:
+        if pod.uid in self.leaving.overdue and not self.ends_in_time(pod):
             self.leaving.overdue.remove(pod.uid)  # its deletion was called off
             self.changes.outside.append(pod.uid)
         if self.is_staying(pod):
@@ -259,7 +262,7 @@ class State:
 
     def _track_bound(self, pod: Pod) -> None:
         """Put a bound pod among the running ones or the leaving ones."""
-        going = pod.terminating or pod.uid in self.leaving
+        going = self.ends_in_time(pod) or pod.uid in self.leaving
         known = pod.uid in self.bound_pods.slots
         self._untrack_bound(pod.uid)
         if pod.uid in self.leaving.overdue:
@@ -290,13 +293,23 @@ class State:
         if self.is_staying(self.pods[uid]):
             self.repeat_guard.present -= fingerprint(self.pods[uid])
         self.gangs.note_change(self.pods[uid])
-        self._track_bound(replace(self.pods[uid], terminating=True))
+        pod, most = self.pods[uid], self.knobs.eviction.max_grace
+        capped = min(pod.grace_period, most)
+        self._track_bound(replace(pod, terminating=True, grace_period=capped))
 
     def _eviction_failed(self, uid: str) -> None:
         """An eviction was refused: the pod keeps running and is not waited for."""
-        if uid in self.leaving and not self.pods[uid].terminating:
+        if uid in self.leaving and not self.ends_in_time(self.pods[uid]):
             self.leaving.mark_overdue(uid)
             self._note_outside_change(uid)
+
+    def ends_in_time(self, pod: Pod) -> bool:
+        """Is the pod terminating, with a grace period that claims can wait for?
+
+        One with a longer grace period than `maxGrace` counts as running: a claim that could evict
+        it still may, which shortens its grace period.
+        """
+        return pod.terminating and pod.grace_period <= self.knobs.eviction.max_grace
 
     def is_staying(self, pod: Pod) -> bool:
         """Is the pod neither terminating, nor evicted, nor overdue to leave?"""

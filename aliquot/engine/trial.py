@@ -285,7 +285,7 @@ class Trial:
             mask = np.zeros_like(bound.node, dtype=bool)
             mask[[bound.slots[uid] for uid in overstayed]] = True
             words = f"runs beyond its stated end on what is reserved for {claim.pods[0].path}"
-            mask &= evictable_pods(self.state, self.now)
+            mask &= evictable_pods(self.state, self.now) & self._policy.gates.shields.exposed()
             yield [Eligible(mask, Reason.BACKFILL_OVERDUE, lambda _: words)]
 
     def assume(

@@ -24,6 +24,7 @@ from aliquot.server.rules.metadata import Managers
 from aliquot.server.selectors.selection import Selection
 from aliquot.server.storage.entry import Entry, dry_run_entry
 from aliquot.server.storage.store import Store
+from aliquot.server.subresources.resize import with_resources_of
 
 Edit = Callable[[Body], Body]
 """Makes the updated object from a copy of the current one."""
@@ -136,7 +137,8 @@ class Api:
             new, managers = await self.admission.update(
                 kind, old, new, managers, subresource, options
             )
-            rules.check_change(kind, old, new)
+            resized = subresource == "resize"
+            rules.check_change(kind, with_resources_of(old, new) if resized else old, new)
             metadata.count_generation(kind, old, new)
             if self.store.get(kind.storage, namespace or "", name) is not present:
                 continue

@@ -72,6 +72,9 @@ class Deletion:
             left = body["metadata"].get("deletionGracePeriodSeconds", 0)
             if finalizers == before and grace >= left:
                 return Outcome(body, unchanged=True)
+            if grace < left:
+                metadata.shorten_deletion(body, grace)
+                return Outcome(body)
         metadata.mark_deletion(body, grace)
         return Outcome(body)
 

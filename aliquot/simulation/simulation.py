@@ -42,8 +42,9 @@ class Simulation:
     def __init__(self, inputs: Inputs, policy: str, knobs: Knobs | None = None) -> None:
         self.engine = Engine(policy, knobs)
         ages, special = Ages(inputs.manifests()), special_quotas(policy)
-        system = knobs.system_namespaces if knobs is not None else None
-        self.world = World(self.engine.apply, inputs.cards, ages, special, system)
+        knobs = knobs or Knobs()
+        rules = knobs.system_namespaces, knobs.eviction.max_grace
+        self.world = World(self.engine.apply, inputs.cards, ages, special, *rules)
         self.history: list[Executed] = []
         self.conditions = Conditions()
         self.now = 0

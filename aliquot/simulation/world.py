@@ -20,7 +20,14 @@ from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.dialects.workloads import job_is_complete
-from aliquot.engine import Event, ImportanceKey, Pod, SystemNamespaces, importance
+from aliquot.engine import (
+    Event,
+    EvictionKnobs,
+    ImportanceKey,
+    Pod,
+    SystemNamespaces,
+    importance,
+)
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Change
@@ -41,6 +48,7 @@ class World:
         ages: Ages | None = None,
         special: Special = "",
         system: SystemNamespaces | None = None,
+        max_grace: int = EvictionKnobs().max_grace,
     ) -> None:
         self.mirror = Mirror(send, cards, special, system=system)
         self._departures = Departures(self.mirror.records, self._is_ready)
@@ -49,6 +57,7 @@ class World:
         self._owners_of_workloads: set[Key] = set()
         """Deployments whose ReplicaSets are in the input too: those make the pods."""
         self._ages = ages or Ages()
+        self._max_grace = max_grace
         self._groups = Groups(self.mirror.store)
         self.cron_jobs = CronJobs(self._is_active)
 
@@ -88,14 +97,23 @@ class World:
         self._departures.add(record, now)
 
     def evict(self, uid: str, now: int, *, at_once: bool = False) -> None:
-        """Evict a pod: it is gone at once, or it terminates for as long as its annotation says."""
+        """Evict a pod: it is gone at once, or it terminates for as long as its annotation says.
+
+        For `maxGrace` at the longest; from its deletion, if it terminates already.
+        """
         record = self.mirror.records[uid]
         record.evicted = True
-        if at_once or not record.grace:
+        if at_once or not (record.grace or record.pod.terminating):
             self.end(uid, "Evicted", now)
             return
-        record.gone_at, gone_by = now + record.grace, now + record.pod.grace_period
-        record.pod = replace(record.pod, terminating=True, gone_by=gone_by)
+        pod, granted = record.pod, min(record.pod.grace_period, self._max_grace)
+        if pod.terminating and pod.gone_by is not None:
+            gone_by = max(pod.gone_by - pod.grace_period + granted, now)
+            record.gone_at = gone_by
+        else:
+            gone_by = now + granted
+            record.gone_at = now + min(record.grace, self._max_grace)
+        record.pod = replace(pod, terminating=True, gone_by=gone_by, grace_period=granted)
         self.mirror.send_pod(record)
         self._departures.add(record, now)
         workload = self._owner(record)

@@ -268,4 +268,5 @@ def test_what_is_held_for_a_non_preemptible_pod_counts_against_the_next() -> Non
     assert world.state.waiting.claim("a/high").held
     world.pod("a", "more", amounts(gpu=1), preemptible=False)
     told = "quota a: min 2 nvidia.com/gpu, used by pods that are not preemptible 2, pod asks 1"
+    told += "; beyond that only preemptible pods start"
     assert world.told("a/more") == f"{told}; also NoNodeFits (nvidia.com/gpu)"

@@ -2,7 +2,7 @@
 
 from aliquot.engine import Taint
 from aliquot.engine.model.decisions import evictions
-from aliquot.engine.model.knobs import CapacityKnobs, EvictionKnobs
+from aliquot.engine.model.knobs import SECOND, CapacityKnobs, EvictionKnobs
 from aliquot.engine.model.reasons import Reason
 from tests.build.values import amounts
 from tests.engine.world import World
@@ -46,7 +46,8 @@ def test_pods_that_are_not_preemptible_are_told_what_others_like_them_use() -> N
     world.pod("a", "p", amounts(gpu=2), preemptible=False)
     world.run()
     assert world.told("a/p") == (
-        "quota a: min 1 nvidia.com/gpu, used by pods that are not preemptible 0, pod asks 2"
+        "quota a: min 1 nvidia.com/gpu, used by pods that are not preemptible 0, pod asks 2; "
+        "beyond that only preemptible pods start"
     )
 
 
@@ -65,8 +66,11 @@ def test_only_a_claim_within_its_runtime_is_told_which_quotas_will_give_back() -
 
 
 def fair() -> World:
-    """Teams a and b are guaranteed two GPUs each, c has four and uses none; b uses all of them."""
-    world = World("fair")
+    """Teams a and b are guaranteed two GPUs each, c has four and uses none; b uses all of them.
+
+    Its pod has just started, and is not evicted yet.
+    """
+    world = World("fair", eviction=EvictionKnobs(min_runtime=3600 * SECOND))
     world.node("n", amounts(gpu=8))
     for team, low in (("a", 2), ("b", 2), ("c", 4)):
         world.quota(team, amounts(gpu=low))
@@ -75,7 +79,7 @@ def fair() -> World:
 
 def test_a_claim_that_borrows_is_told_how_much_its_quota_may_take_back() -> None:
     world = fair()
-    world.pod("b", "x", amounts(gpu=8), node="n", preemptible=False)
+    world.pod("b", "x", amounts(gpu=8), node="n")
     world.pod("a", "p", amounts(gpu=5))
     world.run()
     assert world.told("a/p") == (
@@ -87,7 +91,7 @@ def test_a_claim_that_borrows_is_told_how_much_its_quota_may_take_back() -> None
 
 def test_a_claim_that_asks_for_no_more_than_that_is_not_told() -> None:
     world = fair()
-    world.pod("b", "x", amounts(gpu=8), node="n", preemptible=False)
+    world.pod("b", "x", amounts(gpu=8), node="n")
     world.pod("a", "p", amounts(gpu=3))
     world.run()
     assert world.told("a/p") == (

@@ -140,10 +140,10 @@ def test_what_was_promised_to_a_claim_ends_with_what_is_held_for_it() -> None:
     """Its queue has more than it deserves; a pod of its own was to make way, and was too slow."""
     world = World("queues")
     world.node("n", amounts(gpu=4))
-    for queue in ("a", "b"):
-        world.quota(queue, default_weight=1)
+    world.quota("a", default_weight=1, reclaimable=False)
+    world.quota("b", default_weight=1)
     for number in range(3):
-        world.pod("a", f"fixed-{number}", amounts(gpu=1), node="n", preemptible=False)
+        world.pod("a", f"fixed-{number}", amounts(gpu=1), node="n", priority=2)
     world.pod("a", "low", amounts(gpu=1), node="n")
     world.pod("b", "p", amounts(gpu=2))
     world.pod("a", "high", amounts(gpu=1), priority=1)

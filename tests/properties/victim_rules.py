@@ -259,6 +259,26 @@ class Rules:
                     return False
         return True
 
+    def may_take_above_max(self, node: Node, gone: Gone) -> bool:
+        """Only of teams above max in what is judged: down to max, and no less than min of it."""
+        judged = self.judged(node)
+        if judged is None:
+            return False
+        for team in {pod.namespace for pod in gone}:
+            if team not in TEAMS or team == self.team:
+                return False
+            above = {r for r in judged & self.high[team].keys() if self.above_max(team, r)}
+            if not above:
+                return False
+            for r in judged:
+                low = min(self.low[team].get(r, 0), self.used(team, r))
+                if self.used(team, r, gone) < (self.high[team][r] if r in above else low):
+                    return False
+        return True
+
+    def above_max(self, team: str, resource: str) -> bool:
+        return self.used(team, resource) > self.high[team][resource]
+
     def may_preempt(self, gone: Gone) -> bool:
         claimant = self.case.claimant
         own = self.team
@@ -298,7 +318,8 @@ class Rules:
         pairs = [
             (node, gone) for node in self.case.nodes for gone in sets if self.starts(node, gone)
         ]
-        ranks = [[gone for _, gone in pairs if not gone], *self.ranks(pairs)]
+        above = [gone for node, gone in pairs if self.may_take_above_max(node, gone)]
+        ranks = [[gone for _, gone in pairs if not gone], above, *self.ranks(pairs)]
         for rank in ranks if self.case.claimant.preempts else ranks[:1]:
             if rank:
                 return min(self.cost(gone) for gone in rank)

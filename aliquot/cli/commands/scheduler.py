@@ -57,8 +57,8 @@ from aliquot.cli.commands.options import (
 @click.option(
     "--delete-after",
     metavar="DURATION",
-    help="Delete a pod whose eviction a PodDisruptionBudget has refused for this long, such as 2m. "
-    "Default: never.",
+    help="How long PodDisruptionBudgets may refuse an eviction for an owed claim before the pod is "
+    "deleted, such as 2m; 0s: for ever. Overrides eviction.deleteAfter of the Configuration.",
 )
 @host_option("127.0.0.1", "The address of probes and metrics.")
 @health_port_option(8080)

@@ -25,9 +25,10 @@ from aliquot.engine.model.quantity import LIMIT
 
 _FACTS = (
     *("node", "quota", "priority", "created", "started", "preemptible", "ends"),
-    *("namespace", "gang"),
+    *("namespace", "gang", "needed"),
 )
-_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS, _NAMESPACE, _GANG = range(9)
+_NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS = range(7)
+_NAMESPACE, _GANG, _NEEDED = range(7, 10)
 _EMPTY = -1
 """In columns of slots without a pod."""
 _INFINITE = Fraction(LIMIT)
@@ -84,11 +85,11 @@ class BoundPods:
         quota = entry.path[0]
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
-        preemptible = pod.preemptible and not self._is_needed(pod)
-        known = (pod.priority, pod.created, pod.started, preemptible, end_of(pod))
+        known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
-        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang)
+        needed = self._is_needed(pod)
+        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
@@ -98,7 +99,7 @@ class BoundPods:
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
             self._drop_ranking(quota)
         elif ranked is not None:
-            at = bisect_left(ranked, self._keys[pod.uid], key=self._keys.__getitem__)
+            at = bisect_left(ranked, self._place(pod.uid), key=self._place)
             self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
 
     def remove(self, uid: str) -> None:
@@ -121,15 +122,21 @@ class BoundPods:
             self.slots.drop(uid)
 
     def ranked(self, quota: int) -> list[str]:
-        """The uids of a quota's pods, the most important first; a new list when that changes."""
+        """The uids of a quota's pods, the most important first; a new list when that changes.
+
+        Pods that are not preemptible come before all others: they live within min.
+        """
         found = self._ranked.get(quota)
         if found is None:
             pods = self._in_quota.get(quota, {})
-            found = sorted(pods, key=self._keys.__getitem__)
+            found = sorted(pods, key=self._place)
             if any(self._gangs.of(self._pods[uid]) is not None for uid in found):
                 found = self._rank_by_unit(quota, found)
             self._ranked[quota] = found
         return found
+
+    def _place(self, uid: str) -> tuple[bool, OrderKey]:
+        return self._pods[uid].preemptible, self._keys[uid]
 
     def by_importance(self, quota: int) -> Column:
         """The slots of a quota's pods, the most important first, whatever gangs they are in."""
@@ -250,8 +257,14 @@ class BoundPods:
 
     @property
     def preemptible(self) -> NDArray[np.bool_]:
-        """Whether the pod may be evicted for a claim: not if the system needs it."""
+        """Whether the pod says that it may be evicted for a claim."""
         mask: NDArray[np.bool_] = self._facts.data[_PREEMPTIBLE] > 0
+        return mask
+
+    @property
+    def needed(self) -> NDArray[np.bool_]:
+        """Whether the system needs the pod: then it is never evicted for a claim."""
+        mask: NDArray[np.bool_] = self._facts.data[_NEEDED] > 0
         return mask
 
     @property

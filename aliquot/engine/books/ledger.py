@@ -46,7 +46,7 @@ class Stage(IntEnum):
 class Booking(NamedTuple):
     """What a pod takes: `room` on a node (none while it waits), and a `charge` in a quota.
 
-    `namespace` and `gang` are the pod's.
+    `namespace`, `gang` and `preemptible` are the pod's.
     """
 
     quota: str | None
@@ -56,6 +56,7 @@ class Booking(NamedTuple):
     namespace: str = ""
     gang: str | None = None
     gpu: Taken | None = None
+    preemptible: bool = True
 
 
 @dataclass(slots=True)

@@ -76,11 +76,18 @@ class Nominations:
         return max((self._deadline_of(uid, now) for uid in with_quota), default=now)
 
     def _deadline_of(self, uid: str, now: int) -> int:
-        """Until when a leaving pod is waited for: `holdFor` after its grace period."""
-        pod = self._state.pods[uid]
-        gone_by = pod.gone_by if pod.terminating else None
-        known = self._deadlines.get(uid, now + pod.grace_period + self._hold_for)
-        return known if gone_by is None else gone_by + self._hold_for
+        """Until when a leaving pod is waited for: `holdFor` after its grace period.
+
+        One of a disruption budget, long enough for that to be respected before it is deleted.
+        """
+        state = self._state
+        pod, knobs = state.pods[uid], state.knobs.eviction
+        if state.ends_in_time(pod) and pod.gone_by is not None:
+            return pod.gone_by + self._hold_for
+        if uid in self._deadlines:
+            return self._deadlines[uid]
+        respected = knobs.delete_after if state.budgets.on(pod) else 0
+        return now + min(pod.grace_period, knobs.max_grace) + max(self._hold_for, respected)
 
     def expire(self, now: int) -> None:
         """End nominations that have lasted too long; stop waiting for pods that are overdue."""
@@ -173,6 +180,13 @@ class Nominations:
         entries = [state.ledger.entries[uid] for uid in uids]
         enough = all(map(self._fits_node, entries)) and self._has_right(claim.uid)
         return self.nodes_of(claim) if enough else []
+
+    def claims_awaiting(self, victim: str) -> list[Claim]:
+        """The nominated claims that wait for this victim."""
+        state = self._state
+        uids = (uid for uid in self._claimants.get(victim, ()) if uid in state.ledger.holding)
+        claims = (state.waiting.claim(uid) for uid in uids if uid in state.waiting)
+        return list({claim.uid: claim for claim in claims}.values())
 
     def victims_of(self, claim: Claim) -> list[str]:
         """The victims that a nominated claim waits for."""

@@ -70,6 +70,10 @@ class EvictionKnobs:
     """How many pods may be evicted by choice in a minute; 0: no brake."""
     max_share: int = 0
     """How many of the running pods may be, in percent; 0: no brake."""
+    delete_after: int = 60 * SECOND
+    """How long disruption budgets may refuse the eviction for an owed claim; 0: for ever."""
+    max_grace: int = 3600 * SECOND
+    """The longest grace period of a victim."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ class Bookings:
         known, ask = self._nodes.known.get(node), self._placement.ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
         gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
-        return Booking(quota, charge, node, ask.room, pod.namespace, pod.gang, gpu)
+        own = pod.namespace, pod.gang, gpu, pod.preemptible
+        return Booking(quota, charge, node, ask.room, *own)
 
     def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
         """What a pod takes of a node's devices: of these, else of its own, else of the best."""

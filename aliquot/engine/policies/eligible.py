@@ -85,9 +85,12 @@ class Eligible:
 
 
 def evictable_pods(state: State, now: int) -> Mask:
-    """Bound, preemptible pods that the system does not need, and have run for `minRuntime`."""
+    """Bound pods that the system does not need, and that have run for `minRuntime`.
+
+    Whether pods that are not preemptible are among the victims is decided by `shields`.
+    """
     running = state.bound_pods
-    mask: Mask = (running.node >= 0) & running.preemptible
+    mask: Mask = (running.node >= 0) & ~running.needed
     if state.knobs.eviction.min_runtime:
         mask &= running.started <= now - state.knobs.eviction.min_runtime
     return mask

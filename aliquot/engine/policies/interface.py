@@ -15,12 +15,16 @@ from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.model.summaries import QueueSummary, QuotaSummary
 from aliquot.engine.policies.eligible import Eligible, Rights
+from aliquot.engine.policies.shields import Shields
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
 
 
 class Gates(Protocol):
     """Do the quotas let a claim start? The gates of `policies.gates` have passed before."""
+
+    shields: Shields
+    """Which pods that are not preemptible start, and which of them are no victims."""
 
     @abstractmethod
     def gate(self, claim: Claim, node_class: str | None) -> Refusal | None:

@@ -2,9 +2,10 @@
 
 Victims and labels both come from here, so that what users see is what is evicted.
 
-The quota's pods are added up in order of importance. Those before the sum first passes min are
-in-quota; that pod and all after it are over-quota. The core of a gang is one or the other as a
-whole. A split is kept until a pod of the quota comes or goes, or its min changes.
+The quota's pods are added up in order of importance, those that are not preemptible first. Those
+before the sum first passes min are in-quota; that pod and all after it are over-quota. The core of
+a gang is one or the other as a whole. A split is kept until a pod of the quota comes or goes, or
+its min changes.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,11 @@ class MinSplit:
 
 def split_at_min(state: State, slot: int, rows: Rows) -> MinSplit:
     """The split of a quota's pods, counted in these resources."""
-    low = tuple(state.tree.min.get(row, slot) for row in rows)
+    return split_at(state, slot, rows, tuple(state.tree.min.get(row, slot) for row in rows))
+
+
+def split_at(state: State, slot: int, rows: Rows, low: tuple[int, ...]) -> MinSplit:
+    """The same, parted where their sum passes these amounts."""
     held_overdue = _overdue(state, slot)
     overdue = tuple(held_overdue.get(row, 0) for row in rows)
     ranked = state.bound_pods.ranked(slot)

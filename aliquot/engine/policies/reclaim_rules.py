@@ -18,6 +18,7 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, ask_text
+from aliquot.engine.policies import above_max
 from aliquot.engine.policies.eligible import (
     Eligible,
     Limits,
@@ -26,8 +27,9 @@ from aliquot.engine.policies.eligible import (
     Rights,
     evictable_pods,
 )
-from aliquot.engine.policies.interface import Reclaim
+from aliquot.engine.policies.interface import Gates, Reclaim
 from aliquot.engine.policies.over_quota import MinSplit, Rows, split_at_min
+from aliquot.engine.policies.shields import Shields
 from aliquot.engine.policies.usage import after_leaving, within_min
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -50,6 +52,7 @@ class Claimant:
         rights: Rights,
         now: int,
         spare: Spare,
+        shields: Shields,
     ) -> None:
         self.state = state
         self.claim = claim
@@ -66,11 +69,22 @@ class Claimant:
             if claim.quota is not None and state.tree.names(state.tree.slots[claim.quota], row)
         )
         """Those that its own quota's min names: only in these is it guaranteed anything."""
-        self.evictable = evictable_pods(state, now)
+        self._reachable = evictable_pods(state, now)
         own = state.gangs.members.get(claim.gang or "", ())
         slots = state.bound_pods.slots
-        self.evictable[[slots[uid] for uid in own if uid in slots]] = False
+        self._reachable[[slots[uid] for uid in own if uid in slots]] = False
+        self.evictable: Mask = self._reachable & shields.exposed()
+        """The pods that may be evicted at all."""
+        self._shields = shields
         self._spare = spare
+
+    def evictable_in(self, short: Rows) -> Mask:
+        """The pods that may be evicted for what is short.
+
+        Of those that are not preemptible, the ones above their quota's bound in that.
+        """
+        mask: Mask = self._reachable & self._shields.exposed(short)
+        return mask
 
     @property
     def quota(self) -> str:
@@ -100,7 +114,7 @@ class Claimant:
     @cached_property
     def quotaless(self) -> Mask:
         """With `quotaless: lowest`, the pods without a quota: the first victims."""
-        outside: Mask = self.evictable & (
+        outside: Mask = self._reachable & (
             self.state.bound_pods.quota == self.state.tree.slots[OUTSIDE]
         )
         if self.state.knobs.eviction.quotaless != "lowest":
@@ -157,13 +171,37 @@ class RankedReclaim(Reclaim):
     """The reclaim of every policy: the ranks that hold under each, then the policy's own."""
 
     _state: State
+    _gates: Gates
+    max_reason = Reason.RECLAIMED_FOR_MIN
+    """For which pods above the max of their quota are evicted."""
 
     def eligible_victims(
         self, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
         """The ranks of every policy, then those of `by_rank`."""
-        claimant = Claimant(self._state, claim, node_class, rights, now, self.spare)
-        return _ranks(claimant, self.by_rank(claimant, node_class))
+        shields = self._gates.shields
+        claimant = Claimant(self._state, claim, node_class, rights, now, self.spare, shields)
+        return _ranks(claimant, self._for_quota(claimant, node_class))
+
+    def _for_quota(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
+        """For a claim with a quota: what others use above max, if it is owed; then by policy."""
+        yield from self._above_max(claimant, node_class)
+        yield from self.by_rank(claimant, node_class)
+
+    def _above_max(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
+        state, claim = self._state, claimant.claim
+        if above_max.excess(state, tuple(row for row, _ in claim.charge(node_class))):
+            short, bound = self.owed_shortages(claimant, node_class), self._gates.shields.bound
+            yield from above_max.eligible_victims(
+                state, claim, short, claimant.evictable_in, bound, self.max_reason
+            )
+
+    def owed_shortages(self, claimant: Claimant, node_class: str | None) -> dict[Rows, Mask]:
+        """The nodes, by what the claim is short of there; those where it is owed that."""
+        if not self._gates.is_owed(claimant.claim):
+            return {}
+        charge, lacking = claimant.claim.charge(node_class), {r.row for r in claimant.rights}
+        return by_shortage(self._state, claimant.claim, charge, lacking)
 
     @abstractmethod
     def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
@@ -217,13 +255,7 @@ def reclaim_for_min(
     A pod counts as over-quota in the resources that are short; with `by_label`, in all resources
     that some quota's min names, as its label does.
     """
-    if not claimant.could_keep():
-        return
-    nodes_by_rows = {
-        rows: nodes
-        for rows, nodes in short_rows(claimant).items()
-        if (named := claimant.guaranteed(rows)) and claimant.within_min.issuperset(named)
-    }
+    nodes_by_rows = owed_by_min(claimant)
     borrowers = {rows: _Borrowers(claimant, rows, by_label) for rows in nodes_by_rows}
     if not claimant.quotaless.any() and not any(each.slots for each in borrowers.values()):
         return
@@ -232,6 +264,17 @@ def reclaim_for_min(
             borrowers[rows].eligible(nodes, only_over, down_to_floor)
             for rows, nodes in nodes_by_rows.items()
         ]
+
+
+def owed_by_min(claimant: Claimant) -> dict[Rows, Mask]:
+    """The nodes, by what the claim is short of there, where its quota's min covers that."""
+    if not claimant.could_keep():
+        return {}
+    return {
+        rows: nodes
+        for rows, nodes in short_rows(claimant).items()
+        if (named := claimant.guaranteed(rows)) and claimant.within_min.issuperset(named)
+    }
 
 
 def short_rows(claimant: Claimant) -> dict[Rows, Mask]:
@@ -318,7 +361,7 @@ class _Borrowers:
         claimant, running = self.claimant, self.state.bound_pods
         affected = np.zeros(len(self.state.tree.slots) + 1, dtype=bool)
         affected[self.slots] = True
-        mask: Mask = claimant.evictable & affected[running.quota]
+        mask: Mask = claimant.evictable_in(self.rows) & affected[running.quota]
         limits = lending_group_limits(claimant, self.rows)
         over = np.zeros_like(mask)
         for slot in self.slots:

@@ -43,7 +43,7 @@ class EvictionUnits:
         evicted: dict[str, list[Pod]] = {}
         for uid in uids:
             pod = self._state.pods[uid]
-            if self._state.gangs.of(pod) is not None:
+            if self._gang_of(pod) is not None:
                 evicted.setdefault(str(pod.gang), []).append(pod)
         for name, pods in evicted.items():
             left = surplus_of(self._state.gangs.known[name], staying_pods(self._state, name))
@@ -59,7 +59,7 @@ class EvictionUnits:
         seen: set[str] = set()
         for uid in uids:
             pod = self._state.pods[uid]
-            gang = self._state.gangs.of(pod)
+            gang = self._gang_of(pod)
             if gang is None:
                 yield EvictionUnit((uid,), {})
                 continue
@@ -70,6 +70,10 @@ class EvictionUnits:
             if gang.name not in seen:
                 seen.add(gang.name)
                 yield from self._whole(gang, evictable)
+
+    def _gang_of(self, pod: Pod) -> Gang | None:
+        """The gang that the pod is evicted with; one that terminates has left it already."""
+        return None if pod.terminating else self._state.gangs.of(pod)
 
     def _whole(self, gang: Gang, evictable: Container[str]) -> Iterator[EvictionUnit]:
         key = gang.name, evictable

@@ -12,7 +12,7 @@ from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies import Policy
-from aliquot.engine.policies.eligible import Right, Rights, evictable_pods
+from aliquot.engine.policies.eligible import Mask, Right, Rights, evictable_pods
 from aliquot.engine.policies.over_quota import split_at_min
 from aliquot.engine.policies.usage import after_leaving
 from aliquot.engine.reclaim.eviction_units import Draws, EvictionUnit, EvictionUnits
@@ -43,7 +43,8 @@ class LoweredBounds:
             excess = self._excess(name, known[name])
             if not excess:
                 continue
-            yield _evictions(state, name, excess, now)
+            evictable = evictable_pods(state, now) & self._policy.gates.shields.exposed()
+            yield _evictions(state, name, excess, evictable)
             if self._excess(name, known[name]):
                 self.still_above[name] = known[name]
 
@@ -52,12 +53,12 @@ class LoweredBounds:
         return above_max | self._policy.reclaim.excess(quota) if lowered else above_max
 
 
-def _evictions(state: State, quota: str, excess: Rights, now: int) -> list[Evict]:
+def _evictions(state: State, quota: str, excess: Rights, evictable: Mask) -> list[Evict]:
     """Evict the least important pods of the quota that bring it within its bounds.
 
     Over-quota pods first. Where too few pods are evictable now, those that are.
     """
-    evictable, slot = evictable_pods(state, now), state.tree.slots[quota]
+    slot = state.tree.slots[quota]
     ranked = [
         uid for uid in state.bound_pods.ranked(slot) if evictable[state.bound_pods.slots[uid]]
     ]

@@ -1,7 +1,8 @@
 """In-place resize: would a running pod with another shape still be within its bounds on its node?
 
 The pod's booking is set aside for the question, and the new shape is checked in its place against
-the GPU quota of its namespace, its devices, the max of its quotas, and its node.
+the GPU quota of its namespace, its devices, the max of its quotas, and its node. A resize that came
+past that question is counted all the same: `above_max` says which quota is above its max with it.
 """
 
 from dataclasses import replace
@@ -30,6 +31,23 @@ def check(state: State, uid: str, shape: Shape) -> Refusal | None:
             or max_gate(state, claim, None)
             or _of_node(state, pod, str(entry.booking.node))
         )
+
+
+def above_max(state: State, uid: str) -> str | None:
+    """Which quota of a bound pod is above its max in what the pod is charged, in words."""
+    entry = state.ledger.entries[uid]
+    if entry.booking.quota is None or entry.stage is not Stage.COMMITTED:
+        return None
+    for slot, limits in state.tree.ceilings(entry.booking.quota):
+        for row, amount in entry.booking.charge:
+            used, most = state.ledger.used.get(row, slot), limits.get(row)
+            if amount and most is not None and used > most:
+                name = state.resources.names[row]
+                return (
+                    f"quota {state.tree.slots.names[slot]}: max {text(name, most)} {name}, "
+                    f"used {text(name, used)}, this pod has {text(name, amount)}"
+                )
+    return None
 
 
 def _of_gpus(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | None:

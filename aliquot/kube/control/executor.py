@@ -17,7 +17,7 @@ from aliquot.engine import Bind, Decision, Engine, Evict, Nominate, Pod, Reason,
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.binder import Binder
 from aliquot.kube.control.events import Events, of_pod
-from aliquot.kube.control.evictor import Evictor
+from aliquot.kube.control.evictor import Evictor, Limits
 from aliquot.kube.control.pod_status import BINDING_FAILED, PodStatus, event_message, refusal_of
 from aliquot.kube.control.write_results import Backoff, BindRefused, EvictionRefused, WriteResult
 from aliquot.kube.control.writer import Writer
@@ -25,6 +25,8 @@ from aliquot.kube.observe.metrics import Metrics
 
 _NO_EVENT = {Reason.SCHEDULING_GATED, Reason.WAITING_FOR_VICTIMS}
 """Reasons without a FailedScheduling event: a user's gate, or a pod about to start."""
+BUDGET_OVERRIDDEN = "DisruptionBudgetOverridden"
+"""The event on a pod that was deleted although disruption budgets refuse its eviction."""
 _log = structlog.get_logger()
 
 
@@ -50,7 +52,7 @@ class Executor:
         metrics: Metrics,
         report: Callable[[WriteResult], None],
         catch_up: Callable[[], None],
-        delete_after: float | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._engine = engine
         self._pod_status = pod_status
@@ -61,8 +63,8 @@ class Executor:
         self._binder = Binder(client, writer, self._bound, self._bind_failed)
         self._evictor = Evictor(
             *(client, writer, self._is_wanted, self._evicted),
-            *(self._evict_failed, self._refused_by_budget, delete_after),
-            lambda: engine.brake().paused,
+            *(self._evict_failed, self._refused_by_budget, engine.is_owed, self._deleted),
+            *(limits or Limits(), lambda: engine.brake().paused),
         )
         self._preemptions: dict[str, _Preemption] = {}
         """The preemptions under way, by the uids of their victims."""
@@ -172,6 +174,13 @@ class Executor:
         if decision.claimant is not None:
             message = f"{decision.pod.path} is not evicted yet: {problem}"
             self._fail(decision.claimant, Reason.WAITING_FOR_VICTIMS, message)
+
+    def _deleted(self, decision: Evict, problem: str) -> None:
+        """A pod was deleted although budgets refuse its eviction: the pod is told, and counted."""
+        self._metrics.budget_overrides.inc()
+        whom = decision.claimant.path if decision.claimant is not None else "a claim"
+        message = f"deleted after eviction.deleteAfter: {whom} is owed what it asks for; {problem}"
+        self._events.record(of_pod(decision.pod), "Warning", BUDGET_OVERRIDDEN, message)
 
     def _answered(self, uid: str) -> None:
         """Nothing more is to be written for the eviction of this pod."""

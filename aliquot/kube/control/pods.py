@@ -42,6 +42,8 @@ class Pods:
         """The uids of pods that request parts of GPUs; do they request compute (TFLOPs), too?"""
         self.invalid: dict[str, tuple[Pod, InputError]] = {}
         """The pending pods that are invalid, and why, by uid."""
+        self.grown: dict[str, Pod] = {}
+        """The bound pods that request more than before, since they were last looked at, by uid."""
         self._mirror = mirror
         self._scheduler_names = scheduler_names
         self._shapes: dict[bytes, Shape] = {}
@@ -79,6 +81,7 @@ class Pods:
         That decides the sharing mode, on which it may depend whether the pod is valid.
         """
         self.shown.pop(uid, None)
+        self.grown.pop(uid, None)
         if uid in self._mirror.records:
             self._mirror.forget(uid)
 
@@ -88,6 +91,8 @@ class Pods:
         mirror.add(record)
         mirror.gangs.note_phase(record, record.phase)
         if old is None or not old.alive or old.pod != record.pod:
+            if old is not None and _has_grown(old.pod, record.pod):
+                self.grown[record.pod.uid] = record.pod
             mirror.send_pod(record)
 
     def _finished(self, uid: str, wire: PodWire) -> None:
@@ -172,6 +177,14 @@ class Pods:
         self.sharing.pop(uid, None)
         if gpu_annotations.requests_gpus(wire.metadata):
             self.sharing[uid] = gpu_annotations.requests_compute(wire.metadata)
+
+
+def _has_grown(old: Pod, new: Pod) -> bool:
+    """Does a bound pod request more than before? It was resized in place."""
+    if old.node is None or old.node != new.node or old.shape == new.shape:
+        return False
+    before = dict(old.shape.requests)
+    return any(amount > before.get(name, 0) for name, amount in new.shape.requests)
 
 
 def _manifest(wire: PodWire) -> Manifest:

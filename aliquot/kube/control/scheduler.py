@@ -10,16 +10,17 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
 from aliquot.dialects.configuration import Configuration, knobs
-from aliquot.engine import Decision, Engine
+from aliquot.engine import SECOND, Decision, Engine, Knobs
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.dry_run import log_decisions
 from aliquot.kube.control.events import Events, of_pod
+from aliquot.kube.control.evictor import Limits
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import INVALID_POD, PodStatus, event_message
@@ -29,6 +30,8 @@ from aliquot.kube.observe.metrics import Metrics
 
 _log = structlog.get_logger()
 
+RESIZED_ABOVE_MAX = "ResizedAboveMax"
+"""The event on a pod that was resized beyond the max of its quota, past the webhook."""
 _BATCH_SECONDS = 0.003
 """How long to wait for more changes before a cycle: unnoticed by users, and enough for a burst of
 watch events to arrive together."""
@@ -49,11 +52,26 @@ class Settings:
     policy: str | None = None
     """Overrides the policy of the configuration."""
     delete_after: float | None = None
-    """Seconds after which a pod is deleted whose eviction a budget refuses; None: never."""
+    """Overrides `eviction.deleteAfter` of the configuration; in seconds."""
     dry_run: bool = False
     """Log decisions instead of carrying them out."""
     namespace: str = "aliquot-system"
     """Where Aliquot runs: an annotation of this namespace pauses evictions."""
+
+    @property
+    def knobs(self) -> Knobs:
+        """The engine's part of the configuration."""
+        found = knobs(self.configuration)
+        if self.delete_after is None:
+            return found
+        eviction = replace(found.eviction, delete_after=round(self.delete_after * SECOND))
+        return replace(found, eviction=eviction)
+
+    @property
+    def limits(self) -> Limits:
+        """How long budgets are respected, and victims' grace periods."""
+        eviction = self.knobs.eviction
+        return Limits(eviction.delete_after / SECOND, eviction.max_grace // SECOND)
 
 
 class Scheduler:
@@ -161,12 +179,12 @@ class Scheduler:
             beating.cancel()
         if not self._leads() or not self.intake.ready:
             return
-        engine = Engine(self.intake.sharing_mode.policy, knobs(self._settings.configuration))
+        engine = Engine(self.intake.sharing_mode.policy, self._settings.knobs)
         self.intake.feed.connect(engine, self.intake.mirror)
         self.pod_status.begin()
         self._executor = Executor(
             *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
-            *(self.intake.feed.report, self._catch_up, self._settings.delete_after),
+            *(self.intake.feed.report, self._catch_up, self._settings.limits),
         )
         self.engine, self.clock = engine, steady_clock()
         _log.info(
@@ -210,6 +228,7 @@ class Scheduler:
             log_decisions(decisions)
         elif self._executor is not None:
             self._refuse_invalid_pods()
+            self._warn_of_resizes(engine)
             self._executor.explain(backoffs)
             self._executor.execute(decisions)
         for listener in self.listeners:
@@ -224,6 +243,17 @@ class Scheduler:
         self._failures += 1
         await asyncio.sleep(pause(self._failures))
         self.wake()
+
+    def _warn_of_resizes(self, engine: Engine) -> None:
+        """Tell pods that have grown in place past the webhook, where a quota is above max by it."""
+        grown = self.intake.pods.grown
+        for pod in list(grown.values()):
+            known = engine.booked_node(pod.uid) is not None
+            above = engine.above_max(pod.uid) if known else None
+            if above is not None:
+                message = f"{above}; what is above max is the first to go for claims that are owed"
+                self.events.record(of_pod(pod), "Warning", RESIZED_ABOVE_MAX, message)
+        grown.clear()
 
     def _refuse_invalid_pods(self) -> None:
         """Write why pending pods that cannot be read are not scheduled."""

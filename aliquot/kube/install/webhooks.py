@@ -37,6 +37,7 @@ def configurations(installation: Installation) -> list[Body]:
             ("CREATE", "UPDATE", "DELETE"),
             [
                 _rule("", "v1", ["pods"], ("CREATE", "UPDATE")),
+                _rule("", "v1", ["pods/resize"], ("UPDATE",)),
                 _rule(VOLCANO_JOBS, "v1alpha1", ["jobs"], ("CREATE", "UPDATE")),
             ],
         ),

@@ -64,6 +64,11 @@ class Metrics:
         self.evictions_paused = Gauge(
             "aliquot_evictions_paused", "1 while evictions are paused.", registry=registry
         )
+        self.budget_overrides = Counter(
+            "aliquot_budget_overrides_total",
+            "Pods deleted for an owed claim although disruption budgets refused their eviction.",
+            registry=registry,
+        )
         self.writes = Counter(
             "aliquot_writes_total", "Writes to the API.", ["write", "result"], registry=registry
         )

@@ -19,6 +19,7 @@ from aliquot.json import Body
 from aliquot.kube.watch.valid_objects import ValidObjects
 from aliquot.kube.webhook.capacity import Capacity
 from aliquot.kube.webhook.index import Index, object_keys, pod_keys, slim
+from aliquot.kube.webhook.usage import Usage
 from aliquot.mirror.validity import check_by_itself
 
 QUOTA_KINDS = {*quotas.KINDS, queues.KIND}
@@ -34,6 +35,7 @@ class Cache:
         self.cards = Cards(gpu.memory_gb, gpu.memory_gb_by_model, counted=True, shared=True)
         self.capacity = Capacity(self.cards)
         self.index = Index()
+        self.usage = Usage(self.cards)
         self.quotas = ValidObjects()
         """Quotas and queues, those of every API group."""
         self.objects: dict[Key, Manifest] = {}
@@ -100,6 +102,7 @@ class Cache:
         match gone[0]:
             case "Pod":
                 self.index.drop(gone)
+                self.usage.drop(gone)
             case "Node":
                 self.capacity.drop(gone[2])
             case kind:
@@ -123,6 +126,7 @@ class Cache:
             self.index.put(found, object_keys(found))
 
     def _put_pod(self, manifest: Manifest) -> None:
+        self.usage.put(manifest)
         kept = slim(manifest)
         if kept is None:
             self.index.drop(manifest.key)

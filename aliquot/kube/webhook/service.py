@@ -19,6 +19,7 @@ from aliquot.kube.webhook import review
 from aliquot.kube.webhook.cache import Cache
 from aliquot.kube.webhook.defaults import patch
 from aliquot.kube.webhook.metrics import Metrics
+from aliquot.kube.webhook.past_the_scheduler import RESIZE
 from aliquot.kube.webhook.request_objects import read_object
 from aliquot.kube.webhook.review import ALLOWED, AdmissionRequest, Verdict
 from aliquot.kube.webhook.verdict import OWN_KINDS, judge
@@ -101,7 +102,9 @@ class Service:
 
     def _exempt(self, request: AdmissionRequest) -> Verdict | None:
         """The verdict on a write that is allowed without applying rules; None for others."""
-        if request.part or (self._trusted and request.user.startswith(self._trusted)):
+        if request.part not in ("", RESIZE) or (
+            self._trusted and request.user.startswith(self._trusted)
+        ):
             return ALLOWED
         if not self.ready and request.kind not in OWN_KINDS:
             return Verdict(warnings=("Aliquot has just begun, and has not looked at this",))

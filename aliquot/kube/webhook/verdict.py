@@ -3,7 +3,8 @@
 A write is refused only for errors that it causes: what the rules find after it is compared with
 what they find before it, so that an existing error in another object never refuses a valid write.
 Both times the written object comes last, so that a sum that is too high is reported on it. Whether
-a pod fits its quota is never decided here: the scheduler does that, and the pod waits.
+a pod fits its quota is not decided here: the scheduler does that, and the pod waits. Only what goes
+past the scheduler is (see `past_the_scheduler`).
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import gangs
 from aliquot.kube.webhook.cache import QUOTA_KINDS, Cache
 from aliquot.kube.webhook.new_findings import new_errors
+from aliquot.kube.webhook.past_the_scheduler import RESIZE, judge_resize, node_named
 from aliquot.kube.webhook.related_objects import related_objects
 from aliquot.kube.webhook.request_objects import PLACE, RequestObject, checked, read_object
 from aliquot.kube.webhook.review import ALLOWED, AdmissionRequest, Verdict
@@ -34,6 +36,8 @@ _MOST_ERRORS = 5
 
 def judge(cache: Cache, request: AdmissionRequest) -> Verdict:
     """The verdict on a write."""
+    if (request.kind, request.part, request.operation) == ("Pod", RESIZE, "UPDATE"):
+        return judge_resize(cache, request)
     if request.kind not in JUDGED or request.part or request.operation == "CONNECT":
         return ALLOWED
     if request.kind == "Job" and request.group != VOLCANO_JOBS:
@@ -45,7 +49,7 @@ def judge(cache: Cache, request: AdmissionRequest) -> Verdict:
         return ALLOWED
     malformed, found = _after(cache, old.manifest, new)
     if request.operation == "CREATE":
-        found += _conflicts(cache, new.manifest)
+        found += [*_conflicts(cache, new.manifest), *node_named(cache, request, new.manifest)]
     errors = [each for each in (*malformed, *found) if each.severity == "error"]
     if errors:
         before = [*old.problems, *_before(cache, old.manifest, new.manifest)]

@@ -1,4 +1,4 @@
-"""Requests about subresources: binding, eviction, scale, finalize, and those of containers.
+"""Requests about subresources: binding, eviction, scale, resize, finalize, those of containers.
 
 The status subresource is handled with the object itself, in `verbs`.
 """
@@ -20,6 +20,7 @@ from aliquot.server.subresources import scale
 from aliquot.server.subresources.binding import bind, pod_name
 from aliquot.server.subresources.containers import no_containers
 from aliquot.server.subresources.eviction import evict
+from aliquot.server.subresources.resize import apply_resize
 
 _NO_TOKENS = (
     "service accounts have no tokens here, since roles are not enforced: "
@@ -57,6 +58,11 @@ class SubresourceVerbs:
                 return json_response(scale.scale(target.kind, found))
             case "scale", "PUT" | "PATCH":
                 return await self._scale(request, target)
+            case "resize", "GET":
+                found = await self._api.get(target.kind, target.namespace, target.name)
+                return json_response(found.body)
+            case "resize", "PUT" | "PATCH":
+                return await self._resize(request, target)
             case "finalize", "PUT":
                 return await self._finalize(request, target)
             case "attach" | "exec" | "log" | "portforward", "GET" | "POST":
@@ -87,6 +93,20 @@ class SubresourceVerbs:
             target.kind, target.namespace, target.name, edit, "scale", options
         )
         return json_response(scale.scale(target.kind, kept))
+
+    async def _resize(self, request: web.BaseRequest, target: Target) -> web.Response:
+        wanted: Any
+        if request.method == "PUT":
+            wanted = await bodies.decoded(request)
+        else:
+            content, form = await bodies.read(request), bodies.media_type(request)
+            present = await self._api.get(target.kind, target.namespace, target.name)
+            wanted = patches.patch(target.kind, form, content)(present.read())
+        options = write_options(request.query, request.headers.get("User-Agent", ""))
+        kept = await self._api.change(
+            target.kind, target.namespace, target.name, apply_resize(wanted), "resize", options
+        )
+        return json_response(kept.body)
 
     async def _finalize(self, request: web.BaseRequest, target: Target) -> web.Response:
         wanted = await bodies.decoded(request)

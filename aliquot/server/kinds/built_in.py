@@ -32,7 +32,9 @@ BUILT_IN: tuple[Kind, ...] = (
         "pods",
         "po",
         categories=_ALL,
-        subresources=("status", "attach", "binding", "eviction", "exec", "log", "portforward"),
+        subresources=(
+            *("status", "attach", "binding", "eviction", "exec", "log", "portforward", "resize"),
+        ),
     ),
     _core("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS, generation=False),
     _core("Secret", "secrets", generation=False),

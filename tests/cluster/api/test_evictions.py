@@ -1,5 +1,7 @@
 """Eviction: a pod goes if no disruption budget is against it."""
 
+from datetime import datetime, timedelta
+
 import pytest
 
 from tests.cluster.api.objects import binding, budget, eviction, path, path_of, pod
@@ -138,3 +140,18 @@ def test_what_a_budget_may_say(api: Wire, ns: str) -> None:
     bad = budget(ns, "bad", minAvailable="half")
     api.create(bad).refused(422, "Invalid")
     assert api.made(budget(ns, "part", maxUnavailable="50%"))
+
+
+@pytest.mark.usefixtures("running")
+def test_a_grace_period_is_shortened_from_the_deletion(api: Wire, ns: str) -> None:
+    where = path("Pod", ns, "a")
+    api.delete(where, {"gracePeriodSeconds": 3000}).done()
+    before = api.get(where).done()["metadata"]
+    _evict(api, ns, "a", gracePeriodSeconds=1000).done(201)
+    after = api.get(where).done()["metadata"]
+    assert after["deletionGracePeriodSeconds"] == 1000
+    moments = (datetime.fromisoformat(each["deletionTimestamp"]) for each in (before, after))
+    first, second = moments
+    assert first - second == timedelta(seconds=2000)
+    _evict(api, ns, "a", gracePeriodSeconds=2000).done(201)
+    assert api.get(where).done()["metadata"]["deletionTimestamp"] == after["deletionTimestamp"]

@@ -15,6 +15,7 @@ from tests.build.manifests import (
     gang_job,
     gpu_quota,
     limited_pod,
+    pod,
     pod_group,
     queue,
     quota,
@@ -22,6 +23,7 @@ from tests.build.manifests import (
 )
 from tests.cluster.api import binaries
 from tests.cluster.api.kubectl import Kubectl
+from tests.cluster.api.objects import binding
 from tests.cluster.api.objects import thing as core
 from tests.cluster.api.polling import eventually
 from tests.cluster.api.servers import Server
@@ -197,6 +199,25 @@ def test_other_jobs_are_not_judged(judged: Judged, ns: str) -> None:
 
 
 _ENDING = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}
+
+
+def test_what_goes_past_the_scheduler_is_refused(judged: Judged, ns: str, unique: Unique) -> None:
+    judged.create(quota(f"{ns}/q", {"cpu": 1}, {"cpu": 2})).done(201)
+    running, pods = pod(f"{ns}/p", {"cpu": 1}), f"/api/v1/namespaces/{ns}/pods"
+    bound = {**running, "spec": {**running["spec"], "nodeName": "n"}}
+    eventually(lambda: judged.api.post(pods, bound, dryRun="All").code == 403)
+    assert "spec.nodeName: is n, so quota" in judged.api.post(pods, bound).body["message"]
+    judged.api.post(pods, running).done(201)
+    judged.api.post(f"{pods}/p/binding", binding("p", "n")).done(201)
+
+    def resize(cpu: str) -> Answer:
+        containers = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]
+        change = {"spec": {"containers": containers}}
+        return judged.api.patch(f"{pods}/p/resize", change, "strategic", dryRun="All")
+
+    eventually(lambda: resize("3").code == 403)
+    assert "max 2 cpu, used 1; the pod has 1 and asks 3" in resize("3").body["message"]
+    resize("2").done()
 
 
 def test_who_is_trusted_is_put_back(judged: Judged) -> None:

@@ -169,7 +169,7 @@ def spared(cluster: Cluster) -> Cluster:
 
 
 def test_a_budget_is_asked_again_until_it_agrees(spared: Cluster) -> None:
-    with spared.scheduler():
+    with spared.scheduler(eviction={"deleteAfter": "0s"}):
         spared.apply(limited_pod("team-b/b", 2))
         spared.pending("team-b/b", "WaitingForVictims")
         spared.told("Pod", "team-b/b", "FailedScheduling", "disruption budget")
@@ -184,7 +184,7 @@ def test_a_budget_is_asked_again_until_it_agrees(spared: Cluster) -> None:
 
 
 def test_a_budget_spares_who_is_no_longer_in_the_way(spared: Cluster) -> None:
-    with spared.scheduler() as scheduler:
+    with spared.scheduler(eviction={"deleteAfter": "0s"}) as scheduler:
         spared.apply(limited_pod("team-b/b", 2))
         spared.pending("team-b/b", "WaitingForVictims")
         spared.delete("Pod", "team-b/b")

@@ -20,6 +20,8 @@ from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
 from aliquot.engine.policies.eligible import Right, Rights
 from aliquot.engine.policies.interface import Gates
+from aliquot.engine.policies.over_quota import Rows
+from aliquot.engine.policies.shields import Shields
 from aliquot.engine.policies.usage import after_leaving, staying, taken, within_max
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -50,22 +52,38 @@ class Borrowing(Gates):
     def __init__(self, state: State, borrow: Borrow) -> None:
         self._state = state
         self._lend_free = borrow == "freeCapacity"
+        self.shields = Shields(state, self._shield_rows, state.tree.min.get, "quota", "min")
         self._short: frozenset[int] = frozenset()
         """The resources of which more is requested than there is."""
 
     def gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
         """Used by all quotas, plus nominations, plus the claim, must stay within the sum of min.
 
+        Pods that are not preemptible also within their own quota's min.
+
         Only resources that the claim asks for count, and of those only the ones that some quota's
         min names.
         """
         if claim.quota is None:
             return None
+        if not claim.preemptible and (above := self.shields.refusal(claim, node_class)) is not None:
+            return above
         for row, amount in claim.charge(node_class):
             if self._exceeds_sum(claim.quota, row, amount):
                 bound = self._against_sum(claim.quota, row, amount, taken)
                 return self._refusal(claim, row, bound)
         return None
+
+    def _shield_rows(self, slot: int) -> Rows:
+        """The resources in which a quota's pods that are not preemptible are held against its min.
+
+        Those that its min names; of a quota whose min names nothing, all that any min names.
+        """
+        tree = self._state.tree
+        if slot == tree.slots[OUTSIDE]:
+            return ()
+        rows = tree.guaranteed_rows()
+        return tuple(row for row in rows if tree.names(slot, row)) or rows
 
     def _exceeds_sum(self, quota: str, row: int, amount: int) -> bool:
         """Would the sum of min be exceeded? Without lending groups a shortcut of `_against_sum`.

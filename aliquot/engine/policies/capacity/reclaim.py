@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.borrowing import Borrowing
-from aliquot.engine.policies.eligible import Eligible, Rights
+from aliquot.engine.policies.eligible import Eligible, Mask, Rights
+from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.state import State
 
 _RANKS = ((True, False), (False, False), (False, True))
@@ -20,7 +21,7 @@ class MinReclaim(reclaim_rules.RankedReclaim):
 
     def __init__(self, state: State, borrowing: Borrowing) -> None:
         self._state = state
-        self._borrowing = borrowing
+        self._gates = self._borrowing = borrowing
 
     def by_rank(
         self, claimant: reclaim_rules.Claimant, node_class: str | None
@@ -28,6 +29,12 @@ class MinReclaim(reclaim_rules.RankedReclaim):
         """Within min, pods of quotas above theirs; then lower-priority pods of its own quota."""
         yield from reclaim_rules.reclaim_for_min(claimant, _RANKS)
         yield from reclaim_rules.preempt_in_quota(claimant)
+
+    def owed_shortages(
+        self, claimant: reclaim_rules.Claimant, node_class: str | None
+    ) -> dict[Rows, Mask]:
+        """Where the claim's quota's min covers what it is short of."""
+        return reclaim_rules.owed_by_min(claimant)
 
     def spare(self, quota: str, row: int) -> int:
         """What a quota can use without being reclaimed from at once."""

@@ -110,7 +110,7 @@ class _OverGuaranteed:
                 if self._beyond(slot, row) > 0:
                     limits[slot, row] = self._beyond(slot, row)
                     last.add((slot, row))
-        evictable = claimant.evictable & over
+        evictable = claimant.evictable_in(self.rows) & over
         reason = Reason.FAIR_SHARE
         passed = frozenset(last if soft else ())
         return Eligible(evictable, reason, self._explain, nodes, limits, soft=passed)

@@ -4,12 +4,12 @@ Non-preemptible pods start within their quota's min only. When nothing else can 
 pods may use idle capacity beyond runtime, as surplus.
 """
 
-from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text
+from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.policies.hierarchy.shares import Shares
+from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.shares import CurrentShares, ShareGates
+from aliquot.engine.policies.shields import Shields
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -25,6 +25,7 @@ class HierarchyGates(ShareGates[Shares]):
     def __init__(self, state: State, shares: CurrentShares[Shares], knobs: HierarchyKnobs) -> None:
         super().__init__(state, shares)
         self._knobs = knobs
+        self.shields = Shields(state, self._shield_rows, state.tree.min.get, "quota", "min")
 
     def may_use_idle(self, claim: Claim) -> bool:
         """With `surplus`, preemptible pods may."""
@@ -38,24 +39,15 @@ class HierarchyGates(ShareGates[Shares]):
         if state.tree.quotas[name].is_parent and self._knobs.parent_pods == "refuse":
             words = f"quota {name} is a parent: pods belong to the quotas below it"
             return Refusal(Reason.PARENT_QUOTA, words, name, watch=(Watch(quota=name),))
-        if claim.preemptible:
-            return None
-        slot, rows = state.tree.slots[name], self._shares.read().rows
-        used = self._used_by_non_preemptible(name)
-        for row, amount in claim.charge(node_class):
-            low = state.tree.min.get(row, slot)
-            if row in rows and used.get(row, 0) + amount > low:
-                resource = state.resources.names[row]
-                return Refusal(
-                    Reason.NON_PREEMPTIBLE_ABOVE_MIN,
-                    f"quota {name}: min {text(resource, low)} {resource}, used by pods that are "
-                    f"not preemptible {text(resource, used.get(row, 0))}, "
-                    f"{ask_text(claim.size, resource, amount)}",
-                    name,
-                    resource,
-                    (Watch(quota=name),),
-                )
-        return None
+        return self.shields.refusal(claim, node_class)
+
+    def _shield_rows(self, slot: int) -> Rows:
+        """The resources in which a quota's pods that are not preemptible are held against its min.
+
+        All that are shared; none for the system quota.
+        """
+        book = self._shares.book
+        return tuple(sorted(book.rows)) if slot in book.sharing else ()
 
     def is_within_runtime(self, claim: Claim, node_class: str | None) -> bool:
         """Would its quota's own pods stay within runtime and max with the claim?"""
@@ -67,14 +59,3 @@ class HierarchyGates(ShareGates[Shares]):
             for row, amount in claim.charge(node_class)
             if row in book.rows
         )
-
-    def _used_by_non_preemptible(self, quota: str) -> dict[int, int]:
-        """What the quota's non-preemptible pods use or are nominated for."""
-        state, used = self._state, dict[int, int]()
-        for uid in state.ledger.by_quota.get(quota, ()):
-            entry = state.ledger.entries[uid]
-            pod = state.pods.get(uid)  # None: what a gang asks for before its pods exist
-            if pod is not None and entry.stage >= Stage.HELD and not pod.preemptible:
-                for row, amount in entry.booking.charge:
-                    used[row] = used.get(row, 0) + amount
-        return used

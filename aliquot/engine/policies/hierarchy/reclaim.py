@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.knobs import HierarchyKnobs
-from aliquot.engine.model.reasons import Refusal
+from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Eligible
 from aliquot.engine.policies.hierarchy.gates import HierarchyGates
@@ -22,6 +22,9 @@ from aliquot.engine.state import State
 
 class HierarchyReclaim(reclaim_rules.RankedReclaim):
     """Which pods of a quota tree may be evicted."""
+
+    _gates: HierarchyGates
+    max_reason = Reason.RECYCLED
 
     def __init__(
         self,
@@ -45,7 +48,8 @@ class HierarchyReclaim(reclaim_rules.RankedReclaim):
 
     def recycle(self, now: int) -> list[Evict]:
         """With `recycle: always`, evictions from quotas above runtime for `revokeAfter`."""
-        return self._recycling.recycle(self._state, self._shares.read(), now)
+        shares, shields = self._shares.read(), self._gates.shields
+        return self._recycling.recycle(self._state, shares, shields, now)
 
     def started_on_idle(self, claim: Claim) -> None:
         """Its pods are surplus: the first victims of a claim within its quota's runtime."""

@@ -21,6 +21,7 @@ from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.eligible import Eligible, Limits, Mask, evictable_pods
 from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.over_quota import Rows
+from aliquot.engine.policies.shields import Shields
 from aliquot.engine.state import State
 
 Amounts = dict[int, int]
@@ -35,8 +36,8 @@ class Recycling:
         """Pods that were started on idle capacity."""
         self._since: dict[int, int] = {}
         """Since when a quota has been above its runtime, surplus aside, by slot."""
-        self._no_victims: dict[int, list[str]] = {}
-        """Quotas of which no pod can ever be evicted, with their pods at that time."""
+        self._no_victims: dict[int, tuple[list[str], int]] = {}
+        """Quotas of which no pod can be evicted, with their pods and the quotas of that time."""
         self._were_due: set[int] = set()
         self._now = 0
 
@@ -52,9 +53,9 @@ class Recycling:
         self._since = {slot: self._since.get(slot, now) for slot in over}
         ranked = state.bound_pods.ranked
         self._no_victims = {
-            slot: pods
-            for slot, pods in self._no_victims.items()
-            if slot in self._since and pods is ranked(slot)
+            slot: (pods, version)
+            for slot, (pods, version) in self._no_victims.items()
+            if slot in self._since and pods is ranked(slot) and version == state.tree.version
         }
         due = self._due(now)
         for slot in sorted(due - self._were_due):
@@ -85,7 +86,7 @@ class Recycling:
             f"; quota {name} uses more than its runtime, and gives back in {-(-left // SECOND)} s"
         )
 
-    def recycle(self, state: State, shares: Shares, now: int) -> list[Evict]:
+    def recycle(self, state: State, shares: Shares, shields: Shields, now: int) -> list[Evict]:
         """With `recycle: always`, evictions from quotas above runtime for `revokeAfter`."""
         if self._knobs.recycle != "always":
             return []
@@ -93,10 +94,10 @@ class Recycling:
         for slot, since in sorted(self._since.items()):
             if since + self._knobs.revoke_after <= now and slot not in self._no_victims:
                 surplus = self._surplus
-                evictions = _evictions(state, shares, slot, surplus, now)
+                evictions = _evictions(state, shares, shields, slot, surplus, now)
                 self._since[slot] = now
-                if not evictions and not _evictions(state, shares, slot, surplus, LIMIT):
-                    self._no_victims[slot] = state.bound_pods.ranked(slot)
+                if not evictions and not _evictions(state, shares, shields, slot, surplus, LIMIT):
+                    self._no_victims[slot] = state.bound_pods.ranked(slot), state.tree.version
                 evicted += evictions
         return evicted
 
@@ -113,10 +114,10 @@ class Recycling:
         surplus[[running.slots[uid] for uid in self._surplus if uid in running.slots]] = True
         due: Mask = np.isin(running.quota, list(self._due(self._now)))
         for mask, reason in ((surplus, Reason.SURPLUS_RETURNED), (due, Reason.RECYCLED)):
-            evictable = claimant.evictable & mask & (running.quota != claimant.slot)
-            if evictable.any():
+            these = mask & (running.quota != claimant.slot)
+            if these.any():
                 yield [
-                    _eligible(claimant, shares, rows, nodes, evictable, reason)
+                    _eligible(claimant, shares, rows, nodes, these, reason)
                     for rows, nodes in nodes_by_rows.items()
                 ]
 
@@ -130,11 +131,13 @@ def _eligible(
     shares: Shares,
     rows: Rows,
     nodes: Mask,
-    evictable: Mask,
+    these: Mask,
     reason: Reason,
 ) -> Eligible:
     """These pods, as long as their quotas are above runtime in what is short."""
     state, limits = claimant.state, Limits()
+    shared = tuple(row for row in rows if row in shares.rows)
+    evictable: Mask = these & (claimant.evictable_in(shared) if shared else claimant.evictable)
     for slot in {int(slot) for slot in state.bound_pods.quota[evictable]}:
         for row in rows:
             over = 0
@@ -172,21 +175,26 @@ def _over_runtime(state: State, shares: Shares, surplus: Collection[str]) -> lis
 
 
 def _evictions(
-    state: State, shares: Shares, slot: int, surplus: Collection[str], now: int
+    state: State,
+    shares: Shares,
+    shields: Shields,
+    slot: int,
+    surplus: Collection[str],
+    now: int,
 ) -> list[Evict]:
     """Evictions that bring the quota within its runtime; pods of exhausted budgets come last."""
     over = _over(shares, slot, _surplus_use(state, surplus).get(slot, {}))
-    ranked = _evictable_units(state, slot, surplus, now)
+    ranked = _evictable_units(state, shields, slot, surplus, now)
     words = _words(state, shares, slot)
     victims = (pod for unit in _choose(state, ranked, over) for pod in unit.pods)
     return [Evict(pod, None, Reason.RECYCLED, words) for pod in victims]
 
 
 def _evictable_units(
-    state: State, slot: int, surplus: Collection[str], now: int
+    state: State, shields: Shields, slot: int, surplus: Collection[str], now: int
 ) -> list["_EvictableUnit"]:
     """What may be evicted of a quota, the least important first, but exhausted budgets last."""
-    evictable = evictable_pods(state, now) & state.bound_pods.preemptible
+    evictable = evictable_pods(state, now) & shields.exposed()
     pods = [state.pods[uid] for uid in state.bound_pods.ranked(slot)]
     found = [
         _EvictableUnit(state, unit)

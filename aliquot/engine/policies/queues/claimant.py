@@ -44,7 +44,13 @@ class QueueClaimant:
         )
         self.above = deserved.above(self.slot, self.charge)
         """The resources in which its queue would be above deserved."""
-        self.evictable = claimant.evictable & ~self._spared()
+        self._spared = self._requesting_nothing()
+        self.evictable = claimant.evictable & ~self._spared
+
+    def evictable_in(self, short: Rows) -> Mask:
+        """The pods that may be evicted for what is short."""
+        mask: Mask = self.general.evictable_in(short) & ~self._spared
+        return mask
 
     @property
     def asked_for(self) -> set[int]:
@@ -85,7 +91,8 @@ class QueueClaimant:
         mask[[slots[uid] for uid in uids if uid in slots]] = True
         return mask
 
-    def _spared(self) -> Mask:
+    def _requesting_nothing(self) -> Mask:
+        """For a claim that requests nothing, the pods that request something: no victims of it."""
         running = self.state.bound_pods
         spared: Mask = np.zeros_like(self.general.evictable)
         rows = [row for row, name in enumerate(self.state.resources.names) if name != "pods"]

@@ -6,12 +6,14 @@ on demand.
 
 from dataclasses import replace
 
-from aliquot.engine.books.quota_tree import ROOT
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
 from aliquot.engine.policies.eligible import Right
+from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.queues.deserved import Deserved
 from aliquot.engine.policies.shares import CurrentShares, ShareGates
+from aliquot.engine.policies.shields import Shields
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -25,6 +27,9 @@ class QueueGates(ShareGates[Deserved]):
 
     def __init__(self, state: State, shares: CurrentShares[Deserved]) -> None:
         super().__init__(state, shares)
+        self.shields = Shields(
+            state, self._shield_rows, shares.book.amounts.get, "queue", "deserves"
+        )
         self._nominated_bounds: dict[str, dict[Right, int]] = {}
         """What the queues of a nominated claim may use with it, by the claim's uid."""
 
@@ -33,16 +38,26 @@ class QueueGates(ShareGates[Deserved]):
         return claim.preemptible and self._state.tree.quotas[str(claim.quota)].reclaimable
 
     def admission_gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
-        """Refuses pods that name a queue which does not exist, or one with queues below it."""
+        """Refuses pods that name a queue which does not exist, or one with queues below it.
+
+        And pods that are not preemptible beyond what their queue deserves.
+        """
         named, quotas = claim.pods[0].quota, self._state.tree.quotas
         if named is not None and named not in quotas:
             words = f"there is no queue {named}"
             return Refusal(Reason.QUEUE_MISSING, words, named, watch=(Watch(quota=ROOT),))
         if claim.quota is None or not quotas[claim.quota].is_parent:
-            return None
+            self._shares.read()
+            return self.shields.refusal(claim, node_class)
         words = f"queue {claim.quota} is a parent: pods belong to the queues below it"
         watch = (Watch(quota=claim.quota),)
         return Refusal(Reason.PARENT_QUOTA, words, claim.quota, watch=watch)
+
+    def _shield_rows(self, slot: int) -> Rows:
+        """The resources in which a queue's pods that are not preemptible keep to its deserved."""
+        tree, book = self._state.tree, self._shares.book
+        outside = slot == tree.slots[OUTSIDE] or slot in book.unshared
+        return () if outside else tuple(sorted(book.rows))
 
     def gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
         """A nominated claim may start on idle capacity."""

@@ -62,6 +62,8 @@ class QueueReclaim(reclaim_rules.RankedReclaim):
     """
 
     preempts_equals = True
+    max_reason = Reason.QUEUE_RECLAIMED
+    _gates: QueueGates
 
     def __init__(
         self,
@@ -193,15 +195,23 @@ class _OverDeserved:
 
     @cached_property
     def _pods(self) -> Mask:
-        """The pods that hold something above deserved, of their queue and of each one above it."""
+        """The pods that hold something above deserved, of their queue and of each one above it.
+
+        With them the other pods of their gangs, which can only be evicted as a whole.
+        """
         running = self._state.bound_pods
         mask: Mask = np.zeros_like(self._claimant.evictable)
+        evictable = self._claimant.evictable_in(self._rows)
         for slot in self.slots:
-            these = self._claimant.evictable & (running.quota == slot)
+            these = evictable & (running.quota == slot)
             for account in self._accounts(slot):
                 rows = [row for row in self._rows if self._over(account, row) > 0]
                 these &= (running.charge.data[rows] > 0).any(axis=0)
             mask |= these
+        gangs = running.gang[mask & (running.gang >= 0)]
+        if len(gangs):
+            in_slots = np.isin(running.quota, self.slots)
+            mask |= evictable & in_slots & np.isin(running.gang, np.unique(gangs))
         return mask
 
     @cached_property

@@ -1,0 +1,77 @@
+"""Pods that are not preemptible live within a bound, and are no shield beyond it.
+
+The bound is the min of their quota; under `queues` what their queue deserves. Such a pod starts
+only while all of its kind in the quota stay within the bound. What is above it nevertheless, since
+the bound was lowered or the pod was bound past the scheduler, may be evicted like any other pod: a
+word on a pod must not keep the min of another team away.
+
+A quota's pods that are not preemptible come first in its order of importance, and the core of a
+gang counts as a whole, so the pods within the bound are the in-quota ones of `over_quota`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from aliquot.engine.model.quantity import text
+from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text
+from aliquot.engine.policies.eligible import Mask
+from aliquot.engine.policies.over_quota import Rows, split_at
+from aliquot.engine.queue.claim import Claim
+from aliquot.engine.state import State
+
+RowsOf = Callable[[int], Rows]
+"""The resources in which a quota's pods are compared with the bound, by the quota's slot."""
+BoundOf = Callable[[int, int], int]
+"""The bound of a resource (row) in a quota (slot)."""
+
+_HELP = "; beyond that only preemptible pods start"
+
+
+class Shields:
+    """The bound of a policy for pods that are not preemptible."""
+
+    def __init__(self, state: State, rows: RowsOf, bound: BoundOf, noun: str, word: str) -> None:
+        self._state = state
+        self._rows = rows
+        self._noun = noun
+        self._word = word
+        self.bound = bound
+
+    def refusal(self, claim: Claim, node_class: str | None) -> Refusal | None:
+        """Why a claim that is not preemptible may not start: it would be above the bound."""
+        if claim.preemptible or claim.quota is None:
+            return None
+        state, quota = self._state, claim.quota
+        slot, used = state.tree.slots[quota], state.lasting.of(quota)
+        rows = self._rows(slot)
+        for row, amount in claim.charge(node_class):
+            most = self.bound(row, slot) if row in rows else None
+            if most is not None and used.get(row, 0) + amount > most:
+                name = state.resources.names[row]
+                words = (
+                    f"{self._noun} {quota}: {self._word} {text(name, most)} {name}, used by pods "
+                    f"that are not preemptible {text(name, used.get(row, 0))}, "
+                    f"{ask_text(claim.size, name, amount)}{_HELP}"
+                )
+                watch = (Watch(quota=quota),)
+                reason = Reason.NON_PREEMPTIBLE_ABOVE_MIN
+                return Refusal(reason, words, quota, name, watch)
+        return None
+
+    def exposed(self, short: Rows | None = None) -> Mask:
+        """The bound pods that are preemptible, or above the bound; over the bound pods.
+
+        Above it in what is `short`; without that, in all resources that count for their quota.
+        """
+        pods = self._state.bound_pods
+        mask: Mask = pods.preemptible
+        lasting = (pods.node >= 0) & ~mask
+        for slot in np.unique(pods.quota[lasting]).tolist():
+            rows = self._rows(slot)
+            if short is not None and rows:
+                rows = short
+            if rows:
+                low = tuple(self.bound(row, slot) for row in rows)
+                mask[split_at(self._state, slot, rows, low).over] = True
+        return mask
