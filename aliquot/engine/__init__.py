@@ -65,7 +65,7 @@ from aliquot.engine.model.knobs import (
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.pod import CRITICAL_PRIORITY, GPU_MEMORY, Budget, Pod, Shape
 from aliquot.engine.model.quantity import Amounts, add_amounts
-from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.quota import MOST_LEVELS, Quota
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.model.selector import Requirement, Term, requirement_matches
 from aliquot.engine.model.summaries import (
@@ -84,6 +84,7 @@ from aliquot.engine.sharing.waterfill import fill
 __all__ = [
     "CRITICAL_PRIORITY",
     "GPU_MEMORY",
+    "MOST_LEVELS",
     "NO_GPU_AMOUNT",
     "SECOND",
     "WHOLE_GPU",

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from aliquot.engine.model.checks import sorted_amounts
 from aliquot.engine.model.quantity import Amounts
 
+MOST_LEVELS = 64
+"""Levels of a quota tree. What a pod uses is counted on every level above it, and turns are taken
+on each, so depth costs every pod; organisations have ten levels at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quota:
