@@ -62,6 +62,7 @@ from aliquot.engine.model.knobs import (
     PlacementKnobs,
     QueuesKnobs,
 )
+from aliquot.engine.model.label_index import MOST_LABEL_SETS, LabelIndex
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.pod import CRITICAL_PRIORITY, GPU_MEMORY, Budget, Pod, Shape
 from aliquot.engine.model.quantity import Amounts, add_amounts
@@ -84,6 +85,7 @@ from aliquot.engine.sharing.waterfill import fill
 __all__ = [
     "CRITICAL_PRIORITY",
     "GPU_MEMORY",
+    "MOST_LABEL_SETS",
     "MOST_LEVELS",
     "NO_GPU_AMOUNT",
     "SECOND",
@@ -124,6 +126,7 @@ __all__ = [
     "HierarchyKnobs",
     "ImportanceKey",
     "Knobs",
+    "LabelIndex",
     "Membership",
     "NamespaceFigures",
     "Node",

@@ -95,7 +95,7 @@ class State:
         """The weights of namespaces in their queues, where not 1."""
         self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs)
         """Bound pods that are not leaving: the possible victims."""
-        self.budgets = Budgets()
+        self.budgets = Budgets(lambda name: [self.pods[uid] for uid in self.in_namespace(name)])
         self.repeat_guard = RepeatGuard(self.changes)
         self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
         self.gpus_leaving = GpuLeaving()
@@ -214,6 +214,7 @@ class State:
         self.pods[pod.uid] = pod
         self.gangs.join(pod)
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
+        self.budgets.note(pod)
         if pod.quota is not None:
             self._by_quota_label.setdefault(pod.quota, {})[pod.uid] = None
         self._book(pod)

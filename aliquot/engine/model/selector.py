@@ -5,7 +5,10 @@ requirement that cannot be read matches nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+_FEW_VALUES = 8
+"""Up to so many values are compared one by one, which takes no longer than a look into a set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,12 @@ class Requirement:
     key: str
     operator: str
     values: tuple[str, ...] = ()
+    lookup: frozenset[str] | tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """The same values, to look one up among thousands of them."""
+
+    def __post_init__(self) -> None:
+        few = len(self.values) <= _FEW_VALUES
+        object.__setattr__(self, "lookup", self.values if few else frozenset(self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +39,9 @@ def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> 
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":
-            return value in requirement.values
+            return value in requirement.lookup
         case "NotIn":
-            return value not in requirement.values
+            return value not in requirement.lookup
         case "Exists":
             return value is not None
         case "DoesNotExist":
