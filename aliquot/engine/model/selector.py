@@ -22,8 +22,10 @@ class Requirement:
     """The same values, to look one up among thousands of them."""
 
     def __post_init__(self) -> None:
-        few = len(self.values) <= _FEW_VALUES
-        object.__setattr__(self, "lookup", self.values if few else frozenset(self.values))
+        given = self.values
+        many = isinstance(given, tuple) and len(given) > _FEW_VALUES
+        texts = many and all(type(each) is str for each in given)
+        object.__setattr__(self, "lookup", frozenset(given) if texts else given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,16 @@ def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> 
 
 
 def _compares(requirement: Requirement, value: str | None) -> bool:
-    try:
-        have, bound = int(value or ""), int(requirement.values[0])
-    except (ValueError, IndexError):
+    bound = whole_number(requirement.values[0]) if requirement.values else None
+    have = whole_number(value or "")
+    if have is None or bound is None:
         return False
     return have > bound if requirement.operator == "Gt" else have < bound
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a label or bound is, for `Gt` and `Lt`; None if it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return None
