@@ -52,13 +52,12 @@ class NodeConstraints:
     required: tuple[Term, ...] | None = None
     preferred: tuple[tuple[int, Term], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-    _hash: int = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        parts = (self.selector, self.required, self.preferred, self.tolerations)
-        object.__setattr__(self, "_hash", hash(parts))
+    _hash: int = field(init=False, compare=False, repr=False, default=0)
 
     def __hash__(self) -> int:
+        if not self._hash:
+            parts = (self.selector, self.required, self.preferred, self.tolerations)
+            object.__setattr__(self, "_hash", hash(parts) or 1)
         return self._hash
 
 
