@@ -197,8 +197,9 @@ class QuotaTree:
 
     def guaranteed_rows(self) -> tuple[int, ...]:
         """The resources that some quota's min names."""
-        rows = range(len(self._resources))
-        return tuple(row for row in rows if self.guaranteed(row) is not None)
+        if self._sum_of_min is None or len(self._sum_of_min) < len(self._resources):
+            self._sum_of_min = self._add_up()
+        return tuple(row for row, total in enumerate(self._sum_of_min) if total >= 0)
 
     def _add_up(self) -> list[int]:
         sums: dict[str, int] = {}
