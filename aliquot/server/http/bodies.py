@@ -13,13 +13,12 @@ import yaml
 from aiohttp import web
 
 from aliquot.errors import RefusalError
+from aliquot.json import DEEPEST, too_deep
 from aliquot.server.http.refusals import bad_request, unsupported
 from aliquot.server.schema.protobuf import from_protobuf
 
 MOST_BYTES = 3 * 2**20
 """The largest request body; kube-apiserver has the same limit."""
-_DEEPEST = 100
-"""The most levels of nesting: more than any pod has, far below Python's recursion limit."""
 _SECONDS = 30
 """Seconds for a client to send a body: 3 MiB at 100 KiB/s, which any local client exceeds."""
 _JSON = ("application/json", "application/octet-stream", "")
@@ -81,8 +80,8 @@ def from_json(content: bytes) -> Any:
         raise bad_request(f"the object provided is unrecognized: {error}") from None
     except RecursionError:
         raise _too_deep() from None
-    if content.count(b"{") + content.count(b"[") > _DEEPEST:
-        _check_depth(value)
+    if content.count(b"{") + content.count(b"[") > DEEPEST and too_deep(value):
+        raise _too_deep()
     return value
 
 
@@ -123,22 +122,8 @@ def as_yaml(response: web.Response) -> web.Response:
     return web.Response(text=text, status=response.status, content_type=_YAML)
 
 
-def _check_depth(value: Any) -> None:
-    level, depth = [value] if isinstance(value, dict | list) else [], 0
-    while level:
-        depth += 1
-        if depth > _DEEPEST:
-            raise _too_deep()
-        level = [
-            inner
-            for each in level
-            for inner in (each.values() if isinstance(each, dict) else each)
-            if isinstance(inner, dict | list)
-        ]
-
-
 def _too_deep() -> RefusalError:
-    return bad_request(f"the object provided is nested deeper than {_DEEPEST} levels")
+    return bad_request(f"the object provided is nested deeper than {DEEPEST} levels")
 
 
 def _too_large() -> RefusalError:
