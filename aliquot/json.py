@@ -9,6 +9,23 @@ from typing import Any
 
 Body = dict[str, Any]
 """An object as it stands in JSON."""
+DEEPEST = 100
+"""The most levels of nesting of what is read: Kubernetes' deepest objects have some twenty, and
+functions that follow them stay far below Python's limit of recursion."""
+
+
+def too_deep(value: Any) -> bool:
+    """Has a value more than `DEEPEST` levels? Found level by level, without recursion."""
+    level, depth = [value] if isinstance(value, dict | list) else [], 0
+    while level and depth <= DEEPEST:
+        depth += 1
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+    return depth > DEEPEST
 
 
 def fresh(value: Any) -> Any:

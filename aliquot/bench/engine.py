@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from aliquot.bench.blowups import blowups
 from aliquot.bench.figure import Figure
 from aliquot.bench.gpus import gpu
 from aliquot.bench.queues import queues
@@ -122,6 +123,7 @@ BENCHMARKS: dict[str, Callable[[Callable[[str], None]], list[Figure]]] = {
     "queues": queues,
     "gpu": gpu,
     "reservations": reservations,
+    "blowups": blowups,
 }
 
 

@@ -4,8 +4,8 @@ Koordinator's quotas refer to each other, and pods to them, by a bare name that 
 cluster; the engine knows a quota as `namespace/name`. Volcano's queues have no namespace, and the
 engine knows them by their bare name. What a name stands for depends on all objects, so the index is
 built anew when a quota changes, and the order of the objects does not matter. It never raises on
-quotas that do not fit together: a parent that does not exist, or a cycle, is left out, and
-`koordinator.rules` and `volcano.queue_rules` report it.
+quotas that do not fit together: a parent that does not exist, or a cycle, is left out, a quota that
+is too deep is placed less deep, and `koordinator.rules` and `volcano.queue_rules` report it.
 
 A pod's label names a quota only where trees are shared (`hierarchy`). It is open to the pods of its
 own namespace and of those that it lists, so that no tenant spends another's quota; one that an
@@ -37,6 +37,7 @@ from aliquot.dialects.kep9.quotas import (
 )
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, NAMESPACE, ROOT, SYSTEM
+from aliquot.dialects.quota_parents import placed, quota_levels
 from aliquot.dialects.volcano import queues
 from aliquot.engine import Membership, Quota, SystemNamespaces
 
@@ -222,7 +223,7 @@ def _queues(manifests: Iterable[Manifest], special: bool) -> Iterator[tuple[Mani
         alone = [(m, q) for m, q in alone if not q.fallback or q.min or q.max or q.name in above]
     names = {each.name for each, _ in alone}
     written = ((each.name, queues.parent(each)) for each, _ in alone)
-    parents = without_cycles({name: up for name, up in written if up in names and up is not None})
+    parents = placed({name: up for name, up in written if up in names and up is not None})
     with_children = set(parents.values())
     for manifest, one in alone:
         up = parents.get(one.name)
@@ -280,36 +281,7 @@ def _parents(found: Iterable[Manifest], names: Mapping[str, str]) -> dict[str, s
         for each in found
         if each.group in KEP9_GROUPS
     )
-    return without_cycles({name: parent for name, parent in written if parent is not None})
-
-
-def without_cycles(parents: Mapping[str, str]) -> dict[str, str]:
-    """The same parents, without those of quotas that are their own ancestors."""
-    in_a_cycle = {name for name in parents if name in _above(name, parents)}
-    return {name: parent for name, parent in parents.items() if name not in in_a_cycle}
-
-
-def describe_cycle(name: str, parents: Mapping[str, str | None]) -> str | None:
-    """For a message: the chain of parents from a quota back to itself; None if there is none."""
-    trail = {name: None}
-    at = parents.get(name)
-    while at is not None and at not in trail:
-        trail[at] = None
-        at = parents.get(at)
-    if at != name:
-        return None
-    words = " is below ".join([*trail, at])
-    return "is its own parent" if len(trail) == 1 else f"a circle: {words}"
-
-
-def _above(name: str, parents: Mapping[str, str]) -> set[str]:
-    """The ancestors of a quota; in a cycle, the quota itself is one of them."""
-    seen: set[str] = set()
-    at = parents.get(name)
-    while at is not None and at not in seen:
-        seen.add(at)
-        at = parents.get(at)
-    return seen
+    return placed({name: parent for name, parent in written if parent is not None})
 
 
 def _owners(found: Iterable[Manifest]) -> dict[str, str | None]:
@@ -339,16 +311,6 @@ def _owners(found: Iterable[Manifest]) -> dict[str, str | None]:
 
 
 def _parents_first(quotas: Mapping[str, Quota]) -> dict[str, Quota]:
-    depths: dict[str, int] = {}
-
-    def depth(name: str) -> int:
-        trail = []
-        at: str | None = name
-        while at is not None and at not in depths:
-            trail.append(at)
-            at = quotas[at].parent
-        base = depths[at] if at is not None else -1
-        depths.update(zip(reversed(trail), range(base + 1, base + 1 + len(trail)), strict=True))
-        return depths[name]
-
-    return {name: quotas[name] for name in sorted(quotas, key=depth)}
+    """By level, and on each level in the order given."""
+    levels = quota_levels({name: each.parent for name, each in quotas.items() if each.parent})
+    return {name: quotas[name] for name in sorted(quotas, key=lambda each: levels.get(each, 1))}

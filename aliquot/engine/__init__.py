@@ -64,10 +64,11 @@ from aliquot.engine.model.knobs import (
     PlacementKnobs,
     QueuesKnobs,
 )
+from aliquot.engine.model.label_index import MOST_LABEL_SETS, LabelIndex
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
 from aliquot.engine.model.quantity import Amounts, add_amounts
-from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.quota import MOST_LEVELS, Quota
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.model.selector import Requirement, Term, requirement_matches
 from aliquot.engine.model.summaries import (
@@ -93,6 +94,8 @@ __all__ = [
     "CRITICAL_PRIORITY",
     "GPU_MEMORY",
     "KUBE_SYSTEM",
+    "MOST_LABEL_SETS",
+    "MOST_LEVELS",
     "NO_GPU_AMOUNT",
     "SECOND",
     "WHOLE_GPU",
@@ -135,6 +138,7 @@ __all__ = [
     "HierarchyKnobs",
     "ImportanceKey",
     "Knobs",
+    "LabelIndex",
     "Membership",
     "NamespaceFigures",
     "Node",

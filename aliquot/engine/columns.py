@@ -14,6 +14,8 @@ from aliquot.engine.model.quantity import LIMIT, Amounts
 
 Vector = tuple[tuple[int, int], ...]
 """Amounts with each resource as its row: `((0, 500), (2, 1))`."""
+_MANY_ROWS = 64
+"""Rows beyond which memory counts: a cluster has some ten resources, MIG profiles included."""
 _LOW_BITS = 31
 """Where `exact_sum` parts an int64: 2**31 of either half add up without overflow."""
 
@@ -100,7 +102,8 @@ class Columns:
 
     def __init__(self, resources: Resources, slots: Slots, default: int = 0) -> None:
         self._default = default
-        self._adopt(np.full((max(len(resources), 1), max(len(slots), 8)), default, dtype=np.int64))
+        rows = max(len(resources), 1)
+        self._adopt(self._made(rows, max(len(slots), 8)), rows)
         resources.attach(self)
         slots.attach(self)
 
@@ -124,33 +127,47 @@ class Columns:
         return exact
 
     def fill(self, slot: int, vector: Vector) -> None:
-        """Set a slot to these amounts, and to the default in every other row."""
-        self.data[:, slot] = self._default
+        """Set a slot to these amounts, and to the default in every other row.
+
+        What is default stays unwritten, so that memory of many rows and slots stays untouched.
+        """
+        before = self.data[:, slot]
+        before[before != self._default] = self._default
         for row, amount in vector:
             self.data[row, slot] = amount
 
     def widen(self, rows: int) -> None:
-        """Grow to this many rows."""
-        self._grow(rows, self.data.shape[1])
+        """Grow to this many rows; a quarter more are made, which keeps the cost of growing low."""
+        if rows <= len(self._store):
+            self.data = self._store[:rows]
+        else:
+            self._grow(rows, rows + rows // 4, self.width)
 
     def lengthen(self, slots: int) -> None:
-        """Grow to at least this many slots; doubling keeps the cost of growing low."""
-        if slots > self.data.shape[1]:
-            self._grow(self.data.shape[0], 2 * slots)
+        """Grow to at least this many slots, to twice as many unless there are very many rows."""
+        if slots > self.width:
+            more = slots if len(self.data) <= _MANY_ROWS else slots // 4 + 8
+            self._grow(len(self.data), len(self._store), slots + more)
 
-    def _grow(self, rows: int, slots: int) -> None:
-        grown = np.full((max(rows, self.data.shape[0]), slots), self._default, dtype=np.int64)
-        grown[: self.data.shape[0], : self.data.shape[1]] = self.data
-        self._adopt(grown)
+    def _grow(self, rows: int, made: int, slots: int) -> None:
+        grown, old = self._made(made, slots), self.data
+        grown[: len(old), : self.width] = old
+        self._adopt(grown, rows)
 
-    def _adopt(self, data: NDArray[np.int64]) -> None:
+    def _made(self, rows: int, slots: int) -> NDArray[np.int64]:
+        if not self._default:
+            return np.zeros((rows, slots), dtype=np.int64)
+        return np.full((rows, slots), self._default, dtype=np.int64)
+
+    def _adopt(self, store: NDArray[np.int64], rows: int) -> None:
         """Whole columns are read through numpy; single cells through a memoryview, twice as fast.
 
         Columns over the same slots grow alike, so that a cell is at the same place in all of them.
         """
-        self.data = data
-        self.width = data.shape[1]
-        self.cells: memoryview[int] = data.data.cast("B").cast("q")
+        self._store = store
+        self.data = store[:rows]
+        self.width = store.shape[1]
+        self.cells: memoryview[int] = store.data.cast("B").cast("q")
 
 
 def exact_sum(amounts: NDArray[np.int64]) -> int:

@@ -98,7 +98,7 @@ class State:
         needed = partial(knobs.system_namespaces.needs, all_of_them=spares_system)
         self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs, needed)
         """Bound pods that are not leaving: the possible victims."""
-        self.budgets = Budgets()
+        self.budgets = Budgets(lambda name: [self.pods[uid] for uid in self.in_namespace(name)])
         self.repeat_guard = RepeatGuard(self.changes)
         self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
         self.gpus_leaving = GpuLeaving()
@@ -217,6 +217,7 @@ class State:
         self.pods[pod.uid] = pod
         self.gangs.join(pod)
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
+        self.budgets.note(pod)
         if pod.quota is not None:
             self._by_quota_label.setdefault(pod.quota, {})[pod.uid] = None
         self._book(pod)

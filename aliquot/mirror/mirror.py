@@ -9,7 +9,7 @@ ends none: that is up to the cluster.
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from aliquot.dialects.core import budgets, nodes
+from aliquot.dialects.core import nodes
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
@@ -17,7 +17,6 @@ from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano import queues
 from aliquot.dialects.volcano.namespace_weights import weights
 from aliquot.engine import (
-    Budget,
     BudgetGone,
     BudgetSet,
     DeviceSet,
@@ -34,6 +33,7 @@ from aliquot.engine import (
     SystemNamespaces,
     WeightSet,
 )
+from aliquot.mirror.budget_counts import BudgetCounts
 from aliquot.mirror.dependents import Dependents
 from aliquot.mirror.devices import Devices
 from aliquot.mirror.gangs import Gangs
@@ -92,6 +92,7 @@ class Mirror:
         self.gpu_quotas = GpuQuotas(send)
         self._weights = Weights(send)
         self._dependents = Dependents()
+        self._budget_counts = BudgetCounts()
         self._special = special
         self._system = system or SystemNamespaces()
         self._live = live
@@ -182,17 +183,20 @@ class Mirror:
 
     def send_pod(self, record: PodRecord) -> None:
         """Send a pod that waits or runs."""
+        self._budget_counts.note(record)
         self._send(PodSet(record.pod))
 
     def end(self, record: PodRecord, phase: Phase) -> None:
         """A pod has ended in this phase: it holds no resources any more."""
         record.phase = phase
+        self._budget_counts.note(record)
         self._send(PodGone(record.pod.uid))
         self.gangs.note_phase(record, phase)
 
     def forget(self, uid: str) -> None:
         """A pod's object is deleted: remove its record as well."""
         record = self.records.pop(uid)
+        self._budget_counts.forget(uid)
         if record.alive:
             self._send(PodGone(uid))
         self.gangs.note_phase(record, "Deleted")
@@ -218,30 +222,17 @@ class Mirror:
                 send(PodSet(record.pod))
         for manifest in self.store.objects.values():
             if manifest.kind == "PodDisruptionBudget":
-                send(BudgetSet(self._budget(manifest)))
+                send(BudgetSet(self._budget_counts.budget(manifest)))
 
     def refresh_budgets(self) -> None:
         """Send what budgets without a status allow now, as the disruption controller would."""
-        for manifest in self.store.objects.values():
-            if manifest.kind == "PodDisruptionBudget" and not budgets.has_status(manifest):
-                self.send_budget(manifest)
+        for manifest in self._budget_counts.changed():
+            self._send(BudgetSet(self._budget_counts.budget(manifest)))
 
     def send_budget(self, manifest: Manifest) -> None:
-        """Send what a budget allows."""
-        self._send(BudgetSet(self._budget(manifest)))
-
-    def _budget(self, manifest: Manifest) -> Budget:
-        if budgets.has_status(manifest):
-            return budgets.budget(manifest)
-        running, waiting = (
-            [
-                record.pod
-                for record in self.records.values()
-                if record.phase == phase and not record.pod.terminating
-            ]
-            for phase in ("Running", "Pending")
-        )
-        return budgets.budget(manifest, running, waiting)
+        """Send what a new or changed budget allows."""
+        self._budget_counts.set(manifest)
+        self._send(BudgetSet(self._budget_counts.budget(manifest)))
 
     def send_removal(self, manifest: Manifest) -> None:
         """Send that a node or a budget was deleted."""
@@ -249,4 +240,5 @@ class Mirror:
             case "Node":
                 self._send(NodeGone(manifest.name))
             case "PodDisruptionBudget":
+                self._budget_counts.remove(manifest.key)
                 self._send(BudgetGone(f"{manifest.namespace}/{manifest.name}"))

@@ -17,7 +17,7 @@ from aliquot.dialects.core.documents import Document, unpack
 from aliquot.dialects.core.times import duration
 from aliquot.dialects.policy import resolve
 from aliquot.errors import ArgumentError
-from aliquot.json import Body
+from aliquot.json import DEEPEST, Body, too_deep
 from aliquot.simulation.outcome import Result, outcome
 from aliquot.simulation.simulation import Simulation
 from aliquot.validation import files
@@ -90,4 +90,6 @@ def _plain(body: Any, place: str) -> Body:
         copy: Body = msgspec.json.decode(msgspec.json.encode(dict(body)))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise ArgumentError(f"{place}: cannot be written as JSON: {error}") from None
+    if too_deep(copy):
+        raise ArgumentError(f"{place}: nested more than {DEEPEST} deep")
     return copy

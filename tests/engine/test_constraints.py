@@ -1,10 +1,15 @@
 """Node selectors, affinity, taints and tolerations mean what they mean in Kubernetes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.columns import Resources
 from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.selector import Requirement, Term
-from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, soft_taints
+from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, tainted
+from aliquot.engine.placement.preferences import NodePreferences
 
 NODE = Node(
     "n1",
@@ -85,5 +90,67 @@ def test_a_toleration_matches_by_key_value_and_effect(toleration: Toleration, pa
 
 
 def test_a_prefer_no_schedule_taint_is_counted_and_bars_no_pod() -> None:
-    assert soft_taints(NodeConstraints(), NODE) == 1
-    assert soft_taints(NodeConstraints(tolerations=(Toleration("old", "Exists"),)), NODE) == 0
+    assert tainted(NODE.taints, ())[1] == 1
+    assert tainted(NODE.taints, (Toleration("old", "Exists"),))[1] == 0
+
+
+_KEYS, _VALUES = st.sampled_from("kl"), st.sampled_from(["", "x", "7", "-3", "+7", "1_0"])
+_LABEL_SETS = st.dictionaries(_KEYS, _VALUES).map(lambda each: tuple(sorted(each.items())))
+_OPERATORS = st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Odd"])
+
+
+def _requirements(
+    keys: st.SearchStrategy[str], values: st.SearchStrategy[str]
+) -> st.SearchStrategy:
+    several = st.lists(values, max_size=2).map(tuple)
+    return st.lists(st.builds(Requirement, keys, _OPERATORS, several), max_size=2).map(tuple)
+
+
+_TERMS = st.builds(
+    Term,
+    _requirements(_KEYS, _VALUES),
+    _requirements(st.sampled_from(["metadata.name", "spec"]), st.sampled_from(["n0", "n1", "7"])),
+)
+_EFFECTS = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])
+_TAINTS = st.lists(st.builds(Taint, _KEYS, _VALUES, _EFFECTS), max_size=2).map(tuple)
+_TOLERATIONS = st.builds(
+    Toleration,
+    st.sampled_from(["", "k", "l"]),
+    st.sampled_from(["Equal", "Exists", "Odd"]),
+    _VALUES,
+    st.sampled_from(["", "NoSchedule", "PreferNoSchedule"]),
+)
+_CONSTRAINTS = st.builds(
+    NodeConstraints,
+    _LABEL_SETS,
+    st.none() | st.lists(_TERMS, max_size=2).map(tuple),
+    st.lists(st.tuples(st.integers(1, 100), _TERMS), max_size=2).map(tuple),
+    st.lists(_TOLERATIONS, max_size=2).map(tuple),
+)
+
+
+@given(
+    wanted=_CONSTRAINTS,
+    labels=st.lists(st.tuples(_LABEL_SETS, _TAINTS, st.booleans()), min_size=9, max_size=12),
+    changed=st.dictionaries(st.integers(0, 11), st.none() | _LABEL_SETS, max_size=3),
+)
+def test_a_column_over_all_nodes_says_of_each_what_it_says_of_one(
+    wanted: NodeConstraints,
+    labels: list[tuple[tuple[tuple[str, str], ...], tuple[Taint, ...], bool]],
+    changed: dict[int, tuple[tuple[str, str], ...] | None],
+) -> None:
+    nodes = Nodes(Resources())
+    for i, (given_labels, taints, deleted) in enumerate(labels):
+        nodes.set(Node(f"n{i}", (), given_labels, taints, deleted=deleted))
+    kept = NodePreferences(nodes)
+    kept.of(wanted)
+    for i, relabelled in changed.items():
+        if relabelled is None:
+            nodes.remove(f"n{i}")
+        else:
+            nodes.set(Node(f"n{i}", (), relabelled))
+    anew = NodePreferences(nodes)
+    one_by_one = [anew._points(wanted, slot) for slot in range(len(nodes.slots))]
+    assert anew._computed(wanted).tolist() == one_by_one
+    assert kept.of(wanted).tolist() == one_by_one
+    assert kept._computed(wanted).tolist() == one_by_one

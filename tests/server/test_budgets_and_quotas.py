@@ -9,7 +9,6 @@ from aliquot.json import Body
 from aliquot.server.admission.quota_usage import nanos, of_pod
 from aliquot.server.subresources.budgets import budget_state
 from tests.build.manifests import budget, container, pod
-from tests.build.values import pod as engine_pod
 from tests.dialects.manifests import read, shape_of
 
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
@@ -34,9 +33,7 @@ READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]
 )
 def test_disruptions(bounds: Body, running: int, waiting: int, allowed: int) -> None:
     body = budget("a/x", **bounds)
-    here = [engine_pod(f"r{i}", labels=(("app", "x"),)) for i in range(running)]
-    there = [engine_pod(f"w{i}", labels=(("app", "x"),)) for i in range(waiting)]
-    assert budgets.budget(read(body), here, there).allowed == allowed
+    assert budgets.budget(read(body), running, waiting).allowed == allowed
     stored = [pod(f"a/r{i}", status=READY) for i in range(running)]
     stored += [pod(f"a/w{i}", status={"phase": "Pending"}) for i in range(waiting)]
     assert budget_state(body["spec"], stored, {}).allowed == allowed

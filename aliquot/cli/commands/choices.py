@@ -30,7 +30,7 @@ GPU_MODEL = "NVIDIA-A100-SXM4-80GB"
 
 BENCHMARKS = (
     *("decisions", "preempt", "reclaim", "share", "queues", "gpu", "reservations"),
-    "apiserver",
+    *("blowups", "apiserver"),
 )
 """What `bench all` measures, in this order."""
 CLUSTER_PARTS = ("binding", "start", "takeover")

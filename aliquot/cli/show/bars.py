@@ -4,7 +4,7 @@ Where the console has no room for a bar beside its numbers, each row is two line
 their headings, then the bar and the remark. So no number is cut, however narrow the console.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
@@ -19,6 +19,8 @@ _SHORTEST_BAR, _LONGEST_BAR = 8, 32
 """Characters of a bar: 8 still show eighths of a quota; 32 keep its remark near its numbers on a
 wide console."""
 _GAP, _LEGEND_GAP = 2, 3
+_DEEPEST_INDENT = 16
+"""Levels that are indented: beyond, names would leave no room for the numbers."""
 _NAMES = ("quota", "queue", "gang", "resource", "figure", "phase")
 """Columns of names; all others hold numbers."""
 
@@ -33,6 +35,21 @@ class BarRow(NamedTuple):
     remark: Text
     style: str = "bold"
     """Of the first cell, the name."""
+
+
+def depth_first(parents: Mapping[str, str | None]) -> Iterator[tuple[str, int]]:
+    """Each name after its parent, with its depth to indent; parents that are not here are the top.
+
+    Without recursion: trees may be very deep.
+    """
+    children: dict[str | None, list[str]] = {}
+    for name, parent in parents.items():
+        children.setdefault(parent if parent in parents else None, []).append(name)
+    rest = [(name, 0) for name in reversed(children.get(None, []))]
+    while rest:
+        name, depth = rest.pop()
+        yield name, min(depth, _DEEPEST_INDENT)
+        rest += [(each, depth + 1) for each in reversed(children.get(name, []))]
 
 
 def bar(ends: Iterable[int], segments: Iterable[Segment], scale: int, length: int) -> Text:

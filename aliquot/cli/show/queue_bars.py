@@ -3,14 +3,14 @@
 Child queues stand below their parent, the namespaces of a queue below the queue.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from aliquot.cli.show.bars import BarRow, Segment, bar_table
+from aliquot.cli.show.bars import BarRow, Segment, bar_table, depth_first
 from aliquot.cli.show.grid import MOST_ROWS, omitted
 from aliquot.engine import Quota, quantity, ratio
 from aliquot.simulation.outcome import Result
@@ -49,7 +49,7 @@ def queue_bars(
     by_name = {each["name"]: each for each in queues}
     lines = [
         line
-        for name, depth in _depth_first(by_name, tree)
+        for name, depth in depth_first({each: tree[each].parent for each in by_name})
         for line in (
             *_queue_lines(by_name[name], tree[name], requests.get(name, {}), depth),
             *_namespace_lines(by_name[name], depth + 1),
@@ -85,18 +85,6 @@ def _gang_row(gang: Result) -> BarRow:
     ends = (min(running, needed), needed) if gang["phase"] != "Completed" else (needed, needed)
     cells = (gang["name"], phase, f"{running}/{needed}")
     return BarRow(cells, _OF_GANG, ends, needed, Text(), style="")
-
-
-def _depth_first(names: Iterable[str], tree: Mapping[str, Quota]) -> Iterator[tuple[str, int]]:
-    """Each queue after its parent, with its depth; without recursion, trees may be very deep."""
-    children: dict[str | None, list[str]] = {}
-    for name in names:
-        children.setdefault(tree[name].parent, []).append(name)
-    rest = [(name, 0) for name in reversed(children.get(None, []))]
-    while rest:
-        name, depth = rest.pop()
-        yield name, depth
-        rest += [(each, depth + 1) for each in reversed(children.get(name, []))]
 
 
 def _queue_lines(queue: Result, quota: Quota, request: Result, depth: int) -> Iterator[_Line]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from aliquot.cli.show.bars import BarRow, Segment, bar_table
+from aliquot.cli.show.bars import BarRow, Segment, bar_table, depth_first
 from aliquot.engine import quantity
 from aliquot.simulation.outcome import Result
 
@@ -45,14 +45,11 @@ def quota_bars(policy: str, quotas: list[Result], width: int) -> Iterator[Render
     yield from bar_table(width, headings, rows, more)
 
 
-def _tree(
-    quotas: list[Result], parent: str | None = None, depth: int = 0
-) -> Iterator[tuple[str, Result]]:
+def _tree(quotas: list[Result]) -> Iterator[tuple[str, Result]]:
     """Each quota after its parent, its name indented by its depth."""
-    for quota in quotas:
-        if quota["parent"] == parent:
-            yield "  " * depth + quota["name"], quota
-            yield from _tree(quotas, quota["name"], depth + 1)
+    by_name = {quota["name"]: quota for quota in quotas}
+    for name, depth in depth_first({quota["name"]: quota["parent"] for quota in quotas}):
+        yield "  " * depth + name, by_name[name]
 
 
 def _cells(quota: Result, resource: str, name: str, figure: str) -> tuple[str, ...]:

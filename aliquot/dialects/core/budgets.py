@@ -5,14 +5,13 @@ a simulation, it is computed here from the pods. The embedded API server, whose 
 controller writes the status, asks `budget_state` as well.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aliquot.dialects.core.amounts import share_of
 from aliquot.dialects.core.labels import text_map
-from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.manifest import Manifest, once
 from aliquot.dialects.core.objects import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
-from aliquot.engine import Budget, Pod, Requirement, requirement_matches
+from aliquot.engine import Budget, Requirement
 
 _OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
 IntOrPercent = int | str
@@ -55,25 +54,25 @@ def budget_state(
     return BudgetState(replicas, share_of(min_available, replicas), healthy)
 
 
-def budget(manifest: Manifest, running: Sequence[Pod] = (), waiting: Sequence[Pod] = ()) -> Budget:
-    """The budget by its status; without one, by the pods that are `running` and `waiting`."""
+def budget(manifest: Manifest, running: int = 0, waiting: int = 0) -> Budget:
+    """The budget by its status; without one, by how many of its pods are `running`, and `waiting`.
+
+    Pods that terminate count as neither.
+    """
     content = manifest.content
     assert isinstance(content, BudgetWire)
     spec, status = content.spec or BudgetSpec(), content.status or BudgetStatus()
-    selector = _selector(spec.selector or LabelSelector(), manifest)
     allowed = status.disruptions_allowed
     if allowed is None:
-        healthy = sum(_matches(selector, pod, manifest.namespace) for pod in running)
-        missing = sum(_matches(selector, pod, manifest.namespace) for pod in waiting)
-        low, high, pods = spec.min_available, spec.max_unavailable, healthy + missing
+        low, high, pods = spec.min_available, spec.max_unavailable, running + waiting
         _check_bound(low, manifest, "spec.minAvailable")
         _check_bound(high, manifest, "spec.maxUnavailable")
-        allowed = budget_state(low, high, healthy, pods, pods).allowed
+        allowed = budget_state(low, high, running, pods, pods).allowed
     return Budget(
         manifest.namespace,
         manifest.name,
         allowed,
-        selector,
+        selector(manifest),
         frozenset(status.disrupted_pods or ()),
     )
 
@@ -85,22 +84,21 @@ def has_status(manifest: Manifest) -> bool:
     return content.status is not None and content.status.disruptions_allowed is not None
 
 
-def _selector(selector: LabelSelector, manifest: Manifest) -> tuple[Requirement, ...]:
-    exact = text_map(selector.match_labels, manifest, "spec.selector.matchLabels")
+@once
+def selector(manifest: Manifest) -> tuple[Requirement, ...]:
+    """The selector of a budget; without requirements it selects no pod."""
+    content = manifest.content
+    assert isinstance(content, BudgetWire)
+    found = (content.spec or BudgetSpec()).selector or LabelSelector()
+    exact = text_map(found.match_labels, manifest, "spec.selector.matchLabels")
     requirements = [Requirement(key, "In", (value,)) for key, value in sorted(exact.items())]
-    for each in selector.match_expressions or []:
+    for each in found.match_expressions or []:
         if each.operator not in _OPERATORS:
             known = ", ".join(sorted(_OPERATORS))
             problem = f"operator {each.operator!r} is none of {known}"
             manifest.refuse("spec.selector.matchExpressions", problem)
         requirements.append(Requirement(each.key, each.operator, tuple(each.values or ())))
     return tuple(requirements)
-
-
-def _matches(selector: tuple[Requirement, ...], pod: Pod, namespace: str) -> bool:
-    labels = dict(pod.labels)
-    comparable = bool(labels) and bool(selector) and pod.namespace == namespace
-    return comparable and all(requirement_matches(each, labels) for each in selector)
 
 
 def _check_bound(value: IntOrPercent | None, manifest: Manifest, field: str) -> None:

@@ -16,13 +16,11 @@ import yaml
 
 from aliquot.dialects.core.findings import Finding, refused
 from aliquot.errors import InputError
-from aliquot.json import Body
+from aliquot.json import DEEPEST, Body, too_deep
 
 _MOST_VALUES = 5_000_000
 """Aliases can unfold a short text into any number of values. A cluster of 50,000 pods has about
 fifty values a pod, half of this; beyond, memory would be the limit."""
-_DEEPEST = 100
-"""Kubernetes' deepest objects nest some twenty levels; far below Python's limit of recursion."""
 _MOST_DIGITS = 400
 """More digits than the largest float has (309); Python refuses to convert more than 4,300."""
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
@@ -122,6 +120,8 @@ def _json(text: str, source: str) -> list[Any] | None:
             at = _next(text, at)
     except (ValueError, RecursionError):
         return None
+    if any(map(too_deep, values)):
+        raise InputError(source, "", f"not JSON: nested more than {DEEPEST} deep")
     _refuse_half_characters(text, values, source)
     return values
 
@@ -197,8 +197,8 @@ class _Builder:
                 value, size = self._anchors.get(str(anchor)) or _refuse(event, "no such anchor")
                 self._put(value, size, None, event)
             case yaml.MappingStartEvent(anchor=anchor) | yaml.SequenceStartEvent(anchor=anchor):
-                if len(self._open) >= _DEEPEST:
-                    _refuse(event, f"nested more than {_DEEPEST} deep")
+                if len(self._open) >= DEEPEST:
+                    _refuse(event, f"nested more than {DEEPEST} deep")
                 empty: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
                 self._open.append(_Open(empty, anchor))
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():

@@ -7,6 +7,7 @@ rule yields findings; it never raises and never changes anything.
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
+from aliquot.dialects import quota_parents
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.findings import Finding, list_names
 from aliquot.dialects.core.manifest import KEP9_GROUPS, Key, Manifest
@@ -16,7 +17,7 @@ from aliquot.dialects.kep9.rules import bound_field, pointer
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
 from aliquot.dialects.nos.objects import CompositeQuotaWire
-from aliquot.dialects.quota_index import QuotaIndex, describe_cycle
+from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.engine import Quota, quantity
 from aliquot.errors import InputError
 
@@ -122,16 +123,16 @@ def parents_are_parents(
 
 
 def no_cycles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
-    """No quota is its own ancestor."""
+    """No quota is its own ancestor, or below more quotas than are supported."""
     parents = {
         bounds.name: quota_index.names.get(keys.parent)
         for _, bounds, keys in members
         if keys.parent
     }
+    problems = quota_parents.problems(parents)
     for manifest, bounds, _ in members:
-        problem = describe_cycle(bounds.name, parents)
-        if problem is not None:
-            yield manifest.finding("error", _parent_field(manifest), problem)
+        if bounds.name in problems:
+            yield manifest.finding("error", _parent_field(manifest), problems[bounds.name])
 
 
 def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:

@@ -7,10 +7,11 @@ findings; it never raises and never changes anything.
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 
+from aliquot.dialects import quota_parents
 from aliquot.dialects.core.findings import Finding, Severity, list_names
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.kep9.rules import gpu_memory_in_gigabytes
-from aliquot.dialects.quota_index import QuotaIndex, describe_cycle
+from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import queues
 from aliquot.dialects.volcano.queues import KIND, ROOT, SPECIAL
 from aliquot.engine import Amounts, Quota, quantity
@@ -165,12 +166,12 @@ def _sums_within(
 
 
 def no_cycles(quota_index: QuotaIndex) -> Iterator[Finding]:
-    """No queue is its own ancestor."""
+    """No queue is its own ancestor, or below more queues than are supported."""
     parents = {manifest.name: queues.parent(manifest) for manifest, _ in quota_index.queues}
+    problems = quota_parents.problems(parents)
     for manifest, _ in quota_index.queues:
-        problem = describe_cycle(manifest.name, parents)
-        if problem is not None:
-            yield manifest.finding("error", "spec.parent", problem)
+        if manifest.name in problems:
+            yield manifest.finding("error", "spec.parent", problems[manifest.name])
 
 
 def children_named(quota_index: QuotaIndex, name: str) -> Collection[str]:

@@ -8,6 +8,10 @@ from aliquot.engine.model.importance import natural
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.quantity import LIMIT
 
+_MOST_LOGGED = 1_024
+"""Changes that are remembered, and four for each node more: readers are seldom further behind, and
+then look at all nodes."""
+
 
 class Nodes:
     """All nodes. A slot whose node is gone stays until nothing is booked on it."""
@@ -19,8 +23,12 @@ class Nodes:
         self.allocatable = Columns(resources, self.slots)
         self.version = 0
         """Grows with every change of a node."""
-        self._changed_at: dict[int, int] = {}
-        """For each slot, the version at which its node was last added, changed or removed."""
+        self._log: list[int | None] = []
+        """The slots of nodes that were added, changed or removed, one for each version after
+        `_logged_from`."""
+        self._logged_from = 0
+        self.deleted: dict[int, None] = {}
+        """The slots of nodes that are being deleted."""
         self.total: dict[str, int] = {}
         """What is allocatable on all nodes together, by resource."""
         self.closed: dict[int, None] = {}
@@ -45,6 +53,10 @@ class Nodes:
         self.known[node.name] = node
         slot = self.slots.take(node.name)
         self.allocatable.fill(slot, self._resources.vector(node.allocatable, most=LIMIT - 1))
+        if node.deleted:
+            self.deleted[slot] = None
+        else:
+            self.deleted.pop(slot, None)
         if not node.takes_pods:
             self.closed[slot] = None
         else:
@@ -69,7 +81,7 @@ class Nodes:
                 self._gone[name] = node, now
             elif since + lost_after <= now:
                 self._forget(name)
-                self.version += 1
+                self._note(None)  # what is missing differs, but no node does
         for name, since in self._not_ready.items():
             if since is None:
                 since = self._not_ready[name] = now
@@ -101,6 +113,7 @@ class Nodes:
             slot = self.slots[name]
             self.allocatable.fill(slot, ())
             self.closed.pop(slot, None)
+            self.deleted.pop(slot, None)
             if slot not in self.lost:
                 self._gone[name] = node, self._not_ready.get(name)
                 _count(self.missing, node, +1)
@@ -108,12 +121,18 @@ class Nodes:
             self._note(slot)
 
     def changed_since(self, version: int) -> list[int]:
-        """The slots whose nodes have changed since that version."""
-        return [slot for slot, at in self._changed_at.items() if at > version]
+        """The slots whose nodes have changed since that version, or more of them."""
+        if version < self._logged_from:
+            return list(range(len(self.slots)))
+        changed = dict.fromkeys(self._log[version - self._logged_from :])
+        return [slot for slot in changed if slot is not None]
 
-    def _note(self, slot: int) -> None:
+    def _note(self, slot: int | None) -> None:
         self.version += 1
-        self._changed_at[slot] = self.version
+        self._log.append(slot)
+        if len(self._log) > _MOST_LOGGED + 4 * len(self.slots):
+            self._log.clear()
+            self._logged_from = self.version
 
     def at(self, slot: int) -> Node | None:
         """The node in this slot, if there is one now."""

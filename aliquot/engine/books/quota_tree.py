@@ -14,7 +14,7 @@ from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, add_amounts
-from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.quota import MOST_LEVELS, Quota
 from aliquot.errors import TreeError
 
 ROOT = ""
@@ -203,8 +203,9 @@ class QuotaTree:
 
     def guaranteed_rows(self) -> tuple[int, ...]:
         """The resources that some quota's min names."""
-        rows = range(len(self._resources))
-        return tuple(row for row in rows if self.guaranteed(row) is not None)
+        if self._sum_of_min is None or len(self._sum_of_min) < len(self._resources):
+            self._sum_of_min = self._add_up()
+        return tuple(row for row, total in enumerate(self._sum_of_min) if total >= 0)
 
     def _add_up(self) -> list[int]:
         sums: dict[str, int] = {}
@@ -214,16 +215,22 @@ class QuotaTree:
         return [sums.get(name, -1) for name in self._resources.names]
 
     def check(self, quota: Quota) -> None:
-        """Refuse a quota with the name of an account, an unknown parent, or itself above it."""
+        """Refuse a quota with the name of an account, an unknown parent, or itself above it.
+
+        And one below too many others; quotas below one that moves are checked when they are set.
+        """
         if quota.name.startswith("<"):
             raise TreeError(f"quota {quota.name}: a name cannot begin with <")
-        ancestor = quota.parent
+        ancestor, level = quota.parent, 1
         while ancestor is not None:
+            level += 1
             if ancestor == quota.name:
                 raise TreeError(f"quota {quota.name}: its parent {quota.parent} is its own child")
             if ancestor not in self.quotas:
                 raise TreeError(f"quota {quota.name}: there is no parent quota {ancestor}")
             ancestor = self.quotas[ancestor].parent
+        if level > MOST_LEVELS:
+            raise TreeError(f"quota {quota.name}: level {level} of its tree, above {MOST_LEVELS}")
 
     def check_removal(self, name: str) -> None:
         """Refuse the removal of a quota with children, which would be left without a parent."""

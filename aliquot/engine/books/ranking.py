@@ -52,6 +52,12 @@ class Owners:
         """The name in a slot that is taken."""
         return str(self._slots.names[slot])
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._slots
+
+    def __getitem__(self, name: str) -> int:
+        return self._slots[name]
+
     def join(self, name: str) -> int:
         """The slot of a name, for one pod more."""
         self._pods[name] = self._pods.get(name, 0) + 1

@@ -3,7 +3,7 @@
 Values only: whether a pod may run on a node is decided in `placement.constraints`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from aliquot.engine.model.checks import sorted_amounts
@@ -43,12 +43,22 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeConstraints:
-    """The nodes that a pod may run on, and those it prefers, apart from its requests."""
+    """The nodes that a pod may run on, and those it prefers, apart from its requests.
+
+    The hash is computed once: there may be thousands of terms, and each column is found by it.
+    """
 
     selector: tuple[tuple[str, str], ...] = ()
     required: tuple[Term, ...] | None = None
     preferred: tuple[tuple[int, Term], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    _hash: int = field(init=False, compare=False, repr=False, default=0)
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            parts = (self.selector, self.required, self.preferred, self.tolerations)
+            object.__setattr__(self, "_hash", hash(parts) or 1)
+        return self._hash
 
 
 ANY_NODE = NodeConstraints()

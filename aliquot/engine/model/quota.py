@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from aliquot.engine.model.checks import check, sorted_amounts
 from aliquot.engine.model.quantity import Amounts
 
+MOST_LEVELS = 64
+"""Levels of a quota tree. What a pod uses is counted on every level above it, and turns are taken
+on each, so depth costs every pod; organisations have ten levels at most."""
 _MOST_NAMED = 3
 """Namespaces that a message names before it counts the rest: enough to tell whose quota it is."""
 _LIST = "have the quota list this namespace"

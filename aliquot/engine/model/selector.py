@@ -5,7 +5,10 @@ requirement that cannot be read matches nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+_FEW_VALUES = 8
+"""Up to so many values are compared one by one, which takes no longer than a look into a set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,14 @@ class Requirement:
     key: str
     operator: str
     values: tuple[str, ...] = ()
+    lookup: frozenset[str] | tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """The same values, to look one up among thousands of them."""
+
+    def __post_init__(self) -> None:
+        given = self.values
+        many = isinstance(given, tuple) and len(given) > _FEW_VALUES
+        texts = many and all(type(each) is str for each in given)
+        object.__setattr__(self, "lookup", frozenset(given) if texts else given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +41,9 @@ def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> 
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":
-            return value in requirement.values
+            return value in requirement.lookup
         case "NotIn":
-            return value not in requirement.values
+            return value not in requirement.lookup
         case "Exists":
             return value is not None
         case "DoesNotExist":
@@ -44,8 +55,16 @@ def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> 
 
 
 def _compares(requirement: Requirement, value: str | None) -> bool:
-    try:
-        have, bound = int(value or ""), int(requirement.values[0])
-    except (ValueError, IndexError):
+    bound = whole_number(requirement.values[0]) if requirement.values else None
+    have = whole_number(value or "")
+    if have is None or bound is None:
         return False
     return have > bound if requirement.operator == "Gt" else have < bound
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a label or bound is, for `Gt` and `Lt`; None if it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return None

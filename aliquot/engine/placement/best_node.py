@@ -24,7 +24,7 @@ from aliquot.engine.model.pod import GPU_MEMORY, Shape
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, Reason, Refusal
 from aliquot.engine.placement.constraints import NodeRefusal
-from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
+from aliquot.engine.placement.free_capacity import FEW_ROWS, WHOLE, FreeCapacity
 from aliquot.engine.placement.preferences import NodePreferences
 
 _RANK_BITS = 20
@@ -90,21 +90,40 @@ class Ask:
         return bool(self._charges)
 
     def lay_out(self, resources: Resources, mode: ScoreMode) -> None:
-        """Write the request as arrays over all rows."""
-        rows = len(resources)
+        """Write the request as arrays, over all rows; of many rows, over those it asks for."""
+        self.laid_out = rows = len(resources)
+        many = rows > FEW_ROWS
+        self.rows = np.array([row for row, _ in self.room], dtype=np.int64) if many else None
+        """The rows of the arrays; None for all."""
+        places = {row: i if many else row for i, (row, _) in enumerate(self.room)}
+        rows = len(places) if many else rows
         self.request = np.zeros((rows, 1), dtype=np.int64)
         self.need = np.full((rows, 1), _UNASKED, dtype=np.int64)
         self.slope = np.zeros(rows, dtype=np.int64)
         for row, amount in self.room:
-            self.request[row] = self.need[row] = amount
+            self.request[places[row]] = self.need[places[row]] = amount
         asked = [row for row, _ in self.room if resources.names[row] != "pods"]
         if self.gpu is None:
-            self.slope[asked[:_MOST_SCORED]] = 1 if mode == "spread" else -1
-        self.spared = [
-            row
-            for row, name in enumerate(resources.names)
-            if row not in asked and not name.startswith(_PLAIN)
-        ]
+            scored = [places[row] for row in asked[:_MOST_SCORED]]
+            self.slope[scored] = 1 if mode == "spread" else -1
+        self.special = [row for row in asked if _is_special(resources.names[row])]
+        """The extended resources that it asks for."""
+
+    def of(self, columns: Columns, count: int) -> NDArray[np.int64]:
+        """The first slots of columns, in the rows of its arrays."""
+        data = columns.data[:, :count]
+        return data if self.rows is None else data[self.rows]
+
+    def at(self, columns: Columns, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """These slots of columns, in the rows of its arrays."""
+        if self.rows is None:
+            return columns.data.take(slots, 1)
+        return columns.data[self.rows[:, None], slots]
+
+
+def _is_special(resource: str) -> bool:
+    """Is it an extended resource, that only some nodes have?"""
+    return not resource.startswith(_PLAIN)
 
 
 class Placement:
@@ -127,6 +146,8 @@ class Placement:
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
         self._preferences = NodePreferences(nodes)
+        self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
+        """How many extended resources every node has, and for which nodes and resources."""
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
 
     def refresh(self) -> None:
@@ -293,8 +314,9 @@ class Placement:
     def hardness(self, ask: Ask) -> tuple[int, float]:
         """How hard such a pod is to place: by how few nodes it may run on, then by its size."""
         open_to = self.open_nodes(ask)
-        has = self._nodes.allocatable.data[:, : len(open_to)].max(axis=1, initial=1)
-        size = max((n / max(has[row], 1) for row, n in ask.room), default=0.0)
+        has = self._nodes.allocatable.data[[row for row, _ in ask.room], : len(open_to)]
+        most = has.max(axis=1, initial=1)
+        size = max((n / most[i] for i, (_, n) in enumerate(ask.room)), default=0.0)
         if ask.gpu is not None:
             request, _ = self._devices.least_need(ask.gpu)
             size = 2.0 if ask.gpu.whole else 1 + request.vram / 2**42 + request.tflops / 2**42
@@ -305,10 +327,10 @@ class Placement:
         moment = self.version() + self._devices.version
         if ask.feasible is None or ask.feasible[0] != moment:
             open_to = self._preferences.of(ask.shape.constraints) >= 0
-            has = self._nodes.allocatable.data[:, : len(open_to)]
-            if len(ask.need) != len(has):
+            if ask.laid_out != len(self._resources):
                 ask.lay_out(self._resources, self._mode)
-            fits = (has[: len(ask.need)] >= ask.need).all(axis=0)
+            has = ask.of(self._nodes.allocatable, len(open_to))
+            fits = (has >= ask.need).all(axis=0)
             serves = ask.gpu is None or self._devices.could_serve(ask.gpu)
             ask.feasible = (moment, serves and bool((fits & open_to).any()))
         return ask.feasible[1]
@@ -350,11 +372,12 @@ class Placement:
 
     def _rebase(self, ask: Ask) -> None:
         """Compute the part of the scores that changes only with the nodes."""
-        if len(ask.slope) != len(self._resources):
+        if ask.laid_out != len(self._resources):
             ask.lay_out(self._resources, self._mode)
         preferences = self._preferences.of(ask.shape.constraints)
-        has = self._nodes.allocatable.data[:, : len(preferences)]
-        lean = (has[ask.spared] == 0).all(axis=0)
+        has = ask.of(self._nodes.allocatable, len(preferences))
+        used = self._nodes.allocatable.data[ask.special, : len(preferences)] != 0
+        lean = self._special()[: len(preferences)] == used.sum(axis=0)
         takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE
         fill = _MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
         points = (preferences << _LEAN_BITS | lean) << _FILL_BITS
@@ -362,10 +385,22 @@ class Placement:
         points += 2**_RANK_BITS - 1 - self._nodes.rank
         ask.base = np.where(preferences < 0, _INFEASIBLE, points)
 
+    def _special(self) -> NDArray[np.int64]:
+        """How many extended resources every node has."""
+        moment = (self._nodes.version, len(self._resources))
+        if self._specials[0] != moment:
+            names = self._resources.names
+            rows = [row for row, name in enumerate(names) if _is_special(name)]
+            counts = np.zeros(self._nodes.allocatable.width, dtype=np.int64)
+            for row in rows:
+                counts += self._nodes.allocatable.data[row] != 0
+            self._specials = (moment, counts)
+        return self._specials[1]
+
     def _score(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
         """The scores of some nodes. Its cost is the number of numpy calls, so it makes few."""
-        unfit = np.logical_or.reduce(self._capacity.free.data.take(slots, 1) < ask.need)
-        scores = ask.slope @ self._capacity.part.data.take(slots, 1)
+        unfit = np.logical_or.reduce(ask.at(self._capacity.free, slots) < ask.need)
+        scores = ask.slope @ ask.at(self._capacity.part, slots)
         if ask.gpu is not None:
             scores += (points := self._devices.points(ask.gpu, slots))
             unfit |= points < 0

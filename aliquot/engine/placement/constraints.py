@@ -31,10 +31,7 @@ def node_refusal(constraints: NodeConstraints, node: Node) -> NodeRefusal | None
         _matches(term, node.name, labels) for term in constraints.required
     ):
         return NodeRefusal.SELECTOR
-    for taint in node.taints:
-        if taint.effect != "PreferNoSchedule" and not _tolerated(taint, constraints.tolerations):
-            return NodeRefusal.TAINT
-    return None
+    return NodeRefusal.TAINT if tainted(node.taints, constraints.tolerations)[0] else None
 
 
 def preference(constraints: NodeConstraints, node: Node) -> int:
@@ -45,12 +42,14 @@ def preference(constraints: NodeConstraints, node: Node) -> int:
     )
 
 
-def soft_taints(constraints: NodeConstraints, node: Node) -> int:
-    """How many PreferNoSchedule taints of the node the pod does not tolerate."""
-    return sum(
-        taint.effect == "PreferNoSchedule" and not _tolerated(taint, constraints.tolerations)
-        for taint in node.taints
-    )
+def tainted(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> tuple[bool, int]:
+    """Does a taint keep the pod off, and how many PreferNoSchedule taints does it not tolerate?"""
+    if not taints:
+        return False, 0
+    tolerated = _Tolerations(tolerations)
+    left = [taint.effect for taint in taints if not tolerated.cover(taint)]
+    soft = left.count("PreferNoSchedule")
+    return soft < len(left), soft
 
 
 def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:
@@ -61,16 +60,22 @@ def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:
     )
 
 
-def _tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
-    return any(
-        (not toleration.effect or toleration.effect == taint.effect)
-        and (
-            (toleration.operator == "Exists" and toleration.key in ("", taint.key))
-            or (
-                toleration.operator == "Equal"
-                and toleration.key == taint.key
-                and toleration.value == taint.value
-            )
+class _Tolerations:
+    """Tolerations, by what they tolerate: a pod may have thousands of them."""
+
+    def __init__(self, tolerations: tuple[Toleration, ...]) -> None:
+        self._exists = {
+            (each.key, each.effect) for each in tolerations if each.operator == "Exists"
+        }
+        self._equal = {
+            (each.key, each.value, each.effect) for each in tolerations if each.operator == "Equal"
+        }
+
+    def cover(self, taint: Taint) -> bool:
+        """Does one of them tolerate the taint? Without an effect it tolerates all effects."""
+        return any(
+            ("", effect) in self._exists
+            or (taint.key, effect) in self._exists
+            or (taint.key, taint.value, effect) in self._equal
+            for effect in ("", taint.effect)
         )
-        for toleration in tolerations
-    )

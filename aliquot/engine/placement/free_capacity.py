@@ -3,6 +3,10 @@
 Computed again only for the nodes in the change log, once for all shapes that read them.
 """
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
@@ -12,6 +16,9 @@ WHOLE = 2**18
 """Fractions of a node are integers out of this, so that sums do not depend on order; 18 bits tell
 one GiB of 256 TiB apart, and 31 of them fit the score (see `best_node`)."""
 
+FEW_ROWS = 32
+"""Up to so many resources, all of them are looked at, in the fewest numpy calls; a cluster has some
+ten. Beyond, only those that a node has or a pod asks for: tenants can name as many as they like."""
 _MOST_RECOMPUTED = 1 << 16
 """How long the list of recomputed nodes may get before it is emptied, which makes every shape
 compute all its scores once: spread over 65,536 changes, that costs little for each."""
@@ -51,8 +58,18 @@ class FreeCapacity:
         width = self.free.width
         all_has, all_taken = self._has.cells, self._taken.cells
         all_free, all_parts = self.free.cells, self.part.cells
-        for cell in range(slot, slot + len(self._resources) * width, width):
+        for cell in self._cells(slot, width):
             has = all_has[cell]
             free = has - all_taken[cell]
             all_free[cell] = free
             all_parts[cell] = free * WHOLE // has if free > 0 else 0
+
+    def _cells(self, slot: int, width: int) -> Iterable[int]:
+        """The cells of a node: of many resources, only of those that it has, or had."""
+        rows = len(self._resources)
+        if rows <= FEW_ROWS:
+            return range(slot, slot + rows * width, width)
+        counts = (self._has.data[:, slot] != 0) | (self._taken.data[:, slot] != 0)
+        counts |= (self.free.data[:, slot] != 0) | (self.part.data[:, slot] != 0)
+        found: list[int] = (np.flatnonzero(counts) * width + slot).tolist()
+        return found

@@ -74,18 +74,23 @@ def _split(
     low: tuple[int, ...],
     overdue: tuple[int, ...],
 ) -> MinSplit:
-    """Work the split out anew, in Python's own integers: no sum is too large for them."""
+    """Work the split out anew, in Python's own integers: no sum is too large for them.
+
+    Of resources that its pods do not use, there is nothing to add up.
+    """
+    used = state.ledger.used
+    bounds = zip(rows, low, overdue, strict=True)
+    counted = [each for each in bounds if each[2] or used.get(each[0], slot)]
     slots = np.array([state.bound_pods.slots[uid] for uid in ranked], dtype=np.int64)
     sums = [
         np.cumsum(state.bound_pods.charge.data[row][slots].astype(object)) + begin
-        for row, begin in zip(rows, overdue, strict=True)
+        for row, _, begin in counted
     ]
-    passed = [total > bound for total, bound in zip(sums, low, strict=True)]
+    passed = [total > bound for total, (_, bound, _) in zip(sums, counted, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.bound_pods.unit_start(slot, first)
-    columns = zip(rows, sums, overdue, strict=True)
-    floor, total = {}, {}
-    for row, sum_so_far, begin in columns:
+    floor, total = dict.fromkeys(rows, 0), dict.fromkeys(rows, 0)
+    for sum_so_far, (row, _, begin) in zip(sums, counted, strict=True):
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
     return MinSplit(ranked, low, overdue, floor, slots[first:], total)

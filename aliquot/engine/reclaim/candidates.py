@@ -115,14 +115,17 @@ class Candidates:
         return [int(slot) for slot in slots[in_order[:most]]]
 
     def _budget_exhausted(self) -> Mask:
-        """The pods of disruption budgets that allow no further eviction."""
+        """Those of the pods whose disruption budgets allow no further eviction."""
         state, protected = self._state, np.zeros_like(self.evictable)
+        running = state.bound_pods
         for namespace in state.budgets.exhausted_in():
-            for uid in state.in_namespace(namespace):
-                if uid in state.bound_pods.slots:
-                    paths = state.budgets.on(state.pods[uid])
-                    slot = state.bound_pods.slots[uid]
-                    protected[slot] = any(state.budgets.left(path) == 0 for path in paths)
+            if namespace not in running.namespace_slots:
+                continue
+            owner = running.namespace_slots[namespace]
+            of_namespace = self.evictable & (running.namespace == owner)
+            for slot in np.flatnonzero(of_namespace).tolist():
+                pod = state.pods[str(running.slots.names[slot])]
+                protected[slot] = state.budgets.exhausted(pod)
         return protected
 
     def nodes(self, ask: Ask, rights: Rights, evictable: Mask, most: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from aliquot.engine.model.pod import GPU_MEMORY
 from aliquot.engine.model.quantity import per_one
 from aliquot.engine.model.quota import Quota
@@ -25,8 +27,8 @@ def summarise(state: State) -> Iterator[QuotaSummary]:
 def _figures(state: State, quota: Quota) -> QuotaSummary:
     low, high, weight = dict(quota.min), dict(quota.max), dict(quota.weight)
     used, request = _in_use(state, quota)
-    managed = {state.resources.names[row] for row in state.tree.guaranteed_rows()}
-    floor = {name: low.get(name, 0) for name in used if name in managed}
+    guaranteed, row = state.tree.guaranteed, state.resources.row
+    floor = {name: low.get(name, 0) for name in used if guaranteed(row(name)) is not None}
     return QuotaSummary(
         name=quota.name,
         parent=quota.parent,
@@ -49,8 +51,11 @@ def _in_use(state: State, quota: Quota) -> tuple[Figures, Figures]:
     named = {name for name, _ in (*quota.min, *quota.max)}
     used: Figures = {}
     request: Figures = {}
-    for row, name in enumerate(state.resources.names):
-        in_use = ledger.used.get(row, slot)
+    amounts = (each.data[:, slot] for each in (ledger.used, ledger.held, ledger.wanted))
+    rows = set(np.flatnonzero(np.logical_or.reduce([each != 0 for each in amounts])).tolist())
+    rows |= {state.resources.row(name) for name in named}
+    for row in sorted(rows):
+        in_use, name = ledger.used.get(row, slot), state.resources.names[row]
         asked = in_use + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
         if name in named or (asked and name not in _ONLY_WHERE_NAMED):
             used[name], request[name] = in_use, asked

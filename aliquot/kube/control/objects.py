@@ -8,7 +8,6 @@ from typing import Any
 
 import structlog
 
-from aliquot.dialects.core import budgets
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, read
 from aliquot.dialects.core.objects import NodeWire
@@ -41,7 +40,6 @@ class Objects:
         self._mirror = mirror
         self._valid = ValidObjects()
         self._changed: list[Key] = []
-        self._budgets: dict[Key, None] = {}
         self._invalid: dict[tuple[str, Key], tuple[Resource, Any]] = {}
 
     def put(self, resource: Resource, found: Any) -> None:
@@ -71,23 +69,8 @@ class Objects:
             changed, self._changed = self._changed, []
             self._mirror.refresh(changed, _created)
             for key in changed:
-                if key[0] == "PodDisruptionBudget":
-                    self._note_budget(key)
-
-    def _note_budget(self, key: Key) -> None:
-        manifest = self._mirror.store.objects.get(key)
-        if manifest is None:
-            self._budgets.pop(key, None)
-        else:
-            self._budgets[key] = None
-            self._mirror.send_budget(manifest)
-
-    def restate_budgets(self) -> None:
-        """Compute again what budgets allow whose status no disruption controller writes."""
-        store = self._mirror.store
-        for key in self._budgets:
-            if not budgets.has_status(store.objects[key]):
-                self._mirror.send_budget(store.objects[key])
+                if key[0] == "PodDisruptionBudget" and key in self._mirror.store.objects:
+                    self._mirror.send_budget(self._mirror.store.objects[key])
 
     def _put_in_force(self, key: Key) -> None:
         """Put the object in force of those with this key."""

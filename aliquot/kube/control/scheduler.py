@@ -212,7 +212,7 @@ class Scheduler:
             self.decided.set()
 
     async def _decide(self, engine: Engine, backoffs: Iterable[Backoff] = ()) -> None:
-        self.intake.objects.restate_budgets()
+        self.intake.mirror.refresh_budgets()
         began = time.perf_counter()
         try:
             decisions = engine.cycle(self.clock(), bounded=True)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from aliquot.errors import InputError
-from aliquot.json import Body
+from aliquot.json import DEEPEST, Body, too_deep
 
 _VERSION = "admission.k8s.io/v1"
 _LONGEST_WARNING = 256
@@ -113,6 +113,8 @@ def read(content: bytes) -> AdmissionRequest:
         problem = f"expected an AdmissionReview of {_VERSION}"
         raise InputError("AdmissionReview", "", f"{problem}, got {review.kind[:60]!r}")
     request = review.request
+    if too_deep([request.object, request.old_object]):
+        raise InputError("AdmissionReview", "", f"an object is nested more than {DEEPEST} deep")
     _check_kind(request, "object", request.object)
     _check_kind(request, "oldObject", request.old_object)
     return AdmissionRequest(

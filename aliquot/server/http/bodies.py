@@ -13,6 +13,7 @@ import yaml
 from aiohttp import web
 
 from aliquot.errors import RefusalError
+from aliquot.json import DEEPEST, too_deep
 from aliquot.listener import BodyError, Limits, read_body
 from aliquot.server.http.refusals import bad_request, unsupported
 from aliquot.server.schema.protobuf import from_protobuf
@@ -20,8 +21,6 @@ from aliquot.server.schema.protobuf import from_protobuf
 LIMITS = Limits()
 """Of the API server: a body is as large as kube-apiserver lets it be."""
 MOST_BYTES = LIMITS.body_bytes
-_DEEPEST = 100
-"""The most levels of nesting: more than any pod has, far below Python's recursion limit."""
 _REASONS = {
     HTTPStatus.BAD_REQUEST: "BadRequest",
     HTTPStatus.REQUEST_TIMEOUT: "Timeout",
@@ -80,8 +79,8 @@ def _from_json(content: bytes) -> Any:
         value = _decode(content)
     except RecursionError:
         raise _too_deep() from None
-    if content.count(b"{") + content.count(b"[") > _DEEPEST:
-        _check_depth(value)
+    if content.count(b"{") + content.count(b"[") > DEEPEST and too_deep(value):
+        raise _too_deep()
     return value
 
 
@@ -128,19 +127,5 @@ def as_yaml(response: web.Response) -> web.Response:
     return web.Response(text=text, status=response.status, content_type=_YAML)
 
 
-def _check_depth(value: Any) -> None:
-    level, depth = [value] if isinstance(value, dict | list) else [], 0
-    while level:
-        depth += 1
-        if depth > _DEEPEST:
-            raise _too_deep()
-        level = [
-            inner
-            for each in level
-            for inner in (each.values() if isinstance(each, dict) else each)
-            if isinstance(inner, dict | list)
-        ]
-
-
 def _too_deep() -> RefusalError:
-    return bad_request(f"the object provided is nested deeper than {_DEEPEST} levels")
+    return bad_request(f"the object provided is nested deeper than {DEEPEST} levels")

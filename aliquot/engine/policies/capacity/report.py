@@ -15,11 +15,14 @@ class SharedMinReport(Report):
     def complete(self, summaries: list[QuotaSummary]) -> list[QuotaSummary]:
         """Fill in the runtime of each quota."""
         state, by_name = self._state, {summary.name: summary for summary in summaries}
-        for resource in state.resources.names:
+        sharers: dict[str, list[Sharer]] = {name: [] for name in state.resources.names}
+        for quota in state.tree.leaves():
+            for resource in by_name[quota.name].used:
+                sharers[resource].append(_sharer(by_name[quota.name], resource))
+        for resource, some in sharers.items():
             total = state.tree.guaranteed(state.resources.row(resource))
-            sharers = [_sharer(by_name[quota.name], resource) for quota in state.tree.leaves()]
-            for name, part in share(total or 0, sharers).items():
-                if total is not None and resource in by_name[name].used:
+            if total is not None:
+                for name, part in share(total, some).items():
                     by_name[name].runtime[resource] = part
         return summaries
 

@@ -282,7 +282,7 @@ def _over(shares: Shares, slot: int, surplus_use: Amounts) -> Amounts:
 
 
 def _budget_exhausted(state: State, uid: str) -> bool:
-    return any(state.budgets.left(path) == 0 for path in state.budgets.on(state.pods[uid]))
+    return state.budgets.exhausted(state.pods[uid])
 
 
 def _words(state: State, shares: Shares, slot: int) -> str:

@@ -7,7 +7,7 @@ nothing but its guarantee: what it uses of it is lent. All queues together share
 have.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
@@ -41,6 +41,8 @@ class Deserved(ShareBook):
         self._state = state
         self._demand = Demand(state)
         self._top: list[_Queue] = []
+        self._in_order: list[_Queue] = []
+        """All queues, each after the queue above it: trees may be deeper than Python recurses."""
         self._queues: dict[int, _Queue] = {}
         self._unsatisfiable = Unsatisfiable(state, _is_unsatisfiable)
         self._uncharged: set[int] = set()
@@ -72,11 +74,7 @@ class Deserved(ShareBook):
         self._unsatisfiable.refresh()
         self._measure()
         for row in range(len(self._state.resources)):
-            wants: dict[int, int] = {}
-            for queue in self._top:
-                self._want(row, queue, wants)
-            total = self.total.get(row, 0)
-            self._share_out(row, total, self._top, wants, self._guaranteed.get(row, total))
+            self._share_row(row)
         changed = (before != self.amounts.data).any(axis=0).nonzero()[0]
         return [int(slot) for slot in changed]
 
@@ -118,26 +116,31 @@ class Deserved(ShareBook):
         Other queues than those of this lineage.
         """
         in_use = self.after_leaving(row, self._state.tree.slots[ROOT])
-        wanted = sum(self._unused_share(row, queue, lineage) for queue in self._top)
+        wanted = self._unused(row, lineage, lambda queue: self.get(row, queue.slot))
         return in_use + amount + wanted <= self.total[row]
 
-    def _unused_share(self, row: int, queue: _Queue, lineage: tuple[int, ...]) -> int:
-        below = sum(self._unused_share(row, each, lineage) for each in queue.below)
-        if queue.slot in lineage:
-            return below
-        return max(self.get(row, queue.slot) - self.taken(row, queue.slot), below)
+    def _unused(
+        self, row: int, lineage: tuple[int, ...], bound: Callable[[_Queue], int | None]
+    ) -> int:
+        """What queues do not use of a bound, those of this lineage and without one left out.
+
+        A queue counts with what the queues below it do not use, if that is more.
+        """
+        besides, unused = set(lineage), dict[int, int]()
+        for queue in reversed(self._in_order):
+            below = sum(unused[each.slot] for each in queue.below)
+            most = None if queue.slot in besides else bound(queue)
+            own = below if most is None else most - self.taken(row, queue.slot)
+            unused[queue.slot] = max(own, below)
+        return sum(unused[queue.slot] for queue in self._top)
 
     def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
         """The unused guarantees of queues that do not lend, other than those of this lineage."""
         if not self._any_guarantee:
             return 0
-        return sum(self._unused_guarantee(row, queue, lineage) for queue in self._top)
-
-    def _unused_guarantee(self, row: int, queue: _Queue, lineage: tuple[int, ...]) -> int:
-        below = sum(self._unused_guarantee(row, each, lineage) for each in queue.below)
-        if queue.slot in lineage or queue.quota.lend:
-            return below
-        return max(queue.low.get(row, 0) - self.taken(row, queue.slot), below)
+        return self._unused(
+            row, lineage, lambda queue: None if queue.quota.lend else queue.low.get(row, 0)
+        )
 
     def _lay_out(self) -> None:
         """Make the queues agree with the tree."""
@@ -158,6 +161,9 @@ class Deserved(ShareBook):
                 found[queue.quota.parent].below.append(queue)
         self._queues = {queue.slot: queue for queue in found.values()}
         self._top = [queue for queue in found.values() if queue.quota.parent not in found]
+        self._in_order = list(self._top)
+        for queue in self._in_order:
+            self._in_order += queue.below
         self._named = frozenset(row for queue in found.values() for row in queue.fixed)
         self._any_guarantee = any(queue.low and not queue.quota.lend for queue in found.values())
         self.unshared = [tree.slots[q.name] for q in tree.quotas.values() if q.unshared]
@@ -176,19 +182,29 @@ class Deserved(ShareBook):
                 self.amounts.data[row, root] = min(self.total[row], LIMIT)
         self.rows = frozenset(self.total)
 
-    def _want(self, row: int, queue: _Queue, wants: dict[int, int]) -> int:
+    def _share_row(self, row: int) -> None:
+        """Share a resource: from the bottom up what queues want, from the top down their parts."""
+        wants: dict[int, int] = {}
+        for queue in reversed(self._in_order):
+            self._want(row, queue, wants)
+        total = self.total.get(row, 0)
+        self._share_out(row, total, self._top, wants, self._guaranteed.get(row, total))
+        for queue in self._in_order:
+            if queue.below:
+                self._share_out(row, self.amounts.get(row, queue.slot), queue.below, wants)
+
+    def _want(self, row: int, queue: _Queue, wants: dict[int, int]) -> None:
         """A queue's request: its own pods', and that of the queues below up to their capability."""
         ledger, slot = self._state.ledger, queue.slot
         own = ledger.used.get(row, slot) + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
         total = 0
         for each in queue.below:
             below = each.slot
-            total += self._want(row, each, wants)
+            total += wants[below]
             own -= ledger.used.get(row, below) + ledger.held.get(row, below)
             own -= ledger.wanted.get(row, below)
         total += max(own - self._unsatisfiable.amounts.get(slot, {}).get(row, 0), 0)
         wants[slot] = min(total, queue.high.get(row, LIMIT))
-        return wants[slot]
 
     def _share_out(
         self, row: int, total: int, queues: list[_Queue], wants: dict[int, int], sure: int = 0
@@ -198,8 +214,6 @@ class Deserved(ShareBook):
         Guarantees and fixed `deserved` are kept as far as `sure` goes, if that is more: nodes that
         are drained, or not ready for a moment, do not shrink them.
         """
-        if not queues:
-            return
         sure = max(total, sure)
         least = [
             min(low, wants[queue.slot]) if queue.quota.lend else low
@@ -222,7 +236,6 @@ class Deserved(ShareBook):
                 parts[i] = part
         for queue, part in zip(queues, parts, strict=True):
             self.amounts.data[row, queue.slot] = min(part, LIMIT)
-            self._share_out(row, part, queue.below, wants)
 
 
 def _names(row: int, queue: _Queue, named: Set[int]) -> bool:
