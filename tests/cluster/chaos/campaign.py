@@ -120,8 +120,16 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
 
 
 async def _first_bind(stage: Stage, since: float) -> float | None:
-    """Seconds to the first bind that certainly came after: the server notes whole seconds."""
-    end, noted = since + _PATIENCE, math.ceil(time.time() - (time.monotonic() - since))
+    """Seconds to the first bind after it by a replica that leads.
+
+    What a leader had sent before it was killed may still arrive. The server notes whole seconds, so
+    the next one is the first of which it is certain.
+    """
+    end, leading = since + _PATIENCE, time.time() - (time.monotonic() - since)
+    if not any(each.leads for each in stage.replicas):
+        await stage.leader()
+        leading = time.time()
+    noted = math.ceil(leading)
     while time.monotonic() < end:
         stage.check()
         found = [each.seen for each in stage.checker.binds[-500:] if each.noted >= noted]

@@ -25,6 +25,8 @@ a team that has scaled down, or a bind above a max that was lowered, is one of o
 _UNIT = 10.0
 """Seconds within which the members of an evicted gang go: they are one unit."""
 _FOR = re.compile(r"evicted for (\S+?):")
+_RESERVED, _RESERVE_SHARE = "Reserved", Fraction(1, 10)
+"""What a passed claim says that room is kept for, and how much of it may stay idle for all."""
 _NAMED = "cpu"
 """The resource that quotas of the campaign name."""
 
@@ -259,7 +261,7 @@ class Checker:
         """The claims that wait although they could start."""
         for claim in self._claims():
             names = ", ".join(path(pod) for pod in claim)
-            if self._may(claim) and self._fits(claim):
+            if self._may(claim) and self._fits(claim) and not self._kept(claim):
                 yield f"{names} waits, and there is room and right: {_says(claim[0])}"
             elif self._owed(claim):
                 yield f"{names} waits within min, and others borrow: {_says(claim[0])}"
@@ -338,6 +340,20 @@ class Checker:
         whole = sum((self._used(name) for name in self._teams), Fraction(0))
         lows = (team.bounds[-1].low for team in self._teams.values() if team.bounds)
         return whole + asks <= sum(lows, Fraction(0))
+
+    def _kept(self, claim: list[Body]) -> bool:
+        """Would it start in room that is kept for claims with a reservation, within their share?"""
+        asks = total(map(self._asked, claim))[_NAMED]
+        open_nodes = [name for name, node in self._nodes.items() if _takes_pods(node)]
+        whole = sum(
+            (amount(self._nodes[name]["status"]["allocatable"][_NAMED]) for name in open_nodes),
+            Fraction(0),
+        )
+        idle = sum((self._free(name)[_NAMED] for name in open_nodes), Fraction(0))
+        reserved = total(
+            self._asked(pod) for pod in self.waiting() if _says(pod).startswith(f"{_RESERVED} ")
+        ).get(_NAMED, Fraction(0))
+        return idle - asks < min(reserved, whole * _RESERVE_SHARE)
 
     def _owed(self, claim: list[Body]) -> bool:
         """Is it one cpu within its min, while another team borrows? Any pod of it makes room."""

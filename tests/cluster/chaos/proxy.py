@@ -96,6 +96,7 @@ class Proxy:
                 self.weather.closed = True
                 self.cut_watches()
                 await runner.cleanup()
+                await asyncio.sleep(_LOOK)  # connections that were reset are closed by then
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         weather, body = self.weather, await request.read()

@@ -233,6 +233,25 @@ def test_a_pod_within_its_min_that_waits_while_others_borrow() -> None:
     assert "within min" in said
 
 
+def test_room_that_is_reserved_for_a_passed_claim_may_stay_idle_within_a_tenth() -> None:
+    cluster = _Cluster("queues")
+    cluster.fill("t-1", 15, "n-1")
+    cluster.fill("t-2", 15, "n-2")
+    big, small = cluster.pod("t-3", 4), cluster.pod("t-4")
+    (said,) = cluster.checker.startable()
+    assert small["metadata"]["name"] in said
+    waits = {"type": "PodScheduled", "status": "False", "reason": "Reserved", "message": "room"}
+    cluster._change(big, status={"phase": "Pending", "conditions": [waits]})
+    assert list(cluster.checker.startable()) == [], "2 of 32 cpus are idle, less than a tenth"
+    other = _Cluster("queues")
+    other.fill("t-1", 15, "n-1")
+    other.fill("t-2", 12, "n-2")
+    big, small = other.pod("t-3", 5), other.pod("t-4")
+    other._change(big, status={"phase": "Pending", "conditions": [waits]})
+    (said,) = other.checker.startable()
+    assert small["metadata"]["name"] in said, "5 of 32 cpus are idle, more than a tenth"
+
+
 def test_a_gang_waits_as_a_whole() -> None:
     cluster = _Cluster()
     cluster.fill("t-1", 12, "n-1")
