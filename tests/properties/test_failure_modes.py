@@ -273,7 +273,7 @@ async def test_10_renewals_do_not_wait_behind_other_requests() -> None:
     busy, leases = Leases(), Leases()
     busy.silent = True
     settings = Settings(SchedulerSettings(Configuration(profiles=[Profile("aliquot")])))
-    plane = _assemble(cast("Client", busy), cast("Client", leases), settings)
+    plane = _assemble(cast("Client", busy), cast("Client", leases), settings, None)
     assert plane.election is not None
     renewals = asyncio.create_task(plane.election.run())
     waiting = [asyncio.create_task(busy.get(f"/pods/{number}")) for number in range(50)]

@@ -1,9 +1,10 @@
 """Health: what the probes answer, written by the main loop and read by the background thread.
 
 A replica is alive while its main loop beats often enough, and a leading one also completes cycles:
-an engine that fails again and again decides nothing, however well the loop beats. It is ready once all caches it waits for
-are filled; a standby is ready, too, or a rollout would never end. Violations found by the audit
-change neither: a restart would not repair them, and would lose the evidence.
+an engine that fails again and again decides nothing, however well the loop beats. It is ready once
+all caches it waits for are filled; a standby is ready, too, or a rollout would never end.
+Violations found by the audit change neither: a restart would not repair them, and would lose the
+evidence.
 """
 
 import threading

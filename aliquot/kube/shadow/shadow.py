@@ -144,7 +144,7 @@ class Shadow:
         self._news.set()
 
     async def _decide(self, engine: Engine) -> None:
-        self.intake.objects.restate_budgets()
+        self.intake.mirror.refresh_budgets()
         now, began = self.clock(), time.perf_counter()
         try:
             decisions = engine.cycle(now)
