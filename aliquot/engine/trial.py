@@ -243,11 +243,13 @@ class Trial:
     def needs(self, claim: Claim, victim: str) -> bool:
         """Does a waiting claim still need this leaving pod to go?
 
-        Not if it can start now, or will once the other leaving pods are gone.
+        Not if it can start now, or will once the other leaving pods are gone, with all that is held
+        for other claims left to them.
         """
         state, leaving = self.state, self.state.leaving
-        entry = state.ledger.entries[victim]
-        with self.asking(claim) as only_class:
+        entry, only_class = state.ledger.entries[victim], self._nominations.node_class(claim)
+        with state.speculating(claim, asking=True) as speculation:
+            speculation.set_aside([uid for uid in claim.uids() if uid in state.ledger.holding])
             if self.assume(claim, only_class=only_class) is None:
                 return False
             leaving.remove(victim)

@@ -19,7 +19,10 @@ ALLOWED = {
     "dialects/schemas/kubernetes.py": {"_of": SCHEMAS},
     "dialects/schemas/misfits.py": {"_walk": DOCUMENTS},
     "engine/model/checks.py": {"_problem": SCHEMAS, "_conforms": SCHEMAS, "_words": SCHEMAS},
-    "engine/queue/claim.py": {"Claim.charge": "calls that of its asks, which is another"},
+    "engine/queue/claim.py": {
+        "Claim.charge": "calls that of its asks, which is another",
+        "Claim.is_critical": "calls that of the system namespaces, which is another",
+    },
     "engine/queue/claim_queue.py": {
         "_GroupQueue.push": "levels of a quota tree, at most 64",
         "_GroupQueue.use": "levels of a quota tree, at most 64",
