@@ -44,6 +44,34 @@ def distinct_budgets(size: int) -> Iterator[Body]:
         yield _budget(f"b{i}", {"matchExpressions": [spared]})
 
 
+def teams_at_once(size: int) -> Iterator[Body]:
+    """Teams with a Deployment of 40 each, of distinct sizes, of which some are above their min."""
+    for i in range(-(-size // 2)):
+        yield _node(f"n{i}", more={"cpu": "48", "pods": "500"})
+    for i in range(size):
+        yield _object(
+            "ElasticQuota", "q", f"team-{i}", {"min": {"cpu": "24"}}, "nos.nebuly.com/v1alpha1"
+        )
+        container = {"name": "c", "resources": {"requests": {"cpu": f"{300 + 800 * i // size}m"}}}
+        template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container]}}
+        selector = {"matchLabels": {"app": "x"}}
+        spec = {"replicas": 40, "selector": selector, "template": template}
+        yield _object("Deployment", "d", f"team-{i}", spec, "apps/v1")
+
+
+def distinct_claims(size: int) -> Iterator[Body]:
+    """Claims of a size of their own each, that reclaim from pods which borrow all there is."""
+    nodes = max(size // 37, 1)
+    for i in range(nodes):
+        yield _node(f"n{i}", more={"cpu": "48", "pods": "500"})
+    yield _quota("lender", {"cpu": str(48 * nodes)})
+    yield _quota("borrower", {"cpu": "0"})
+    for i in range(48 * nodes):
+        yield _pod(f"b{i}", "borrower", nodeName=f"n{i % nodes}")
+    for i in range(size):
+        yield _pod(f"c{i}", "lender", {"cpu": f"{500 + i}m"})
+
+
 def distinct_affinity_terms(size: int) -> Iterator[Body]:
     """Pods with a node affinity of their own each, on 1,000 nodes."""
     for i in range(_NODES):
@@ -106,6 +134,8 @@ def steps_of_a_timeline(size: int) -> Iterator[Body]:
 
 
 BLOWUPS = (
+    Blowup("teams at once", 100, teams_at_once),
+    Blowup("distinct claims that reclaim", 1_500, distinct_claims),
     Blowup("overlapping budgets", 3_000, overlapping_budgets),
     Blowup("distinct budgets", 2_000, distinct_budgets),
     Blowup("distinct affinity terms", 3_000, distinct_affinity_terms),

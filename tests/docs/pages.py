@@ -26,12 +26,14 @@ _SHELL = f"""\
 set -eo pipefail
 aliquot() {{
   case "$1" in
+  scheduler) timeout --signal=INT {_SECONDS} aliquot "$@" --health-port 0 || [ $? = 124 ] ;;
   {_FOREVER}) timeout --signal=INT {_SECONDS} aliquot "$@" || [ $? = 124 ] ;;
   *) command aliquot "$@" ;;
   esac
 }}
 """
-"""A command that runs until Ctrl-C gets one after a while, and must not have ended before."""
+"""A command that runs until Ctrl-C gets one after a while, and must not have ended before. Several
+pages may run at a time, so no scheduler has the port of its probes for itself."""
 
 
 @dataclass(frozen=True)

@@ -56,13 +56,17 @@ class World:
             for each in binds_and_evictions(decisions):
                 if isinstance(each, Bind):
                     started[each.pod.path] = each.node
-                    self.apply(PodSet(replace(each.pod, node=each.node, devices=each.devices)))
+                    self.bound(each)
                 else:
                     self.evictions.append(each)
                     self.apply(PodGone(each.pod.uid))
             if not any(binds_and_evictions(decisions)):
                 return started
         raise AssertionError("it does not come to rest")
+
+    def bound(self, bind: Bind) -> None:
+        """The cluster shows what was decided."""
+        self.apply(PodSet(replace(bind.pod, node=bind.node, devices=bind.devices)))
 
     def evicted(self) -> list[str]:
         """Those evicted since this was last asked."""

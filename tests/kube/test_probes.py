@@ -58,6 +58,24 @@ def test_alive_is_a_main_loop_that_comes_by(path: str) -> None:
     asking(health, story)
 
 
+def test_one_that_should_decide_and_does_not_is_not_alive() -> None:
+    """Its loop beats, but no cycle is completed: its engine fails again and again."""
+    health = Health(patience=0.01)
+
+    async def story(get: Get) -> None:
+        health.expect_decision(True)
+        await asyncio.sleep(0.05)
+        health.beat()
+        code, text, _ = await get("/livez")
+        assert code == 503
+        assert re.search(r"\[-\]decisions a cycle is due for \d+\.\d s, 0\.01 s allowed", text)
+        health.expect_decision(False)
+        health.patience = 60.0
+        assert (await get("/livez"))[0] == 200
+
+    asking(health, story)
+
+
 def test_ready_is_one_that_has_seen_everything_it_waits_for() -> None:
     health = Health()
 

@@ -100,9 +100,9 @@ def bench(context: click.Context, /, name: str, output: str, **options: Any) -> 
       queues        500,000 pods of 50,000 jobs in 100 queues
       gpu           20,000 pods that ask for parts of 8,000 cards
       reservations  how long big claims wait, and what keeping room for them costs
-      blowups       inputs of 1 MB that once took minutes or much memory, and their growth
+      blowups       inputs of 1 MB that once took minutes or much memory; growth
       apiserver     the embedded API server: 50,000 pods created and watched
-      reclaim-burst 960 pods at once that are owed what 1,800 others hold, on an API server
+      reclaim-burst 960 pods that are owed what 1,800 hold, on an API server
       cluster       a scheduler process on an API server; takes many minutes
 
     Figures hold for this machine and moment: compare the ratios within one run.
