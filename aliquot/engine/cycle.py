@@ -93,7 +93,7 @@ class Engine:
         self._admission = GangAdmission(self._trial, knobs.eviction.hold_for)
         self._lowered = LoweredBounds(self._state, self._policy)
         self._lost = self._state.changes.lost.cursor()
-        self._wakeups = Wakeups(self._state)
+        self._wakeups = Wakeups(self._state, self._nominations.waits_for_victims)
         self._assumptions = AssumedPods(self._state)
         self._now = 0
         self.unfinished = False

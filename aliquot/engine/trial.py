@@ -16,14 +16,13 @@ from itertools import chain
 import numpy as np
 
 from aliquot.engine.books.ledger import Booking
-from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.eviction_brake import EvictionBrake
 from aliquot.engine.gang_claims import set_pods, substitute
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.precedence import Precedence
 from aliquot.engine.holds.reservation import CAN_BE_PASSED, Reservations
 from aliquot.engine.model.pod import Pod
-from aliquot.engine.model.reasons import BORROWERS, ROOM, Reason, Refusal, Watch
+from aliquot.engine.model.reasons import BORROWERS, VICTIMS, Reason, Refusal
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, evictable_pods
@@ -144,7 +143,7 @@ class Trial:
         holds that yield to it, whose pods are returned: they may have to be displaced.
         """
         ledger = self.state.ledger
-        self.effort.note_trial()
+        self.effort.note_trial(holding=bool(ledger.holding))
         if not ledger.holding:
             refusal = self.assume(claim)
             return refusal and self.reclaim(claim, refusal), []
@@ -455,5 +454,4 @@ class Trial:
 def _waiting_for_victims(claim: Claim, nodes: Iterable[str]) -> Refusal:
     """The refusal of a nominated claim."""
     words = f"holds {', '.join(nodes)} until those who make way are gone"
-    everything = (ROOM, Watch(quota=ROOT), Watch(quota=OUTSIDE), Watch(quota=claim.quota))
-    return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=everything)
+    return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=(VICTIMS,))

@@ -5,7 +5,11 @@ could find victims depends on too much to be watched piece by piece: claims that
 tried again, a bounded number in each cycle, whenever a pod has ended or begun to borrow.
 """
 
-from aliquot.engine.model.reasons import BORROWERS, ROOM, Watch
+from collections.abc import Callable
+from heapq import nsmallest
+
+from aliquot.engine.books.changes import Freed
+from aliquot.engine.model.reasons import BORROWERS, ROOM, VICTIMS, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -22,8 +26,10 @@ longest first.
 class Wakeups:
     """Wakes lanes of waiting claims."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, waits_for_victims: Callable[[Claim], bool]) -> None:
         self.state = state
+        self._waits_for_victims = waits_for_victims
+        """Does a pod leave that this nominated claim waits for?"""
         self._freed = state.changes.freed.cursor()
         self._bound = state.changes.bound.cursor()
         self._victims = state.changes.victims.cursor()
@@ -46,6 +52,7 @@ class Wakeups:
         if not self._freed:
             return
         waiting, freed = self.state.waiting, self._freed.read()
+        self._wake_nominated(freed)
         for namespace in sorted({each.gpus for each in freed if each.gpus is not None}):
             waiting.wake(waiting.parked(Watch(gpus=namespace)))
         for slot in sorted({slot for each in freed for slot in each.quotas}):
@@ -53,6 +60,31 @@ class Wakeups:
         nodes = {node for each in freed for node in each.nodes}
         if nodes or any(each.quotas for each in freed):
             self._wake_by_room(nodes)
+
+    def _wake_nominated(self, freed: list[Freed]) -> None:
+        """Wake the nominated claims that could start now.
+
+        What came free lets about as many start. So it wakes those on whose nodes it did, those
+        whose victims are all gone, and as many of the most important, which may take what was freed
+        for others: not all, or each of a thousand departures would try a thousand claims.
+        """
+        lanes = self.state.waiting.parked(VICTIMS)
+        if not lanes:
+            return
+        nodes = {node for each in freed for node in each.nodes}
+        if not all(each.nodes for each in freed):
+            self.state.waiting.wake(lanes)
+            return
+        heads = [(lane, head) for lane in lanes if (head := lane.head) is not None]
+        first = nsmallest(len(freed), heads, key=lambda each: each[1].key)
+        entries = self.state.ledger.entries
+        woken = [
+            lane
+            for lane, head in heads
+            if not nodes.isdisjoint(entries[uid].node for uid in head.uids())
+            or not self._waits_for_victims(head)
+        ]
+        self.state.waiting.wake((*woken, *(lane for lane, _ in first)))
 
     def _wake_by_room(self, nodes: set[int]) -> None:
         """Wake the claims that wait for room and could use what came free on these nodes."""

@@ -175,7 +175,7 @@ class Nominations:
         """
         state, uids = self._state, claim.uids()
         held = (uid in state.ledger.holding and uid not in state.reserved for uid in uids)
-        if not all(held) or not any(uid in state.leaving for uid in self.victims_of(claim)):
+        if not all(held) or not self.waits_for_victims(claim):
             return []
         entries = [state.ledger.entries[uid] for uid in uids]
         enough = all(map(self._fits_node, entries)) and self._has_right(claim.uid)
@@ -187,6 +187,10 @@ class Nominations:
         uids = (uid for uid in self._claimants.get(victim, ()) if uid in state.ledger.holding)
         claims = (state.waiting.claim(uid) for uid in uids if uid in state.waiting)
         return list({claim.uid: claim for claim in claims}.values())
+
+    def waits_for_victims(self, claim: Claim) -> bool:
+        """Does a pod leave that the claim waits for?"""
+        return any(uid in self._state.leaving for uid in self.victims_of(claim))
 
     def victims_of(self, claim: Claim) -> list[str]:
         """The victims that a nominated claim waits for."""

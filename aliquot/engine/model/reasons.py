@@ -55,6 +55,8 @@ class Watch:
     quota: str | None = None
     nodes: bool = False
     borrowers: bool = False
+    victims: bool = False
+    """Any of its victims, or room that is freed for another claim, which it may take."""
     gpus: str | None = None
     """The namespace whose GPU usage must change."""
     brake: bool = False
@@ -62,6 +64,7 @@ class Watch:
 
 
 ROOM = Watch(nodes=True)
+VICTIMS = Watch(victims=True)
 BORROWERS = Watch(borrowers=True)
 """A pod has started to borrow: a claim within its min could reclaim from it."""
 

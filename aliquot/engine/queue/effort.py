@@ -7,6 +7,8 @@ cycle did not get to is due in the next one.
 
 _MOST_TRIALS = 500
 """A trial takes up to some 100 us at 5,000 nodes."""
+_HOLDING = 5
+"""As many trials as one counts for while room is held: it is tried with several holds set aside."""
 _SEARCH_SCALE = 25_000
 """A search takes some 2 ms among a few thousand pods, and 10 among 50,000: as many fit into 50 ms
 as this holds a thousand more than there are pods."""
@@ -40,9 +42,9 @@ class Effort:
         """May victims be searched for another claim?"""
         return not self._bounded or self._searches > 0
 
-    def note_trial(self) -> None:
-        """A claim is tried."""
-        self._trials -= 1
+    def note_trial(self, holding: bool) -> None:
+        """A claim is tried, while room is held for others or not."""
+        self._trials -= _HOLDING if holding else 1
 
     def note_search(self) -> None:
         """Victims are searched for a claim."""

@@ -311,6 +311,10 @@ async def _guarded(lines: AsyncIterator[bytes], url: URL) -> AsyncIterator[bytes
             yield line
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         raise _unreachable("GET", url, error, True) from error
+    except RuntimeError as error:  # so aiohttp says that the connection is closed already
+        if "closed" not in str(error):
+            raise
+        raise _unreachable("GET", url, error, True) from error
 
 
 def _unreachable(method: str, url: URL, error: Exception, begun: bool) -> UnreachableError:
