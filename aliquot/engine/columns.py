@@ -31,6 +31,9 @@ class Resources:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._rows
+
     def row(self, name: str) -> int:
         """The row of a resource; a new name gets the next one, in all columns."""
         found = self._rows.get(name)

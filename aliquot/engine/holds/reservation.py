@@ -12,8 +12,9 @@ A quota has one reservation at a time, those passed longest first. All together 
 allowed. A reservation ends when its claim starts, goes, or can no longer start by its bounds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
@@ -207,21 +208,28 @@ class Reservations:
         if not starts:
             return
         waiting = self._state.waiting
+        by_room, by_charge = _by_row(starts, "room"), _by_row(starts, "charge")
         for uid, refusal in self._refused.items():
             if uid in self._passed or uid not in waiting:
                 continue
-            claim = waiting.claim(uid)
+            claim, row = waiting.claim(uid), self._row(refusal)
             position = waiting.position(claim)
+            for_room = refusal.reason is Reason.NO_NODE_FITS
+            some = (by_room if for_room else by_charge).get(row, []) if row is not None else starts
             if any(
                 precedes(position, each.position) and self._could_have_used(claim, refusal, each)
-                for each in starts
+                for each in some
             ):
                 self._passed[uid] = now
 
+    def _row(self, refusal: Refusal) -> int | None:
+        """The row of the resource that a refused claim waits for, if it waits for one."""
+        resources, name = self._state.resources, refusal.resource
+        return resources.row(name) if name is not None and name in resources else None
+
     def _could_have_used(self, claim: Claim, refusal: Refusal, start: _Start) -> bool:
         """Has what was started taken room or right that the claim waits for?"""
-        state, resource = self._state, refusal.resource
-        row = state.resources.row(resource) if resource in state.resources.names else None
+        state, row = self._state, self._row(refusal)
         if refusal.reason is Reason.NO_NODE_FITS:
             open_to = state.placement.open_nodes(claim.asks[0])
             return (row is None or row in start.room) and bool(open_to[list(start.nodes)].any())
@@ -379,3 +387,12 @@ def _room(claim: Claim) -> Vector:
         for row, amount in ask.room:
             total[row] = total.get(row, 0) + amount
     return tuple(total.items())
+
+
+def _by_row(starts: Iterable[_Start], word: Literal["room", "charge"]) -> dict[int, list[_Start]]:
+    """What was started, by the resources of which it has taken room, or right."""
+    found: dict[int, list[_Start]] = {}
+    for each in starts:
+        for row in each.room if word == "room" else each.charge:
+            found.setdefault(row, []).append(each)
+    return found

@@ -34,6 +34,7 @@ class LabelIndex(Generic[Selected]):
         self._known: dict[Labels, dict[Selected, None]] = {}
         """What selects each set of labels seen so far."""
         self._signatures: dict[Selected, int] = {}
+        self._by_selector: dict[Selector, dict[Selected, None]] = {}
 
     def __contains__(self, each: Selected) -> bool:
         return each in self._selectors
@@ -42,21 +43,31 @@ class LabelIndex(Generic[Selected]):
         """Add one, or give it another selector."""
         self.remove(each)
         self.version += 1
-        self._selectors[each], signature = selector, 0
+        self._selectors[each] = selector
         for place in _places(selector):
             self._by_place.setdefault(place, {})[each] = None
-        for number, (labels, found) in enumerate(self._known.items()):
-            if _matches(selector, dict(labels)):
+        alike = self._by_selector.setdefault(selector, {})
+        signature = self._signatures[next(iter(alike))] if alike else self._sign(selector)
+        alike[each], self._signatures[each] = None, signature
+        for number, found in enumerate(self._known.values()) if signature else ():
+            if signature >> number & 1:
                 found[each] = None
-                signature |= 1 << number
-        self._signatures[each] = signature
+
+    def _sign(self, selector: Selector) -> int:
+        """A bit for each known set of labels that the selector matches."""
+        known = enumerate(self._known)
+        return sum(1 << number for number, labels in known if _matches(selector, dict(labels)))
 
     def remove(self, each: Selected) -> None:
         """Remove one; does nothing if it is not here."""
         if each not in self._selectors:
             return
         self.version += 1
-        for place in _places(self._selectors.pop(each)):
+        selector = self._selectors.pop(each)
+        del self._by_selector[selector][each]
+        if not self._by_selector[selector]:
+            del self._by_selector[selector]
+        for place in _places(selector):
             found = self._by_place[place]
             del found[each]
             if not found:

@@ -8,6 +8,7 @@ a gang is one or the other as a whole. A split is kept until a pod of the quota 
 its min changes.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +27,11 @@ class MinSplit:
     low: tuple[int, ...]
     overdue: tuple[int, ...]
     """What overdue victims hold: the sum begins with that."""
-    floor: dict[int, int]
+    floor: Counter[int]
     """What the in-quota pods hold."""
     over: NDArray[np.int64]
     """The over-quota pods, by their slot among the bound ones."""
-    total: dict[int, int]
+    total: Counter[int]
     """What all of them hold; assumed pods cannot be evicted yet, and do not count."""
 
 
@@ -89,7 +90,7 @@ def _split(
     passed = [total > bound for total, (_, bound, _) in zip(sums, counted, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.bound_pods.unit_start(slot, first)
-    floor, total = dict.fromkeys(rows, 0), dict.fromkeys(rows, 0)
+    floor, total = Counter[int](), Counter[int]()
     for sum_so_far, (row, _, begin) in zip(sums, counted, strict=True):
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
