@@ -20,6 +20,8 @@ _PATIENCE = 120.0
 _QUIET = 2.5
 """Seconds without a change after which it rests."""
 _LOOK = 0.25
+_LAST_CHANGES = 2.0
+"""Seconds until what the load wanted last is created and deleted, and schedulers know of it."""
 _BOOKS_PATIENCE = 20.0
 """Seconds for the metrics to show what the scheduler's books say."""
 _MIXED = 0.4
@@ -101,7 +103,7 @@ async def _round(stage: Stage, kind: str, number: int, fault: str, also: str | N
     recovered = await _first_bind(stage, over)
     await asyncio.sleep(stage.dice.uniform(1.0, 3.0))
     checker.stale_since = None
-    stage.load.resting, still = True, time.monotonic()
+    stage.load.resting, still = True, time.monotonic() + _LAST_CHANGES
     rested, problems = await _rest(stage)
     events = await stage.events()
     problems += [("needless", each) for each in checker.judge_evictions(began, still, events)]

@@ -290,9 +290,12 @@ class Checker:
                 yield f"{each.path} was evicted for {path(claimant)}, which waits still"
 
     def _within_min(self, pod: Body) -> bool:
+        """Would its claim, all waiting pods of its gang, leave its quota within min?"""
         *_, own = self._lineage(pod)
         low = self._teams[own].bounds[-1].low
-        return self._world.flat and self._used(own) + self._asked(pod)[_NAMED] <= low
+        claim = next(each for each in self._claims() if pod in each)
+        asks = total(map(self._asked, claim))[_NAMED]
+        return self._world.flat and self._used(own) + asks <= low
 
     def _overtaken(self, claimant: Body, since: float) -> bool:
         """Has a more important pod of its quota started since?"""

@@ -301,6 +301,25 @@ def test_a_claimant_whose_room_a_more_important_pod_of_its_team_took() -> None:
     assert list(cluster.checker.judge_evictions(since, cluster.now, [event])) == []
 
 
+def test_the_right_of_a_gang_is_that_of_all_its_pods() -> None:
+    cluster = _Cluster()
+    cluster.bound("t-1", 4, 60)
+    cluster.bound("t-2", 4, 60)
+    victim, *_ = cluster.fill("t-1", 16, "n-1")
+    since = cluster.now
+    first, *_ = [cluster.pod("t-2", 2, gang="g") for _ in range(3)]
+    cluster.evict(victim)
+    event = {
+        "reason": "Preempted",
+        "message": f"FairShare: evicted for t-2/{first['metadata']['name']}: min 4",
+        "involvedObject": {"uid": victim["metadata"]["uid"]},
+    }
+    rested = cluster.now + 1
+    assert list(cluster.checker.judge_evictions(since, rested, [event])) == [], "6 above 4"
+    cluster.bound("t-2", 6, 60)
+    assert len(list(cluster.checker.judge_evictions(since, rested, [event]))) == 1
+
+
 def test_what_quotas_hold_is_what_their_pods_ask_for() -> None:
     cluster = _Cluster("hierarchy")
     cluster.pod("t-1", 4, "n-1")
