@@ -337,6 +337,18 @@ class Observer:
             assert victim.claimant == nomination.pods[0]
             self._judge_eviction(victim)
 
+    def _is_within_min(self, pod: Pod) -> bool:
+        """Is all that its quota uses within min, where that names something the pod asks for?
+
+        Then no pod of the quota is above what shields those that are not preemptible.
+        """
+        name = self.engine.quota_of(pod)
+        if name is None or name not in self.quotas:
+            return False
+        low, asks = dict(self.quotas[name].min), dict(pod.shape.requests)
+        named = [each for each in low if asks.get(each)]
+        return bool(named) and all(self.used(name, each) <= low[each] for each in named)
+
     def _judge_eviction(self, eviction: Evict) -> None:
         pod, claimant = eviction.pod, eviction.claimant
         if eviction.reason is Reason.NODE_LOST:
@@ -349,7 +361,7 @@ class Observer:
         assert not self.pods[pod.uid].terminating, f"{pod.uid} terminates already"
         self.leaving[pod.uid] = self.now
         assert re.search(r"\d", eviction.message), f"no numbers: {eviction.message}"
-        assert pod.preemptible or eviction.reason is Reason.QUOTA_LOWERED, (
+        assert pod.preemptible or not self._is_within_min(pod), (
             f"{pod.uid} is not preemptible: {eviction.message}"
         )
         if claimant is None:
