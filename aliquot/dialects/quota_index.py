@@ -121,7 +121,7 @@ def build(
 
     With Koordinator's built-in quotas, the system quota and the default quota exist whether or not
     there are objects for them; without, an object for the system quota is ignored, because only
-    `hierarchy` has a quota without bounds, and so is a default quota that Aliquot wrote and nobody
+    `hierarchy` has a quota without bounds, and so is a default quota that Aliquot wrote and no user
     gave bounds. With Volcano's, the default queue exists.
     """
     manifests, system = list(manifests), system or SystemNamespaces()
@@ -231,7 +231,7 @@ def _queues(manifests: Iterable[Manifest], special: bool) -> Iterator[tuple[Mani
 
 
 def _is_filler(manifest: Manifest) -> bool:
-    """Is it a quota that Aliquot wrote, and to which nobody has given bounds since?"""
+    """Is it a quota that Aliquot wrote, and to which no user has given bounds since?"""
     alone = quota(manifest)
     return made_by_aliquot(manifest) and not alone.min and not alone.max
 

@@ -338,15 +338,13 @@ class Engine:
 
         The pods of other quotas may have ended or been deleted since the eviction was decided.
         """
-        state, uid, claimant = self._state, eviction.pod.uid, eviction.claimant
-        if uid not in state.leaving:
+        uid = eviction.pod.uid
+        if uid not in self._state.leaving:
             return False
-        if claimant is None:
+        if eviction.claimant is None:
             return True
-        waiting = [claimant.uid, *self._nominations.claimants_of(uid)]
-        claims = {state.waiting.claim(each).uid: each for each in waiting if each in state.waiting}
         self._policy.report.refresh()
-        return any(self._trial.needs(state.waiting.claim(each), uid) for each in claims.values())
+        return any(self._trial.needs(claim, uid) for claim in self._claims_for(eviction))
 
     def is_awaited(self, uid: str) -> bool:
         """Does a nominated claim wait for this victim to terminate?"""
@@ -354,11 +352,16 @@ class Engine:
 
     def is_owed(self, eviction: Evict) -> bool:
         """Does a claim wait for this victim that is within its min, runtime or deserved?"""
+        return any(map(self._policy.gates.is_owed, self._claims_for(eviction)))
+
+    def _claims_for(self, eviction: Evict) -> list[Claim]:
+        """The waiting claims that an eviction is for: its own, and others nominated by now."""
         waiting, claimant = self._state.waiting, eviction.claimant
-        claims = self._nominations.claims_awaiting(eviction.pod.uid)
+        claims = {each.uid: each for each in self._nominations.claims_awaiting(eviction.pod.uid)}
         if claimant is not None and claimant.uid in waiting:
-            claims.append(waiting.claim(claimant.uid))
-        return any(map(self._policy.gates.is_owed, claims))
+            own = waiting.claim(claimant.uid)
+            claims.setdefault(own.uid, own)
+        return list(claims.values())
 
     def gangs(self) -> list[GangSummary]:
         """The phase of every gang, by name."""

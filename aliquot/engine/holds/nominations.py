@@ -184,8 +184,8 @@ class Nominations:
     def claims_awaiting(self, victim: str) -> list[Claim]:
         """The nominated claims that wait for this victim."""
         state = self._state
-        uids = (uid for uid in self._claimants.get(victim, ()) if uid in state.ledger.holding)
-        claims = (state.waiting.claim(uid) for uid in uids if uid in state.waiting)
+        uids = (uid for uid in self.claimants_of(victim) if uid in state.waiting)
+        claims = (state.waiting.claim(uid) for uid in uids)
         return list({claim.uid: claim for claim in claims}.values())
 
     def waits_for_victims(self, claim: Claim) -> bool:
