@@ -34,6 +34,8 @@ from aliquot.engine.model.events import (
     GangSet,
     GpuQuotaGone,
     GpuQuotaSet,
+    NamespaceGone,
+    NamespaceSet,
     NodeGone,
     NodeSet,
     PodGone,
@@ -67,6 +69,14 @@ from aliquot.engine.model.knobs import (
 from aliquot.engine.model.label_index import MOST_LABEL_SETS, LabelIndex
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
+from aliquot.engine.model.pod_rules import (
+    NO_RULES,
+    AffinityTerm,
+    HostPort,
+    PodRules,
+    PodSelector,
+    SpreadConstraint,
+)
 from aliquot.engine.model.quantity import Amounts, add_amounts
 from aliquot.engine.model.quota import MOST_LEVELS, Quota
 from aliquot.engine.model.reasons import Reason, Refusal
@@ -86,6 +96,7 @@ from aliquot.engine.model.system_namespaces import (
     KUBE_SYSTEM,
     SystemNamespaces,
 )
+from aliquot.engine.model.volumes import VolumeBinding, VolumeUse
 from aliquot.engine.placement.constraints import node_refusal
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
@@ -97,8 +108,10 @@ __all__ = [
     "MOST_LABEL_SETS",
     "MOST_LEVELS",
     "NO_GPU_AMOUNT",
+    "NO_RULES",
     "SECOND",
     "WHOLE_GPU",
+    "AffinityTerm",
     "Amounts",
     "Bind",
     "BindFailed",
@@ -136,11 +149,14 @@ __all__ = [
     "GpuQuotaSet",
     "GpuQuotaSummary",
     "HierarchyKnobs",
+    "HostPort",
     "ImportanceKey",
     "Knobs",
     "LabelIndex",
     "Membership",
     "NamespaceFigures",
+    "NamespaceGone",
+    "NamespaceSet",
     "Node",
     "NodeConstraints",
     "NodeGone",
@@ -149,6 +165,8 @@ __all__ = [
     "PlacementKnobs",
     "Pod",
     "PodGone",
+    "PodRules",
+    "PodSelector",
     "PodSet",
     "QueueSummary",
     "QueuesKnobs",
@@ -163,10 +181,13 @@ __all__ = [
     "RuntimeTree",
     "Shape",
     "Slots",
+    "SpreadConstraint",
     "SystemNamespaces",
     "Taint",
     "Term",
     "Toleration",
+    "VolumeBinding",
+    "VolumeUse",
     "Wait",
     "WeightSet",
     "above_single",
