@@ -477,7 +477,7 @@ class Engine:
             waiting, changes = self._state.waiting, self._state.waiting.changes
             self._state.gangs.note_change(claim.pods[0])
             self._gang_claims.refresh()
-            asks = (self._state.placement.ask(pod.shape) for pod in claim.others)
+            asks = (self._state.placement.ask(pod) for pod in claim.others)
             if all(map(self._state.placement.could_hold, asks)):
                 waiting.changes = changes  # the same pods wait: demand has not changed
 

@@ -39,6 +39,8 @@ from aliquot.engine.model.events import (
     GangSet,
     GpuQuotaGone,
     GpuQuotaSet,
+    NamespaceGone,
+    NamespaceSet,
     NodeGone,
     NodeSet,
     PodGone,
@@ -82,9 +84,8 @@ class State:
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
         self.lasting = LastingTally()
         self.ledger.tallies.append(self.lasting)
-        score = knobs.placement.score
         self.placement = Placement(
-            self.resources, self.nodes, self.ledger, self.devices, self.changes, score
+            self.resources, self.nodes, self.ledger, self.devices, self.changes, knobs.placement
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.claims = Claims(self.tree, self.ledger, self.placement)
@@ -160,11 +161,23 @@ class State:
             case GpuQuotaGone(namespace):
                 self.gpu_quotas.remove(namespace)
                 self._gpu_quota_changed(namespace)
+            case NamespaceSet(namespace, labels):
+                self.placement.rule_sets.counts.set_namespace(namespace, labels)
+            case NamespaceGone(namespace):
+                self.placement.rule_sets.counts.set_namespace(namespace, ())
             case BudgetSet(budget):
                 self.budgets.set(budget)
             case BudgetGone(path):
                 self.budgets.remove(path)
         self._gang_requests.refresh()
+        self._requeue_split()
+
+    def _requeue_split(self) -> None:
+        """Queue waiting pods anew that rules of other pods may be about now, or no more."""
+        for namespace, split in self.placement.rule_sets.take_split().items():
+            for uid in list(self.in_namespace(namespace)):
+                if uid in self.waiting and self.pods[uid].labels in split:
+                    self._enqueue(self.pods[uid])
 
     @contextmanager
     def speculating(self, *claims: Claim, asking: bool = False) -> Iterator[Speculation]:
@@ -215,6 +228,7 @@ class State:
         if self.is_staying(pod):
             self.repeat_guard.present += fingerprint(pod)
         self.pods[pod.uid] = pod
+        self.placement.rule_sets.note(pod)
         self.gangs.join(pod)
         self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
         self.budgets.note(pod)

@@ -97,7 +97,7 @@ class Wakeups:
             head = lane.head
             if head is None:
                 continue
-            asks = (*head.asks, *(placement.ask(pod.shape) for pod in head.others))
+            asks = (*head.asks, *(placement.ask(pod) for pod in head.others))
             for ask in asks:
                 if ask not in fits:
                     fits[ask] = placement.has_room(ask, nodes)
