@@ -49,6 +49,7 @@ from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.questions import Questions
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, PutOff, Trial
+from aliquot.engine.updates import apply_event, check_against_books
 from aliquot.engine.wakeups import Wakeups
 from aliquot.errors import ArgumentError
 
@@ -95,8 +96,8 @@ class Engine(Questions):
         An event that makes no sense is refused with an error of ours, and nothing is booked.
         """
         check_event(event)
-        self._state.check(event)
-        self._state.apply(event)
+        check_against_books(self._state, event)
+        apply_event(self._state, event)
         self._brake.apply(event)
 
     def cycle(self, now: int = 0, bounded: bool = False) -> list[Decision]:
