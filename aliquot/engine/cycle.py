@@ -236,7 +236,7 @@ class Engine(Questions):
         At once, while claims are left that the last cycle did not get to; else after that cycle,
         which has seen all that was due by then: time never stands still.
         """
-        if self._wakeups.unfinished or self.unfinished:
+        if self.unfinished:
             return self._now
         moments = (
             self._wakeups.deadline(),
