@@ -166,10 +166,15 @@ class State:
             self.reserved.pop(pod.uid, None)
             if self.stranded.note(pod, self.nodes.known.get(pod.node)):
                 self.leaving.overdue.discard(pod.uid)
+            if pod.node not in self.nodes.known and self._is_assumed_on(pod.node, entry):
+                self.changes.lost.append(pod.uid)  # the node went before the bind was confirmed
             self.ledger.commit(pod.uid, self.booking_of_bound(pod, pod.node))
             self.track_bound(pod)
         elif entry is None or entry.stage is not Stage.ASSUMED:
             self.enqueue(pod)
+
+    def _is_assumed_on(self, node: str, entry: Entry | None) -> bool:
+        return entry is not None and entry.stage is Stage.ASSUMED and entry.booking.node == node
 
     def booking_of_bound(self, pod: Pod, node: str) -> Booking:
         """What a bound pod is booked with; a stranded one is not charged."""
@@ -284,15 +289,13 @@ class State:
 
     def unbind(self, uid: str) -> None:
         """Let an assumed pod wait again: its Bind was refused, or never confirmed."""
-        pod = self.pods.get(uid)
-        if pod is not None and self.ledger.entries[uid].stage is Stage.ASSUMED:
+        pod, entry = self.pods.get(uid), self.ledger.entries.get(uid)
+        if pod is not None and entry is not None and entry.stage is Stage.ASSUMED:
+            node = entry.booking.node
+            assert node is not None
             self.changes.outside.append(uid)
-            stayed = self.is_staying(pod)
-            self._untrack_bound(uid)  # its node was lost meanwhile, and it was to be evicted
-            self.leaving.overdue.discard(uid)
-            if self.is_staying(pod) and not stayed:
-                self.repeat_guard.present += fingerprint(pod)
             self.enqueue(pod)
+            self.free_node_slot(node)
 
     def withdraw(self, uid: str) -> None:
         """Let an assumed pod wait again: its Bind was never handed out."""

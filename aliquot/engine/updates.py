@@ -142,10 +142,12 @@ def _drop_node(state: State, name: str) -> None:
     state.nodes.remove(name)
     state.changes.nodes.append(state.nodes.slots[name])
     for uid in sorted(state.ledger.by_node.get(state.nodes.slots[name], ())):
-        if state.ledger.entries[uid].stage is Stage.HELD:
+        stage = state.ledger.entries[uid].stage
+        if stage is Stage.HELD:
             state.drop_nomination(uid)
-        else:
+        elif stage is Stage.COMMITTED:
             state.changes.lost.append(uid)
+        # an assumed pod may never have been bound: `State.book` sees whether it was
     state.free_node_slot(name)
 
 
