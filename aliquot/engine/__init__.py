@@ -64,6 +64,7 @@ from aliquot.engine.model.knobs import (
     HierarchyKnobs,
     Knobs,
     PlacementKnobs,
+    PlacementWeights,
     QueuesKnobs,
 )
 from aliquot.engine.model.label_index import MOST_LABEL_SETS, LabelIndex
@@ -163,6 +164,7 @@ __all__ = [
     "NodeSet",
     "Nominate",
     "PlacementKnobs",
+    "PlacementWeights",
     "Pod",
     "PodGone",
     "PodRules",

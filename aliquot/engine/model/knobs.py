@@ -78,7 +78,7 @@ class EvictionKnobs:
 
 @dataclass(frozen=True, slots=True)
 class PlacementWeights:
-    """How much each preference counts, 0 to 100."""
+    """How much each preference counts beside the others, 0 to 100; kube-scheduler's by default."""
 
     pod_affinity: int = 2
     topology_spread: int = 2

@@ -417,6 +417,25 @@ class Placement:
         self.rule_sets.refuse(ask.rule_set, constraints, column)
         return column
 
+    def judged(self, ask: Ask) -> NDArray[np.int64]:
+        """By node, `OPEN`, or the first reason why such a pod cannot start there now.
+
+        First in the order of kube-scheduler's plugins.
+        """
+        self._capacity.refresh()
+        constraints = ask.shape.constraints
+        column = self._preferences.of(constraints).codes.copy()
+        short = np.zeros(len(column), dtype=bool)
+        for row, amount in ask.room:
+            short |= self._capacity.free.data[row, : len(column)] < amount
+        if ask.gpu is not None:
+            short |= self._devices.points(ask.gpu, np.arange(len(column))) < 0
+        if ask.rule_set is None:
+            column[short & (column == OPEN)] = NodeRefusal.RESOURCES
+        else:
+            self.rule_sets.refuse(ask.rule_set, constraints, column, short)
+        return column
+
     def points(self, ask: Ask, feasible: NDArray[np.bool_]) -> PointsBySource:
         """What such a pod prefers, over the nodes that could hold it."""
         constraints = ask.shape.constraints

@@ -19,11 +19,12 @@ from aliquot.engine.model.label_index import Labels
 from aliquot.engine.model.node import NodeConstraints
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.pod_rules import NO_RULES, PodRules
+from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.domains import TopologyLabels
 from aliquot.engine.placement.host_ports import HostPorts
 from aliquot.engine.placement.pod_affinity import AffinityRules, PodAffinity
 from aliquot.engine.placement.pod_counts import Counted, PodCounts
-from aliquot.engine.placement.preferences import NodePreferences
+from aliquot.engine.placement.preferences import OPEN, NodePreferences
 from aliquot.engine.placement.topology_spread import SpreadRules, TopologySpread
 
 _Column = NDArray[np.int64]
@@ -97,9 +98,20 @@ class RuleSets:
         split.clear()
         return found
 
-    def refuse(self, rule_set: RuleSet, where: NodeConstraints, column: _Column) -> None:
-        """Note in the column, for each open node (0), the first rule that refuses it."""
+    def refuse(
+        self,
+        rule_set: RuleSet,
+        where: NodeConstraints,
+        column: _Column,
+        short: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Note in the column, for each open node (0), the first rule that refuses it.
+
+        `short`: nodes that have too little free, to be noted in the order of plugins as well.
+        """
         self.ports.refuse(rule_set.rules.ports, column)
+        if short is not None:
+            column[short & (column == OPEN)] = NodeRefusal.RESOURCES
         followed = rule_set.follow(self.counts)
         if followed is None:
             return
