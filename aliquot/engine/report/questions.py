@@ -118,7 +118,7 @@ class Questions:
         return self.booked_node(uid) if uid in self._state.ledger.holding else None
 
     def node_refusals(self, uid: str) -> dict[str, str]:
-        """The nodes that refuse a waiting pod now, each with the plugin of kube-scheduler that would.
+        """The nodes that refuse a waiting pod now, each with a plugin of kube-scheduler.
 
         The first of its plugins; the nodes that are not named could hold the pod.
         """
