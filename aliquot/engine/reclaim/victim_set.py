@@ -10,12 +10,12 @@ in the set that could be spared.
 """
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aliquot.engine.model.importance import Natural
 from aliquot.engine.model.pod import Pod
 
-_PRIORITY_OFFSET = 2**31
+PRIORITY_OFFSET = 2**31
 """Priorities are int32: with this added none is negative, so a larger set never has a lower sum."""
 _MOST_STEPS = 4_000
 """Steps of the exact search once it has a set: at 10 to 30 us each, it ends within some 0.1 s."""
@@ -50,6 +50,10 @@ class PricedUnit:
     budgets: tuple[tuple[str, ...], ...]
     total: int
 
+    def drawing(self, more: Amounts) -> "PricedUnit":
+        """The same unit, where its eviction draws on these as well."""
+        return replace(self, draws=self.draws | more)
+
 
 def price(
     pods: Sequence[Pod],
@@ -64,7 +68,7 @@ def price(
     highest = max(importance)
     of_highest = (pod for pod, each in zip(pods, importance, strict=True) if each == highest)
     age = min((pod.started, pod.created) for pod in of_highest)
-    total = sum(each + _PRIORITY_OFFSET for each in importance)
+    total = sum(each + PRIORITY_OFFSET for each in importance)
     uids = tuple(pod.uid for pod in pods)
     return PricedUnit(uids, highest, age, name, frees, draws, budgets, total)
 
@@ -121,7 +125,7 @@ class _Allowance:
 def cost(units: Sequence[PricedUnit], budgets: dict[str, int]) -> Cost:
     """The cost of evicting all of these; smaller is better."""
     if not units:
-        return (0, -_PRIORITY_OFFSET, 0, 0, (0, 0))
+        return (0, -PRIORITY_OFFSET, 0, 0, (0, 0))
     highest = max(unit.priority for unit in units)
     oldest = min(unit.age for unit in units if unit.priority == highest)
     return (
@@ -314,7 +318,7 @@ class _Search:
         return (
             violations,
             highest,
-            total + more * (unit.priority + _PRIORITY_OFFSET),
+            total + more * (unit.priority + PRIORITY_OFFSET),
             count + more,
             age,
         )
