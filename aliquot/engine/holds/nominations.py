@@ -59,13 +59,13 @@ class Nominations:
             before = self._claimants.get(uid, ()) if uid in self._deadlines else ()
             self._deadlines[uid] = self._deadline_of(uid, now)
             self._claimants[uid] = tuple(dict.fromkeys((*before, *claim.uids())))
-            self._note_awaited(uid)
+            self._note_awaited(uid, claim.uids())
         if not awaited:
             until = self._last_departure(now) if lacks_right else now + self._hold_for
             self._until.update(dict.fromkeys(claim.uids(), until))
 
-    def _note_awaited(self, victim: str) -> None:
-        for uid in self._claimants[victim]:
+    def _note_awaited(self, victim: str, claimants: Iterable[str]) -> None:
+        for uid in claimants:
             self._awaited.setdefault(uid, {})[victim] = None
 
     def _leaving_from(self, claim: Claim) -> list[str]:
@@ -107,8 +107,8 @@ class Nominations:
         }
         self._claimants = {uid: self._claimants[uid] for uid in self._deadlines}
         self._awaited.clear()
-        for uid in self._claimants:
-            self._note_awaited(uid)
+        for uid, claimants in self._claimants.items():
+            self._note_awaited(uid, claimants)
         self._note_held(now)
         for uid in sorted(uid for uid, until in self._until.items() if until <= now):
             if uid in state.waiting:
@@ -308,7 +308,7 @@ class Nominations:
                 vacated.remove(node)
                 for victim in self.victims_of(claim):
                     self._claimants[victim] = (*self._claimants[victim], uid)
-                    self._note_awaited(victim)
+                    self._note_awaited(victim, (uid,))
                 return True
         return False
 

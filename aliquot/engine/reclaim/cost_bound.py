@@ -68,6 +68,8 @@ class CostBound:
     def _least(self, pods: Column, frees: Column, amount: int) -> _Least:
         """Of pods that together free at least this amount of a resource."""
         importance = self._importance[pods]
+        if importance.min() == importance.max():
+            return self._least_of_equals(pods, frees, amount)
         order = np.argsort(importance, kind="stable")
         levels = importance[order]
         highest = int(levels[np.searchsorted(np.cumsum(frees[order]), amount)])
@@ -81,6 +83,17 @@ class CostBound:
             total + count * PRIORITY_OFFSET,
             count,
             self._youngest(pods[at_highest], number),
+        )
+
+    def _least_of_equals(self, pods: Column, frees: Column, amount: int) -> _Least:
+        """The same for pods of one importance."""
+        highest, count = int(self._importance[pods[0]]), _fewest(frees, amount)
+        return _Least(
+            self._violations(pods, frees, amount),
+            highest,
+            count * (highest + PRIORITY_OFFSET),
+            count,
+            self._youngest(pods, count),
         )
 
     def _violations(self, pods: Column, frees: Column, amount: int) -> int:

@@ -69,9 +69,8 @@ def search(
     no_victims = Eligible(
         np.zeros_like(state.bound_pods.node, dtype=bool), Reason.PREEMPTED, lambda _: ""
     )
-    for rank, several in enumerate(
-        _with_leaving_first([no_victims] if state.leaving else [], ranks)
-    ):
+    waits = [no_victims] if state.leaving and not rights else []  # only victims free rights
+    for rank, several in enumerate(_with_leaving_first(waits, ranks)):
         attempts = (_Attempt(state, claim, rights, eligible, classes) for eligible in several)
         found = [plan for attempt in attempts if (plan := attempt.plan(rank)) is not None]
         if found:
