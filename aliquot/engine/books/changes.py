@@ -103,6 +103,8 @@ class Changes:
         self.outside = Log[str]()
         """Changes of the cluster from outside, after which an eviction may be made once more (see
         `repeat_guard`); an entry names what has changed."""
+        self.held = Log[str]()
+        """Pods for which a node is held now."""
         self.lowered = Log[str]()
         """Quotas of which a bound was lowered."""
         self.created = Log[str]()
@@ -111,7 +113,8 @@ class Changes:
         """Pods whose node was lost."""
         self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
             *(self.requests, self.usage, self.nodes, self.freed, self.gangs),
-            *(self.bound, self.victims, self.outside, self.lowered, self.created, self.lost),
+            *(self.bound, self.victims, self.outside, self.held),
+            *(self.lowered, self.created, self.lost),
         )
 
     def trim(self) -> None:

@@ -296,6 +296,7 @@ class Ledger:
             if entry.stage is Stage.HELD:
                 self.holding[uid] = None
                 self.holding_in.setdefault(entry.booking.quota, {})[uid] = None
+                self._changes.held.append(uid)
         self._post(entry, +1)
 
     def _post(self, entry: Entry, sign: int) -> None:
