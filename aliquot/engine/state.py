@@ -235,7 +235,7 @@ class State:
             self.changes.outside.append(pod.uid)
 
     def _book(self, pod: Pod) -> None:
-        """Book a pod on its node, or as waiting; an assumed pod stays assumed."""
+        """Book a pod on its node, or as waiting; an assumed pod stays assumed on its node."""
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
@@ -246,6 +246,10 @@ class State:
             self._track_bound(pod)
         elif entry is None or entry.stage is not Stage.ASSUMED:
             self._enqueue(pod)
+        else:
+            assert entry.booking.node is not None
+            quota = self._quota_of(pod.uid)
+            self.ledger.change(pod.uid, self.bookings.booking(pod, quota, entry.booking.node))
 
     def booking_of_bound(self, pod: Pod, node: str) -> Booking:
         """What a bound pod is booked with; a stranded one is not charged."""
