@@ -6,7 +6,7 @@ pods that its policy makes eligible. The result is a verdict; evicting, nominati
 left to the cycle.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
@@ -260,19 +260,55 @@ class Trial:
                 leaving.add(victim, entry)
 
     def _search(self, claim: Claim) -> Plan | None:
-        """The best plan of victims for the claim, over node classes where its charge differs."""
+        """The best plan of victims for the claim.
+
+        What pods without a quota free, the quotas may use. So where such pods are among the
+        victims, others may not be needed: these are searched anew, as if the former were leaving.
+        """
+        plan = self._search_among(claim)
+        if plan is None or claim.quota is None:
+            return plan
+        entries = self.state.ledger.entries
+        first = [v for v in plan.victims if entries[v.pod.uid].booking.quota is None]
+        if not first or len(first) == len(plan.victims):
+            return plan
+        gone = [victim.pod.uid for victim in first]
+        with self._as_if_leaving(gone):
+            rest = self._search_among(claim, gone)
+        if rest is None or rest.nodes != plan.nodes:
+            return plan
+        better = replace(rest, victims=(*first, *rest.victims))
+        return better if len(better.victims) < len(plan.victims) else plan
+
+    @contextmanager
+    def _as_if_leaving(self, uids: list[str]) -> Iterator[None]:
+        """Count what these pods hold as about to come free."""
+        leaving, entries = self.state.leaving, self.state.ledger.entries
+        for uid in uids:
+            leaving.add(uid, entries[uid])
+        try:
+            yield
+        finally:
+            for uid in uids:
+                leaving.remove(uid)
+
+    def _search_among(self, claim: Claim, besides: Iterable[str] = ()) -> Plan | None:
+        """The best plan, over node classes where the claim's charge differs; without `besides`."""
         state = self.state
+        spared = [state.bound_pods.slots[uid] for uid in besides]
         classes: list[str | None] = [None]
         if any(ask.by_class for ask in claim.asks):
             classes = list(self.charged_classes(claim))
         plans = []
         for node_class in classes:
             rights = self._policy.gates.rights(claim, node_class)
-            ranks = chain(
+            ranks: Iterator[Sequence[Eligible]] = chain(
                 self._overstayed(claim),
                 self._policy.reclaim.eligible_victims(claim, node_class, rights, self.now),
             )
             only_class = None if node_class is None else [node_class]
+            if spared:
+                ranks = (_without(rank, spared) for rank in ranks)
             plan = search(state, claim, rights, ranks if claim.preempts else (), only_class)
             if plan is not None:
                 plans.append(plan)
@@ -449,6 +485,14 @@ class Trial:
         """The refusal of a gang: which pod found no room, after how many that did."""
         words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
         return replace(refusal, message=words + refusal.message)
+
+
+def _without(rank: Sequence[Eligible], slots: list[int]) -> list[Eligible]:
+    """A rank of eligible victims, without the pods in these slots."""
+    masks = [each.evictable.copy() for each in rank]
+    for mask in masks:
+        mask[slots] = False
+    return [replace(each, evictable=mask) for each, mask in zip(rank, masks, strict=True)]
 
 
 def _waiting_for_victims(claim: Claim, nodes: Iterable[str]) -> Refusal:
