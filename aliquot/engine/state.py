@@ -382,18 +382,23 @@ class State:
             self._refresh_device_nodes(self.devices.set(device), device.name)
 
     def _refresh_device_nodes(self, nodes: Iterable[str], device: str) -> None:
-        """A device has changed: refresh its nodes, and book the pods on it anew."""
+        """A device has changed: refresh its nodes, and book the pods on it anew.
+
+        Also on nodes that are gone: what is booked must not depend on what was heard of first.
+        """
         self._note_outside_change(device)
         for name in nodes:
+            if name not in self.nodes.slots:
+                continue
+            slot = self.nodes.slots[name]
             if name in self.nodes.known:
-                slot = self.nodes.slots[name]
                 self.changes.nodes.append(slot)
                 self.changes.freed.append(Freed(nodes=(slot,)))
                 self.ledger.releases += 1
-                for uid in sorted(self.ledger.by_node.get(slot, ())):
-                    gpu = self.ledger.entries[uid].booking.gpu
-                    if gpu is not None and (device in gpu.devices or not gpu.devices):
-                        self._book(self.pods[uid])
+            for uid in sorted(self.ledger.by_node.get(slot, ())):
+                gpu = self.ledger.entries[uid].booking.gpu
+                if gpu is not None and (device in gpu.devices or not gpu.devices):
+                    self._book(self.pods[uid])
 
     def _set_gpu_quota(self, quota: GpuQuota) -> None:
         if self.gpu_quotas.known.get(quota.namespace) != quota:

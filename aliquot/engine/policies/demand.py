@@ -31,7 +31,8 @@ class Demand:
         state = self._state
         if state.ledger.speculative:
             return None
-        versions = (state.tree.version, state.placement.version(), state.waiting.changes)
+        feasible = state.placement.feasibility_version()
+        versions = (state.tree.version, feasible, state.waiting.changes)
         moved = bool(self._usage) and not unshared.isdisjoint(self._usage.read())
         if not (self._requests or moved or self._total_moved() or versions != self._versions):
             return None
@@ -67,7 +68,8 @@ class Unsatisfiable:
     def refresh(self) -> bool:
         """Bring the sums up to date; True if they have changed."""
         state = self._state
-        versions = (state.placement.version(), state.waiting.changes, state.tree.version)
+        feasible = state.placement.feasibility_version()
+        versions = (feasible, state.waiting.changes, state.tree.version)
         if versions == self._versions:
             return False
         self._versions = versions
