@@ -268,14 +268,15 @@ class State:
     def _track_bound(self, pod: Pod) -> None:
         """Put a bound pod among the running ones or the leaving ones."""
         going = self.ends_in_time(pod) or pod.uid in self.leaving
-        known = pod.uid in self.bound_pods.slots
+        before = self.bound_pods.eligibility(pod.uid)
         self._untrack_bound(pod.uid)
         if pod.uid in self.leaving.overdue:
             return
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.bound_pods.set(pod, entry)
-            if not known and entry.booking.quota is not None:
+            changed = before != (entry.path[0], pod.priority, pod.preemptible)
+            if changed and entry.booking.quota is not None:
                 self.changes.bound.append(NewlyBound(entry.booking.quota, pod.priority))
             if self._is_above_min(entry):
                 self.changes.victims.append(pod.uid)

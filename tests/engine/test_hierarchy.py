@@ -2,7 +2,7 @@
 
 from aliquot.engine import Budget, NodeConstraints, Requirement
 from aliquot.engine.model.events import BudgetSet
-from aliquot.engine.model.knobs import SECOND, HierarchyKnobs
+from aliquot.engine.model.knobs import SECOND, EvictionKnobs, HierarchyKnobs
 from aliquot.engine.model.reasons import Reason
 from tests.build.values import GPU, amounts, node_set
 from tests.engine.world import World
@@ -301,3 +301,14 @@ def test_a_gang_that_never_starts_is_no_demand_in_any_of_its_quotas() -> None:
     world.pod("a", "other", amounts(gpu=5))
     world.run()
     assert requests(world)["top"] == 5
+
+
+def test_no_pod_goes_for_a_claim_above_the_max_of_the_system_quota() -> None:
+    """That quota has no runtime, but its max holds."""
+    world = World("hierarchy", eviction=EvictionKnobs(quotaless="lowest"))
+    world.node("n", amounts(gpu=2))
+    world.quota("system", (), amounts(gpu=1), unshared=True)
+    world.pod("none", "x", amounts(gpu=2), node="n")
+    world.pod("system", "p", amounts(gpu=2))
+    assert world.run() == {}
+    assert world.evicted() == []
