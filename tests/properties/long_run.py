@@ -18,6 +18,8 @@ from random import Random
 
 from aliquot.engine import (
     Decision,
+    DeviceGone,
+    DeviceSet,
     Engine,
     Event,
     NodeSet,
@@ -196,7 +198,10 @@ class LongRun:
     # Rebuild
 
     def rebuilt(self) -> Engine:
-        """A fresh engine that was told how the cluster is, in another order."""
+        """A fresh engine that was told how the cluster is, in another order.
+
+        And which cards there were: of pods on them no GPU quota is rid because their card is.
+        """
         fresh = Engine(self.engine.policy, self.cluster.knobs)
         assumed = {uid: bind for uid, (_, bind) in self.observer.assumed.items()}
         facts = [
@@ -205,6 +210,9 @@ class LongRun:
         ]
         for event in self._shuffled(facts):
             fresh.apply(event)
+        for device in self.observer.gone_devices.values():
+            fresh.apply(DeviceSet(device))
+            fresh.apply(DeviceGone(device.name))
         state = books(fresh)
         state.nodes.lose(self.cluster.now, self.cluster.knobs.eviction.node_lost_after)
         state.strand(self.cluster.now)
