@@ -250,6 +250,8 @@ class State:
             assert entry.booking.node is not None
             quota = self._quota_of(pod.uid)
             self.ledger.change(pod.uid, self.bookings.booking(pod, quota, entry.booking.node))
+            if pod.uid in self.leaving:  # its node was lost
+                self._track_bound(pod)
 
     def booking_of_bound(self, pod: Pod, node: str) -> Booking:
         """What a bound pod is booked with; a stranded one is not charged."""

@@ -25,7 +25,7 @@ from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, VICTIMS, Reason, Refusal
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
-from aliquot.engine.policies.eligible import Eligible, evictable_pods
+from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate, open_gate
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.effort import Effort
@@ -199,6 +199,8 @@ class Trial:
             words = self._policy.reclaim.explain_no_victims(claim, refusal, now)
             message = refusal.message + words
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
+        if plan.victims and self._makes_up_for_reservations(claim, plan):
+            return refusal
         if plan.victims and self._repeats(claim, plan):
             message = f"{refusal.message}{_REPEATS}"
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
@@ -238,6 +240,20 @@ class Trial:
         )
         move = repeat_guard.move(self.state.waiting.fingerprint, claim.pods, victims)
         return repeat_guard.repeats(move, self._policy.gates.is_owed(claim))
+
+    def _makes_up_for_reservations(self, claim: Claim, plan: Plan) -> bool:
+        """Would pods go for what a reservation lacks, which is a hold without victims?
+
+        A claim that is owed takes what it is owed all the same.
+        """
+        reserved = [uid for uid in self.state.reserved if uid not in claim.uids()]
+        held = [uid for uid in reserved if uid in self.state.ledger.entries]
+        if not held or self._policy.gates.is_owed(claim):
+            return False
+        with self.state.speculating() as speculation:
+            speculation.set_aside(held)
+            least = self._search(claim)
+        return least is None or len(least.victims) < len(plan.victims)
 
     def needs(self, claim: Claim, victim: str) -> bool:
         """Does a waiting claim still need this leaving pod to go?
@@ -300,8 +316,7 @@ class Trial:
         if any(ask.by_class for ask in claim.asks):
             classes = list(self.charged_classes(claim))
         plans = []
-        for node_class in classes:
-            rights = self._policy.gates.rights(claim, node_class)
+        for node_class, rights in self._rights_by_class(claim, classes):
             ranks: Iterator[Sequence[Eligible]] = chain(
                 self._overstayed(claim),
                 self._policy.reclaim.eligible_victims(claim, node_class, rights, self.now),
@@ -313,6 +328,16 @@ class Trial:
             if plan is not None:
                 plans.append(plan)
         return min(plans, key=lambda plan: plan.key, default=None)
+
+    def _rights_by_class(
+        self, claim: Claim, classes: list[str | None]
+    ) -> Iterator[tuple[str | None, Rights]]:
+        """What must come free in the quotas on nodes of each class; there may be two ways."""
+        for node_class in classes:
+            yield node_class, self._policy.gates.rights(claim, node_class)
+            other = self._policy.gates.other_rights(claim, node_class)
+            if other is not None:
+                yield node_class, other
 
     def _overstayed(self, claim: Claim) -> Iterator[list[Eligible]]:
         """The pods that run on room reserved for the claim beyond their stated end."""

@@ -228,3 +228,22 @@ def test_what_a_leaving_pod_without_a_quota_frees_is_lent_once_it_is_gone() -> N
     world.pod("a", "p", amounts(gpu=1))
     world.run()
     assert world.evicted() == []
+
+
+def test_a_claim_gives_up_what_its_group_borrows_not_what_all_do() -> None:
+    """Two pods of its own quota, and the claim is within what its group lends itself.
+
+    All quotas together are above the sum of min by more than that: c's pods were bound past us.
+    """
+    world = World()
+    world.node("n", amounts(gpu=7))
+    for team in ("a", "b"):
+        world.quota(team, amounts(gpu=1), group="research")
+    world.quota("c", amounts(gpu=1))
+    for number in range(4):
+        world.pod("c", f"x-{number}", amounts(gpu=1), node="n")
+    for number in range(3):
+        world.pod("a", f"y-{number}", amounts(gpu=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpu=1), priority=1)
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["a/y-1", "a/y-2"]

@@ -124,7 +124,9 @@ class BoundPods:
     def eligibility(self, uid: str) -> tuple[int, int, bool] | None:
         """What of a pod makes it a victim or not: quota, priority, whether it is preemptible."""
         pod = self._pods.get(uid)
-        return pod and (int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible)
+        if pod is None:
+            return None
+        return int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible
 
     def ranked(self, quota: int) -> list[str]:
         """The uids of a quota's pods, the most important first; a new list when that changes.

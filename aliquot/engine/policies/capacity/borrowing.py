@@ -113,12 +113,28 @@ class Borrowing(Gates):
 
     def rights(self, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in the sum of min and below max, once leaving pods are gone."""
+        return self._rights(claim, node_class)
+
+    def other_rights(self, claim: Claim, node_class: str | None) -> Rights | None:
+        """In a lending group, what must come free for the claim to take nothing from others."""
+        if claim.quota is None or self._state.tree.quotas[claim.quota].group == "":
+            return None
+        found = self._rights(claim, node_class, inside_group=True)
+        return found if found != self._rights(claim, node_class) else None
+
+    def _rights(self, claim: Claim, node_class: str | None, inside_group: bool = False) -> Rights:
         rights: Rights = {}
         if claim.quota is None:
             return rights
         root = self._state.tree.slots[ROOT]
+        group = self._state.tree.groups.get(self._state.tree.quotas[claim.quota].group, root)
         for row, amount in claim.charge(node_class):
-            shortages = {root: self._against_sum(claim.quota, row, amount, after_leaving).beyond}
+            beyond = self._against_sum(claim.quota, row, amount, after_leaving).beyond
+            shortages = {root: beyond}
+            low = self._state.tree.min.get(row, group)
+            inside = after_leaving(self._state, row, group) + amount - low
+            if inside_group and 0 < inside < beyond:
+                shortages = {group: inside}
             for slot in self._state.tree.path(claim.quota)[:-1]:
                 most = self._state.tree.max.get(row, slot)
                 shortages[slot] = (
