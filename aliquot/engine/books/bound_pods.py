@@ -135,6 +135,13 @@ class BoundPods:
             self._facts.data[:, slot] = _EMPTY
             self.slots.drop(uid)
 
+    def eligibility(self, uid: str) -> tuple[int, int, bool] | None:
+        """What of a pod makes it a victim or not: quota, priority, whether it is preemptible."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return None
+        return int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible
+
     def ranked(self, quota: int) -> list[str]:
         """The uids of a quota's pods, the most important first; a new list when that changes.
 
@@ -225,7 +232,9 @@ class BoundPods:
             names, keys = self.slots.names, self._keys
             return sorted(slots.tolist(), key=lambda at: keys[str(names[at])], reverse=True)[:most]
         if self._ranking_of_all is None:
-            self._ranking_of_all = Ranking(self._keys, _DistinctKeys(self._keys, self.slots), self.slots)
+            self._ranking_of_all = Ranking(
+                self._keys, _DistinctKeys(self._keys, self.slots), self.slots
+            )
         these = np.zeros(self.node.shape, dtype=bool)
         these[slots] = True
         last_first = self._ranking_of_all.slots[::-1]

@@ -75,7 +75,10 @@ class Freed(NamedTuple):
 
 
 class NewlyBound(NamedTuple):
-    """A pod was bound: a possible victim for claims of higher priority of its quota."""
+    """A pod was bound, or has changed its quota or priority: a possible new victim.
+
+    For claims of higher priority of its quota.
+    """
 
     quota: str
     priority: int

@@ -184,6 +184,10 @@ class Ledger:
         else:
             self._book(uid, booking, Stage.COMMITTED)
 
+    def change(self, uid: str, booking: Booking) -> None:
+        """Book a pod anew that has changed, at the stage that it is in."""
+        self._book(uid, booking, self.entries[uid].stage)
+
     def release(self, uid: str) -> None:
         """Release a booking; does nothing if there is none."""
         if self._speculations:

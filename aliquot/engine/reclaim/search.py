@@ -201,9 +201,7 @@ class _Attempt:
                     {key: limits[key] - n for key, n in unit.draws.items() if key in limits}
                 )
 
-    def _may_cost_less(
-        self, ask: Ask, node: int, evictable: "_MaskedPods", most: Cost
-    ) -> bool:
+    def _may_cost_less(self, ask: Ask, node: int, evictable: "_MaskedPods", most: Cost) -> bool:
         """Could a set on this node cost less, as far as the room there tells?"""
         shortages = self._shortages(ask, node)
         if not shortages:
