@@ -23,6 +23,7 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound, own_pods
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.books.stranded import StrandedPods
+from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
 from aliquot.engine.gpus.devices import Devices
@@ -45,6 +46,8 @@ from aliquot.engine.model.events import (
     PodSet,
     QuotaGone,
     QuotaSet,
+    StorageGone,
+    StorageSet,
     WeightSet,
 )
 from aliquot.engine.model.gang import Gang
@@ -56,6 +59,7 @@ from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.placement.bookings import Bookings
+from aliquot.engine.placement.volumes import VolumeFilter
 from aliquot.engine.queue.claim import Claim, Claims
 from aliquot.engine.queue.waiting import Waiting
 from aliquot.errors import ArgumentError
@@ -82,11 +86,18 @@ class State:
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
         self.lasting = LastingTally()
         self.ledger.tallies.append(self.lasting)
+        self.volumes = Volumes(self.changes)
+        self.ledger.tallies.append(self.volumes)
+        self.volume_filter = VolumeFilter(self.nodes, self.volumes, self.ledger, self.changes)
         score = knobs.placement.score
         self.placement = Placement(
-            self.resources, self.nodes, self.ledger, self.devices, self.changes, score
+            *(self.resources, self.nodes, self.ledger, self.devices, self.changes),
+            *(self.volume_filter, score),
         )
-        self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
+        self.bookings = Bookings(
+            *(self.tree, self.nodes, self.ledger, self.placement, self.devices),
+            self.volume_filter,
+        )
         self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
         self.gangs = Gangs(self.changes)
@@ -160,6 +171,10 @@ class State:
             case GpuQuotaGone(namespace):
                 self.gpu_quotas.remove(namespace)
                 self._gpu_quota_changed(namespace)
+            case StorageSet(found):
+                self._note_volumes(self.volumes.set(found))
+            case StorageGone(kind, name):
+                self._note_volumes(self.volumes.remove((kind, name)))
             case BudgetSet(budget):
                 self.budgets.set(budget)
             case BudgetGone(path):
@@ -512,6 +527,12 @@ class State:
         for uid in list(self.gangs.members.get(name, ())):
             if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
                 self._enqueue(self.pods[uid])
+
+    def _note_volumes(self, news: tuple[str, ...]) -> None:
+        """A volume or what decides about volumes has changed."""
+        if news:
+            self.changes.freed.append(Freed(volumes=news))
+            self.changes.outside.append(news[0])
 
     def _set_weight(self, namespace: str, weight: int) -> None:
         if self.weights.get(namespace, 1) != weight:

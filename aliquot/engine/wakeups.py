@@ -9,6 +9,7 @@ from collections.abc import Callable
 from heapq import nsmallest
 
 from aliquot.engine.books.changes import Freed
+from aliquot.engine.model.pod_rules import PodRules
 from aliquot.engine.model.reasons import BORROWERS, ROOM, VICTIMS, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
@@ -52,6 +53,8 @@ class Wakeups:
         if not self._freed:
             return
         waiting, freed = self.state.waiting, self._freed.read()
+        self._wake_by_volumes([each.volumes for each in freed if each.volumes])
+        freed = [each for each in freed if each != Freed(volumes=each.volumes)]
         self._wake_nominated(freed)
         for namespace in sorted({each.gpus for each in freed if each.gpus is not None}):
             waiting.wake(waiting.parked(Watch(gpus=namespace)))
@@ -60,6 +63,12 @@ class Wakeups:
         nodes = {node for each in freed for node in each.nodes}
         if nodes or any(each.quotas for each in freed):
             self._wake_by_room(nodes)
+
+    def _wake_by_volumes(self, news: list[tuple[str, ...]]) -> None:
+        """Wake the claims that wait for news of these volumes, claims and classes."""
+        found = dict.fromkeys(each for several in news for each in several)
+        for each in self.state.volumes.widened(found):
+            self.state.waiting.wake(self.state.waiting.parked(Watch(volumes=each)))
 
     def _wake_nominated(self, freed: list[Freed]) -> None:
         """Wake the nominated claims that could start now.
@@ -91,17 +100,17 @@ class Wakeups:
         waiting = self.state.waiting
         if self.state.ledger.holding:  # a nomination does not count against its own claim: wake all
             waiting.wake(waiting.parked(ROOM))
-        fits: dict[Ask, bool] = {}
+        fits: dict[tuple[Ask, PodRules], bool] = {}
         placement = self.state.placement
         for lane in waiting.parked(ROOM):
             head = lane.head
             if head is None:
                 continue
-            asks = (*head.asks, *(placement.ask(pod.shape) for pod in head.others))
-            for ask in asks:
-                if ask not in fits:
-                    fits[ask] = placement.has_room(ask, nodes)
-            if any(fits[ask] for ask in asks) or self._could_preempt(head, nodes):
+            asks = {(placement.ask(pod.shape), pod.rules): None for pod in head.members}
+            for ask, rules in asks:
+                if (ask, rules) not in fits:
+                    fits[ask, rules] = placement.has_room(ask, nodes, rules)
+            if any(fits[each] for each in asks) or self._could_preempt(head, nodes):
                 waiting.wake([lane])
 
     def wake_for_new_victims(self, now: int, unfinished: bool) -> None:

@@ -67,11 +67,15 @@ class Cursor(Generic[T]):
 
 
 class Freed(NamedTuple):
-    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota."""
+    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota.
+
+    `volumes` is news of claims, volumes and classes (see `model.volumes`).
+    """
 
     nodes: tuple[int, ...] = ()
     quotas: tuple[int, ...] = ()
     gpus: str | None = None
+    volumes: tuple[str, ...] = ()
 
 
 class NewlyBound(NamedTuple):
@@ -93,6 +97,10 @@ class Changes:
         """Nodes (by slot) whose free capacity has changed."""
         self.freed = Log[Freed]()
         """What came free, for claims that wait for it."""
+        self.mounts = Log[str]()
+        """Nodes on which pods mount more volumes, or fewer, or that take more or fewer."""
+        self.volumes = Log[str]()
+        """Volumes that are new, gone, free or no longer free."""
         self.gangs = Log[str]()
         """Gangs that have changed, or a pod of theirs."""
         self.bound = Log[NewlyBound]()
@@ -110,8 +118,106 @@ class Changes:
         self.lost = Log[str]()
         """Pods whose node was lost."""
         self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
-            *(self.requests, self.usage, self.nodes, self.freed, self.gangs),
-            *(self.bound, self.victims, self.outside, self.lowered, self.created, self.lost),
+            *(self.requests, self.usage, self.nodes, self.freed, self.mounts, self.volumes),
+            *(self.gangs, self.bound, self.victims, self.outside, self.lowered, self.created),
+            self.lost,
+        )
+
+    def trim(self) -> None:
+        """Drop the entries that all readers have read."""
+        read = min((each.position for each in self._cursors), default=len(self._entries))
+        if read:
+            del self._entries[:read]
+            for each in self._cursors:
+                each.position -= read
+
+
+class Cursor(Generic[T]):
+    """How far one reader has read a log."""
+
+    __slots__ = ("_entries", "position")
+
+    def __init__(self, entries: list[T]) -> None:
+        self._entries = entries
+        self.position = len(entries)
+
+    def __bool__(self) -> bool:
+        """Is there something that it has not read?"""
+        return self.position < len(self._entries)
+
+    def unread(self) -> list[T]:
+        """What was appended since it last read, which stays unread."""
+        return self._entries[self.position :]
+
+    def read(self) -> list[T]:
+        """What was appended since it last read."""
+        unread = self._entries[self.position :]
+        self.position = len(self._entries)
+        return unread
+
+
+class Freed(NamedTuple):
+    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota.
+
+    `volumes` is news of claims, volumes and classes (see `model.volumes`).
+    """
+
+    nodes: tuple[int, ...] = ()
+    quotas: tuple[int, ...] = ()
+    gpus: str | None = None
+    volumes: tuple[str, ...] = ()
+
+
+class NewlyBound(NamedTuple):
+    """A pod was bound: a possible victim for claims of higher priority of its quota."""
+
+    quota: str
+    priority: int
+
+
+class Changes:
+    """The change log, by topic."""
+
+    def __init__(self) -> None:
+        self.requests = Log[int]()
+        """Quotas (by slot) whose own pods request more or less."""
+        self.usage = Log[int]()
+        """Quotas (by slot) whose usage has changed."""
+        self.nodes = Log[int]()
+        """Nodes (by slot) whose free capacity has changed."""
+        self.freed = Log[Freed]()
+        """What came free, for claims that wait for it."""
+        self.mounts = Log[str]()
+        """Nodes on which pods mount more volumes, or fewer, or that take more or fewer."""
+        self.volumes = Log[str]()
+        """Volumes that are new, gone, free or no longer free."""
+        self.gangs = Log[str]()
+        """Gangs that have changed, or a pod of theirs."""
+        self.bound = Log[NewlyBound]()
+        """Pods that were bound."""
+        self.victims = Log[str]()
+        """Changes by which a claim may find its first victims: a pod has ended, or was bound above
+        its quota's min; a node, quota, gang or share has changed. An entry names it."""
+        self.outside = Log[str]()
+        """Changes of the cluster from outside, after which an eviction may be made once more (see
+        `repeat_guard`); an entry names what has changed."""
+        self.lowered = Log[str]()
+        """Quotas of which a bound was lowered."""
+        self.created = Log[str]()
+        """Quotas that are new to the engine, as all are after a restart."""
+        self.lost = Log[str]()
+        """Pods whose node was lost."""
+        self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
+            *(self.requests, self.usage, self.nodes, self.freed, self.mounts, self.volumes),
+            *(
+                self.gangs,
+                self.bound,
+                self.victims,
+                self.outside,
+                self.lowered,
+                self.created,
+                self.lost,
+            ),
         )
 
     def trim(self) -> None:

@@ -21,11 +21,13 @@ from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.knobs import ScoreMode
 from aliquot.engine.model.pod import GPU_MEMORY, Shape
+from aliquot.engine.model.pod_rules import NO_RULES, PodRules
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import ROOM, Reason, Refusal
+from aliquot.engine.model.reasons import ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.free_capacity import FEW_ROWS, WHOLE, FreeCapacity
 from aliquot.engine.placement.preferences import NodePreferences
+from aliquot.engine.placement.volumes import VOLUME_WORDS, VolumeFilter
 
 _RANK_BITS = 20
 """Room for the order of a million nodes."""
@@ -136,12 +138,14 @@ class Placement:
         ledger: Ledger,
         devices: Devices,
         changes: Changes,
+        volumes: VolumeFilter,
         mode: ScoreMode = "pack",
     ) -> None:
         self._resources = resources
         self._nodes = nodes
         self._ledger = ledger
         self._devices = devices
+        self._volumes = volumes
         self._mode = mode
         self._asks: dict[Shape, Ask] = {}
         self._warm: dict[Ask, None] = {}
@@ -153,6 +157,7 @@ class Placement:
     def refresh(self) -> None:
         """Bring the free capacity of changed nodes up to date."""
         self._capacity.refresh()
+        self._volumes.refresh()
 
     def ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape."""
@@ -161,9 +166,11 @@ class Placement:
             found = self._asks[shape] = Ask(shape, self._resources, self._mode)
         return found
 
-    def pick(self, ask: Ask, classes: list[str] | None = None) -> str | None:
+    def pick(
+        self, ask: Ask, classes: list[str] | None = None, rules: PodRules = NO_RULES
+    ) -> str | None:
         """The best node for such a pod, of these classes if given; None if no node has room."""
-        scores = self._refreshed(ask)
+        scores = self._allowed(ask, rules)
         if classes is not None:
             scores = np.where(self._nodes.of_classes(classes), scores, -1)
         best = int(scores.argmax()) if len(scores) else -1
@@ -171,9 +178,18 @@ class Placement:
             return None
         return self._nodes.slots.names[best]
 
-    def alternatives(self, ask: Ask, but: str) -> Iterator[str]:
-        """The other nodes that have room for such a pod, the best first."""
+    def _allowed(self, ask: Ask, rules: PodRules) -> NDArray[np.int64]:
+        """The scores of the nodes, without those where the pod could not use its volumes."""
         scores = self._refreshed(ask)
+        if not rules.volumes:
+            return scores
+        column = np.where(scores < 0, -1, 0)
+        self._volumes.refuse(rules, column)
+        return np.where(column < 0, -1, scores)
+
+    def alternatives(self, ask: Ask, but: str, rules: PodRules = NO_RULES) -> Iterator[str]:
+        """The other nodes that have room for such a pod, the best first."""
+        scores = self._allowed(ask, rules)
         for slot in np.argsort(-scores, kind="stable"):
             if scores.item(slot) < 0:
                 return
@@ -181,12 +197,17 @@ class Placement:
             if name != but:
                 yield name
 
-    def find(self, ask: Ask, classes: list[str] | None) -> str | Refusal:
+    def find(
+        self, ask: Ask, classes: list[str] | None, rules: PodRules = NO_RULES
+    ) -> str | Refusal:
         """The best node, or why there is none; the refusal is kept until capacity is released.
 
         Not if bookings are tried: when they are taken back, it may hold no longer. A question is
         answered with the numbers of now, and keeps nothing.
         """
+        if rules.volumes:
+            blocked = self._volumes.blocking(rules)
+            return blocked or self.pick(ask, classes, rules) or self.refusal(ask, rules)
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
         ledger = self._ledger
@@ -218,9 +239,9 @@ class Placement:
         """A refusal holds as long as this stays the same: no capacity released, no node changed."""
         return self._ledger.releases, self.version()
 
-    def has_room(self, ask: Ask, slots: set[int]) -> bool:
+    def has_room(self, ask: Ask, slots: set[int], rules: PodRules = NO_RULES) -> bool:
         """Has any of these nodes room for such a pod now?"""
-        scores = self._refreshed(ask)
+        scores = self._allowed(ask, rules)
         return any(scores.item(slot) >= 0 for slot in slots)
 
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
@@ -251,7 +272,7 @@ class Placement:
             }
         )
 
-    def refusal(self, ask: Ask) -> Refusal:
+    def refusal(self, ask: Ask, rules: PodRules = NO_RULES) -> Refusal:
         """Why no node has room for such a pod: how many nodes fail each filter, with numbers."""
         self._capacity.refresh()
         preferences = self._preferences.of(ask.shape.constraints)
@@ -272,6 +293,10 @@ class Placement:
                 causes.append((ruled_out, words, None))
         if ask.gpu is not None:
             causes += self._device_causes(ask.gpu, open_to)
+        watch: tuple[Watch, ...] = (ROOM,)
+        if rules.volumes:
+            causes += self._volume_causes(ask, rules)
+            watch += self._volumes.watches(rules)
         causes.sort(key=lambda cause: -cause[0])
         short = next((resource for _, _, resource in causes if resource), None)
         listed = ", ".join(f"{number} {words}" for number, words, _ in causes)
@@ -280,7 +305,14 @@ class Placement:
         message = f"0 of {count} nodes can hold it: {listed}{self._scattered(ask, open_to)}{kept}"
         if not count:
             message = "there are no nodes"
-        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=watch)
+
+    def _volume_causes(self, ask: Ask, rules: PodRules) -> list[tuple[int, str, str | None]]:
+        """How many nodes that have room for a pod are refused for its volumes, by rule."""
+        column = np.where(self._refreshed(ask) < 0, -1, 0)
+        self._volumes.refuse(rules, column)
+        counts = {code: int((column == code).sum()) for code in VOLUME_WORDS}
+        return [(count, VOLUME_WORDS[code], None) for code, count in counts.items() if count]
 
     def _scattered(self, ask: Ask, open_to: NDArray[np.bool_]) -> str:
         """`; it needs one node with ...`: where all open nodes together have enough of everything.

@@ -10,20 +10,29 @@ from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk, Taken
 from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.volumes import VolumeBinding
 from aliquot.engine.placement.best_node import Placement
+from aliquot.engine.placement.volumes import VolumeFilter
 
 
 class Bookings:
     """Makes the bookings of pods."""
 
     def __init__(
-        self, tree: QuotaTree, nodes: Nodes, ledger: Ledger, placement: Placement, devices: Devices
+        self,
+        tree: QuotaTree,
+        nodes: Nodes,
+        ledger: Ledger,
+        placement: Placement,
+        devices: Devices,
+        volumes: VolumeFilter,
     ) -> None:
         self._tree = tree
         self._nodes = nodes
         self._ledger = ledger
         self._placement = placement
         self._devices = devices
+        self._volumes = volumes
 
     def booking(
         self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
@@ -32,8 +41,18 @@ class Bookings:
         known, ask = self._nodes.known.get(node), self._placement.ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
         gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
-        own = pod.namespace, pod.gang, gpu, pod.preemptible
-        return Booking(quota, charge, node, ask.room, *own)
+        own = pod.namespace, pod.gang, gpu, pod.preemptible, pod.rules
+        volumes = self._on_volumes(pod, node) if pod.rules.volumes else ()
+        return Booking(quota, charge, node, ask.room, *own, volumes)
+
+    def _on_volumes(self, pod: Pod, node: str) -> tuple[VolumeBinding, ...]:
+        """What becomes of a pod's unbound claims on a node: as booked, until it is bound there."""
+        entry = self._ledger.entries.get(pod.uid)
+        if entry is not None and entry.booking.node == node:
+            return entry.booking.volumes
+        if pod.node is not None or node not in self._nodes.known:
+            return ()
+        return self._volumes.choose(pod.rules, node)
 
     def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
         """What a pod takes of a node's devices: of these, else of its own, else of the best."""

@@ -18,6 +18,10 @@ class NodeRefusal(IntEnum):
     SELECTOR = -2
     TAINT = -3
     DELETED = -4
+    VOLUME_RESTRICTION = -6
+    VOLUME_LIMIT = -7
+    VOLUME_BINDING = -8
+    VOLUME_ZONE = -9
 
 
 def node_refusal(constraints: NodeConstraints, node: Node) -> NodeRefusal | None:

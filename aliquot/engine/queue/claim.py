@@ -116,7 +116,7 @@ class Claim:
         alone = self.uid if is_alone else None
         runs = tuple(pod.expected_duration for pod in self.pods)
         system = first.namespace if self.priority >= CRITICAL_PRIORITY else None
-        right = self.quota, self.priority, system
+        right = self.quota, self.priority, system, tuple(pod.rules for pod in self.pods)
         return (*right, self.asks, preemption, state, gpu_quota, runs, alone)
 
     def is_like(self, other: "Claim") -> bool:
