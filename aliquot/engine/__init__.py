@@ -66,6 +66,7 @@ from aliquot.engine.model.knobs import (
     HierarchyKnobs,
     Knobs,
     PlacementKnobs,
+    PlacementWeights,
     QueuesKnobs,
 )
 from aliquot.engine.model.label_index import MOST_LABEL_SETS, LabelIndex
@@ -186,6 +187,7 @@ __all__ = [
     "Nominate",
     "PersistentVolume",
     "PlacementKnobs",
+    "PlacementWeights",
     "Pod",
     "PodGone",
     "PodRules",
