@@ -99,6 +99,7 @@ from aliquot.engine.model.system_namespaces import (
     KUBE_SYSTEM,
     SystemNamespaces,
 )
+from aliquot.engine.model.volume_fit import fits, offers
 from aliquot.engine.model.volumes import (
     CsiVolume,
     Disk,
@@ -231,9 +232,11 @@ __all__ = [
     "binds_and_evictions",
     "evictions",
     "fill",
+    "fits",
     "importance",
     "natural",
     "node_refusal",
+    "offers",
     "quantity",
     "ratio",
     "requirement_matches",

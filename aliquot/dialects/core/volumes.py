@@ -50,6 +50,7 @@ from aliquot.engine import (
     VolumeClaim,
     VolumeUse,
 )
+from aliquot.json import Body
 
 KINDS: tuple[StorageKind, ...] = (
     *("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver"),
@@ -69,6 +70,13 @@ _ZONE_LABELS = (
 )
 _ZONES = "__"
 """What parts several zones in a label of a volume."""
+STANDARD_CLASS: Body = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "standard", "annotations": {IS_DEFAULT: "true"}},
+    "provisioner": "sim.aliquot.dev",
+}
+"""The class of claims that name none, in a simulated cluster without a default class."""
 _BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 
 

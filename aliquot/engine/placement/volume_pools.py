@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.volumes import Volumes
-from aliquot.engine.model.selector import requirement_matches
+from aliquot.engine.model.volume_fit import offers
 from aliquot.engine.model.volumes import PersistentVolume, VolumeAffinity, VolumeClaim
 from aliquot.engine.placement.node_labels import Mask
 from aliquot.engine.placement.volume_nodes import VolumeNodes
@@ -24,26 +24,6 @@ _MOST_KINDS = 256
 """Kinds of claims for which it is remembered which volumes fit."""
 _Places = NDArray[np.int64]
 NO_VOLUME = -1
-
-
-def fits(volume: PersistentVolume, claim: VolumeClaim) -> bool:
-    """Is a volume large enough for a claim, and of its mode and attributes?"""
-    return (
-        volume.size >= claim.size
-        and volume.mode == claim.mode
-        and volume.attributes_class == claim.attributes_class
-        and not volume.deleted
-    )
-
-
-def _offers(volume: PersistentVolume, claim: VolumeClaim) -> bool:
-    """Could a claim get this volume if it is free, on a node where it can be used?"""
-    labels = dict(volume.labels)
-    return (
-        fits(volume, claim)
-        and set(claim.access_modes) <= set(volume.access_modes)
-        and all(requirement_matches(each, labels) for each in claim.selector)
-    )
 
 
 class VolumePool:
@@ -126,7 +106,7 @@ class VolumePool:
         kind = claim.size, claim.access_modes, claim.mode, claim.attributes_class, claim.selector
         known = self._fitting.get(kind)
         if known is None:
-            fitting = (_offers(each, claim) for each in self._known)
+            fitting = (offers(each, claim) for each in self._known)
             known = np.fromiter(fitting, dtype=bool, count=len(self._known))
             if len(self._fitting) >= _MOST_KINDS:
                 self._fitting.clear()

@@ -17,6 +17,7 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.model.pod_rules import PodRules
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.model.volume_fit import fits
 from aliquot.engine.model.volumes import (
     DRIVERS,
     CsiVolume,
@@ -32,7 +33,7 @@ from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.node_labels import Mask
 from aliquot.engine.placement.volume_counts import VolumeCounts
 from aliquot.engine.placement.volume_nodes import VolumeNodes
-from aliquot.engine.placement.volume_pools import NO_VOLUME, VolumePools, fits
+from aliquot.engine.placement.volume_pools import NO_VOLUME, VolumePools
 
 _Column = NDArray[np.int64]
 VOLUME_WORDS = {
@@ -243,7 +244,6 @@ class VolumeFilter:
     def _own_match(self, claim: VolumeClaim) -> _Match | None:
         """The volume that is kept for this claim, if there is one."""
         own = [each for each in self._book.own_volumes(claim) if fits(each, claim)]
-        own = [each for each in own if each.storage_class == claim.storage_class]
         if not own:
             return None
         places = np.where(self._nodes.of(own[0].affinity), 0, NO_VOLUME)
