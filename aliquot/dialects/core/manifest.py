@@ -121,9 +121,7 @@ class Manifest:
     @property
     def metadata(self) -> Metadata:
         """Its metadata."""
-        metadata = getattr(self.content, "metadata", None)
-        assert isinstance(metadata, Metadata)
-        return metadata
+        return metadata_of(self.content)
 
     def error(self, field: str, problem: str) -> InputError:
         """An error that names this object and a field of it."""
@@ -157,6 +155,18 @@ class Manifest:
     def finding(self, severity: Severity, field: str, problem: str) -> Finding:
         """A finding that names this object and a field of it."""
         return Finding(severity, self.place, self.title, field, problem)
+
+
+def metadata_of(content: Wire) -> Metadata:
+    """The metadata of an object."""
+    metadata = getattr(content, "metadata", None)
+    assert isinstance(metadata, Metadata)
+    return metadata
+
+
+def shape_of_kind(group: str, kind: str) -> type[Wire] | None:
+    """What objects of a kind are read as; None for kinds that have no part in scheduling."""
+    return _KINDS.get((group, kind))
 
 
 def once(reader: Callable[[Manifest], Result]) -> Callable[[Manifest], Result]:
