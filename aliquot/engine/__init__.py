@@ -2,7 +2,7 @@
 
 This is its only door: other packages import from here, never from the modules inside, so that those
 can change. Inside, from the bottom: model, columns, sharing, books, gpus, placement, queue, state,
-gang_claims and wakeups, policies, reclaim and holds, trial, report, cycle.
+updates, gang_claims and wakeups, policies, reclaim and holds, trial, report, cycle.
 """
 
 from aliquot.engine.books.membership import Membership

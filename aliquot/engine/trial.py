@@ -385,7 +385,7 @@ class Trial:
             return self._place_one(claim, classes)
         state = self.state
         pairs = list(zip(claim.pods, claim.asks, strict=True))
-        alike = len(set(claim.asks)) == 1 and not any(pod.rules.volumes for pod in claim.pods)
+        alike = len(set(claim.asks)) == 1
         known = state.placement.known_capacity(claim.asks[0], claim.size) if alike else None
         if known is not None and classes is None:
             self._shortage = claim.asks[0], known[0]
@@ -396,7 +396,7 @@ class Trial:
         placed = 0
         with state.speculating() as speculation:
             for pod, ask in pairs:
-                node = state.placement.find(ask, classes if ask.by_class else None, pod.rules)
+                node = state.placement.find(ask, classes if ask.by_class else None)
                 if isinstance(node, Refusal):
                     break
                 quota = state.tree.quota_of(pod) if claim.parts else claim.quota
@@ -416,7 +416,7 @@ class Trial:
     def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
         """`_place` for a claim of one pod, without its overhead: most claims are of one pod."""
         state, pod, ask = self.state, claim.pods[0], claim.asks[0]
-        node = state.placement.find(ask, classes if ask.by_class else None, pod.rules)
+        node = state.placement.find(ask, classes if ask.by_class else None)
         if isinstance(node, Refusal):
             self._shortage = ask, 0
             return node
@@ -436,7 +436,7 @@ class Trial:
         if refusal is None:
             return booking
         tried = {state.devices.kinds(booking.gpu)}
-        for other in state.placement.alternatives(ask, node, pod.rules):
+        for other in state.placement.alternatives(ask, node):
             booking = state.bookings.booking(pod, quota, other)
             kinds = state.devices.kinds(booking.gpu)
             if kinds not in tried:

@@ -54,6 +54,8 @@ class Volumes:
         """How many pods use each claim, by node."""
         self.disks: dict[str, dict[str, Counter[bool]]] = {}
         """How many pods mount each disk on each node to read it (True), or to write."""
+        self.version = 0
+        """Grows with every change that may open a node for a pod with volumes, or close one."""
         self.migrations = 0
         """Grows whenever a node may have migrated from other plugins."""
         self._objects: dict[StorageKey, StorageObject] = {}
@@ -93,6 +95,7 @@ class Volumes:
             if new is not None:
                 self._objects[key] = new
             return ()
+        self.version += 1
         news: dict[str, None] = {}
         if old is not None:
             self._leave(old)
@@ -207,6 +210,7 @@ class Volumes:
         uses, node = booking.rules.volumes, booking.node
         if not uses or node is None:
             return
+        self.version += 1
         mounts = self._mounts.setdefault(node, Counter())
         for use in uses:
             _count(mounts, use, sign)

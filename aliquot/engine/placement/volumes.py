@@ -7,12 +7,13 @@ which one is part of the pod's booking, so that no other pod is promised it.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.changes import Changes
-from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.ledger import Booking, Ledger
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.model.pod_rules import PodRules
@@ -36,13 +37,18 @@ from aliquot.engine.placement.volume_nodes import VolumeNodes
 from aliquot.engine.placement.volume_pools import NO_VOLUME, VolumePools
 
 _Column = NDArray[np.int64]
-VOLUME_WORDS = {
-    NodeRefusal.VOLUME_RESTRICTION: "where another pod uses its volume (VolumeRestrictions)",
-    NodeRefusal.VOLUME_LIMIT: "that take no more volumes of its driver (NodeVolumeLimits)",
-    NodeRefusal.VOLUME_BINDING: "without a volume for it (VolumeBinding)",
-    NodeRefusal.VOLUME_ZONE: "in another zone than its volume (VolumeZone)",
-}
-"""Why nodes are refused, as messages count them."""
+
+
+_RESTRICTION, _BINDING = NodeRefusal.VOLUME_RESTRICTION, NodeRefusal.VOLUME_BINDING
+_ZONE = NodeRefusal.VOLUME_ZONE
+
+
+class _Wrong(NamedTuple):
+    """What is wrong with a claim, by which rule."""
+
+    code: NodeRefusal
+    reason: Reason
+    message: str
 
 
 class _Match:
@@ -69,6 +75,15 @@ class VolumeFilter:
         """The nodes on which volumes are to be counted anew."""
         self._changed = changes.volumes.cursor()
 
+    def post(self, booking: Booking, sign: int) -> None:
+        """Count a booking (sign +1), or stop counting it (-1)."""
+        self._book.post(booking, sign)
+
+    @property
+    def version(self) -> int:
+        """Grows whenever a node may have become open for a pod with volumes, or closed."""
+        return self._book.version
+
     def refresh(self) -> None:
         """Note what has changed in the books."""
         if self._changed:
@@ -80,48 +95,57 @@ class VolumeFilter:
 
     def blocking(self, rules: PodRules) -> Refusal | None:
         """Why a pod can start nowhere now, whatever the node: what is wrong with its claims."""
-        for use in rules.volumes:
-            found = self._wrong_with(use) if use.claim else None
-            if found is not None:
-                reason, message = found
-                return Refusal(reason, message, watch=self.watches(rules))
-        return None
+        found = self._first_wrong(rules)
+        return found and Refusal(found.reason, found.message, watch=self.watches(rules))
 
-    def _wrong_with(self, use: VolumeUse) -> tuple[Reason, str] | None:
+    def blocking_code(self, rules: PodRules) -> NodeRefusal | None:
+        """The rule by which every node is refused then, as kube-scheduler has it."""
+        found = self._first_wrong(rules)
+        return found and found.code
+
+    def _first_wrong(self, rules: PodRules) -> "_Wrong | None":
+        """What is wrong with the pod's claims: the first, in kube-scheduler's order of rules."""
+        wrong = [each for use in rules.volumes if use.claim and (each := self._wrong_with(use))]
+        return max(wrong, key=lambda each: each.code, default=None)
+
+    def _wrong_with(self, use: VolumeUse) -> "_Wrong | None":
         """What is wrong with the claim of a pod."""
-        claim = self._book.claims.get(use.claim)
+        claim, missing = self._book.claims.get(use.claim), Reason.VOLUME_MISSING
+        if claim is None and use.owners:
+            words = f"claim {use.claim} has yet to be made for its ephemeral volume"
+            return _Wrong(_BINDING, Reason.WAITING_FOR_VOLUME, words)
         if claim is None:
-            if use.owners:
-                words = f"claim {use.claim} has yet to be made for its ephemeral volume"
-                return Reason.WAITING_FOR_VOLUME, words
-            return Reason.VOLUME_MISSING, f"there is no claim {use.claim}"
+            return _Wrong(_RESTRICTION, missing, f"there is no claim {use.claim}")
         if claim.lost:
             words = f"{claim.title} has lost its volume {claim.volume}"
-            return Reason.VOLUME_MISSING, words
+            return _Wrong(_BINDING, missing, words)
         if claim.deleted:
-            return Reason.VOLUME_MISSING, f"{claim.title} is being deleted"
+            return _Wrong(_BINDING, missing, f"{claim.title} is being deleted")
         if use.owners and claim.owner not in use.owners:
             words = f"{claim.title} was not made for its ephemeral volume, but stands in its place"
-            return Reason.VOLUME_MISSING, words
-        if claim.volume and claim.volume not in self._book.volumes:
-            words = f"{claim.title} has the volume {claim.volume}, which does not exist"
-            return Reason.VOLUME_MISSING, words
-        return None if claim.bound and claim.volume else self._wrong_with_unbound(claim)
+            return _Wrong(_BINDING, missing, words)
+        if not (claim.bound and claim.volume):
+            return self._wrong_with_unbound(claim)
+        if claim.volume in self._book.volumes:
+            return None
+        words = f"{claim.title} has the volume {claim.volume}, which does not exist"
+        return _Wrong(_BINDING if use.owners else _ZONE, missing, words)
 
-    def _wrong_with_unbound(self, claim: VolumeClaim) -> tuple[Reason, str] | None:
+    def _wrong_with_unbound(self, claim: VolumeClaim) -> "_Wrong | None":
+        reason, found = Reason.WAITING_FOR_VOLUME, self._book.classes.get(claim.storage_class)
         if claim.volume:
             words = f"{claim.title} is to be bound to the volume {claim.volume}, and is not yet"
-            return Reason.WAITING_FOR_VOLUME, words
-        if not claim.storage_class:
-            return Reason.WAITING_FOR_VOLUME, f"{claim.title} has no volume and no storage class"
-        found = self._book.classes.get(claim.storage_class)
-        if found is None:
+        elif not claim.storage_class:
+            words = f"{claim.title} has no volume yet, and no storage class"
+        elif found is None:
+            reason = Reason.VOLUME_MISSING
             words = f"{claim.title} asks for the storage class {claim.storage_class}"
-            return Reason.VOLUME_MISSING, f"{words}, which does not exist"
-        if not found.waits:
+            words += ", which does not exist"
+        elif not found.waits:
             words = f"{claim.title} has no volume yet; its storage class {found.name} binds at once"
-            return Reason.WAITING_FOR_VOLUME, words
-        return None
+        else:
+            return None
+        return _Wrong(_BINDING, reason, words)
 
     def watches(self, rules: PodRules) -> tuple[Watch, ...]:
         """What must change before a pod that is refused for its volumes could start."""
