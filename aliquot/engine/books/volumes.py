@@ -186,6 +186,7 @@ class Volumes:
                     yield class_news(changed.storage_class)
             case VolumeClaim():
                 yield claim_news(changed.path)
+                yield from map(volume_news, self._reserved_for(changed.path))
             case StorageClass(name=name) | StorageCapacity(storage_class=name):
                 yield class_news(name)
             case NodeDrivers() | VolumeAttachment():
