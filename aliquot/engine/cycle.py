@@ -341,7 +341,8 @@ class Engine(Questions):
             booking = self._state.ledger.entries[pod.uid].booking
             assert booking.node is not None
             self._assumptions.note(pod.uid, self._now)
-            yield Bind(pod, booking.node, booking.gpu.devices if booking.gpu is not None else ())
+            devices = booking.gpu.devices if booking.gpu is not None else ()
+            yield Bind(pod, booking.node, devices, booking.volumes)
 
     def _preempt(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
         """Evict the victims; nominate their room and right for the claim until they are gone."""

@@ -22,6 +22,7 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.books.stranded import StrandedPods
+from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
 from aliquot.engine.gpus.devices import Devices
@@ -56,8 +57,10 @@ class State:
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
         self.lasting = LastingTally()
         self.ledger.tallies.append(self.lasting)
+        self.volumes = Volumes(self.changes)
         self.placement = Placement(
-            self.resources, self.nodes, self.ledger, self.devices, self.changes, knobs.placement
+            *(self.resources, self.nodes, self.ledger, self.devices, self.changes),
+            *(self.volumes, knobs.placement),
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.claims = Claims(self.tree, self.ledger, self.placement)

@@ -30,6 +30,8 @@ from aliquot.engine.model.events import (
     PodSet,
     QuotaGone,
     QuotaSet,
+    StorageGone,
+    StorageSet,
     WeightSet,
 )
 from aliquot.engine.model.gang import Gang
@@ -91,6 +93,10 @@ def apply_event(state: State, event: Event) -> None:
             state.placement.rule_sets.counts.set_namespace(namespace, labels)
         case NamespaceGone(namespace):
             state.placement.rule_sets.counts.set_namespace(namespace, ())
+        case StorageSet(found):
+            _note_volumes(state, state.volumes.set(found))
+        case StorageGone(kind, name):
+            _note_volumes(state, state.volumes.remove((kind, name)))
         case BudgetSet(budget):
             state.budgets.set(budget)
         case BudgetGone(path):
@@ -131,6 +137,13 @@ def _refresh_device_nodes(state: State, nodes: Iterable[str], device: str) -> No
             gpu = state.ledger.entries[uid].booking.gpu
             if gpu is not None and (device in gpu.devices or not gpu.devices):
                 state.book(state.pods[uid])
+
+
+def _note_volumes(state: State, news: tuple[str, ...]) -> None:
+    """A volume has changed, or what decides about volumes."""
+    if news:
+        state.changes.freed.append(Freed(volumes=news))
+        state.changes.outside.append(news[0])
 
 
 def _set_gpu_quota(state: State, quota: GpuQuota) -> None:

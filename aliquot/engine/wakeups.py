@@ -40,6 +40,8 @@ class Wakeups:
         if not self._freed:
             return
         waiting, freed = self.state.waiting, self._freed.read()
+        self._wake_by_volumes(freed)
+        freed = [each for each in freed if each != Freed(volumes=each.volumes)]
         self._wake_nominated(freed)
         for namespace in sorted({each.gpus for each in freed if each.gpus is not None}):
             waiting.wake(waiting.parked(Watch(gpus=namespace)))
@@ -48,6 +50,12 @@ class Wakeups:
         nodes = {node for each in freed for node in each.nodes}
         if nodes or any(each.quotas for each in freed):
             self._wake_by_room(nodes)
+
+    def _wake_by_volumes(self, freed: list[Freed]) -> None:
+        """Wake the claims that wait for news of these volumes, claims and classes."""
+        news = [each for one in freed for each in one.volumes]
+        for each in self.state.volumes.widened(news) if news else ():
+            self.state.waiting.wake(self.state.waiting.parked(Watch(volumes=each)))
 
     def _wake_nominated(self, freed: list[Freed]) -> None:
         """Wake the nominated claims that could start now.

@@ -8,7 +8,12 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Resources
 from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.selector import Requirement, Term
-from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, taint_refusal
+from aliquot.engine.placement.constraints import (
+    NodeRefusal,
+    node_refusal,
+    preference,
+    taint_refusal,
+)
 from aliquot.engine.placement.preferences import OPEN, NodeFit, NodePreferences
 
 NODE = Node(

@@ -9,6 +9,7 @@ ties are broken the same way on every run.
 """
 
 from collections.abc import Iterator
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +17,20 @@ from numpy.typing import NDArray
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Columns, Resources, Vector, exact_sum
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.knobs import PlacementKnobs, ScoreMode
 from aliquot.engine.model.pod import GPU_MEMORY, Pod, Shape
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import ROOM, Reason, Refusal
+from aliquot.engine.model.reasons import ROOM, Reason, Refusal, Watch
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.free_capacity import FEW_ROWS, WHOLE, FreeCapacity
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
 from aliquot.engine.placement.rule_sets import RuleSet, RuleSets
+from aliquot.engine.placement.volumes import VolumeFilter
 
 _RANK_BITS = 20
 """Room for the order of a million nodes."""
@@ -52,6 +55,10 @@ _RULED_OUT = {
     NodeRefusal.TAINT: "with a taint it does not tolerate",
     NodeRefusal.UNSCHEDULABLE: "with a taint it does not tolerate",
     NodeRefusal.PORT: "with a host port taken that it asks for",
+    NodeRefusal.VOLUME_RESTRICTION: "where another pod uses its volume",
+    NodeRefusal.VOLUME_LIMIT: "that take no more volumes of its driver",
+    NodeRefusal.VOLUME_BINDING: "without a volume for it",
+    NodeRefusal.VOLUME_ZONE: "in another zone than its volume",
     NodeRefusal.SPREAD: "where its pods would be spread too unevenly (topology spread)",
     NodeRefusal.AFFINITY: "not near the pods that it must run near (pod affinity)",
     NodeRefusal.ANTI_AFFINITY: "near pods that it must not run near (pod anti-affinity)",
@@ -152,6 +159,7 @@ class Placement:
         ledger: Ledger,
         devices: Devices,
         changes: Changes,
+        volumes: Volumes,
         knobs: PlacementKnobs,
     ) -> None:
         self._resources = resources
@@ -161,9 +169,12 @@ class Placement:
         self._mode = knobs.score
         self._weights = knobs.weights
         self._asks: dict[Shape | tuple[Shape, RuleSet], Ask] = {}
+        self._passing: WeakValueDictionary[tuple[Shape, RuleSet], Ask] = WeakValueDictionary()
+        """Those of pods with volumes, which may be of one pod each: forgotten with the pod."""
         self._warm: dict[Ask, None] = {}
         self._preferences = NodePreferences(nodes)
-        self.rule_sets = RuleSets(nodes, ledger, self._preferences)
+        self.volumes = VolumeFilter(nodes, volumes, ledger, changes)
+        self.rule_sets = RuleSets(nodes, ledger, self._preferences, self.volumes)
         self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
         """How many extended resources every node has, and for which nodes and resources."""
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
@@ -171,6 +182,7 @@ class Placement:
     def refresh(self) -> None:
         """Bring the free capacity of changed nodes up to date."""
         self._capacity.refresh()
+        self.volumes.refresh()
 
     def shape_ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape, for what does not depend on rules."""
@@ -185,6 +197,12 @@ class Placement:
         if rule_set is None:
             return self.shape_ask(pod.shape)
         key = pod.shape, rule_set
+        if pod.rules.volumes:
+            found = self._passing.get(key)
+            if found is None:
+                found = Ask(pod.shape, self._resources, self._mode, rule_set)
+                self._passing[key] = found
+            return found
         found = self._asks.get(key)
         if found is None:
             found = self._asks[key] = Ask(pod.shape, self._resources, self._mode, rule_set)
@@ -216,6 +234,9 @@ class Placement:
         Not if bookings are tried: when they are taken back, it may hold no longer. A question is
         answered with the numbers of now, and keeps nothing.
         """
+        blocked = self._blocked(ask)
+        if blocked is not None:
+            return blocked
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
         ledger = self._ledger
@@ -229,6 +250,12 @@ class Placement:
         if not ledger.tentative:
             ask.refused = (self._moment(ask), refusal)
         return refusal
+
+    def _blocked(self, ask: Ask) -> Refusal | None:
+        """Why such a pod can start nowhere, whatever the node: what is wrong with its claims."""
+        if ask.rule_set is None or not ask.rule_set.rules.volumes:
+            return None
+        return self.volumes.blocking(ask.rule_set.rules)
 
     def known_capacity(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
         """How many such pods the nodes have room for, and why no more, if known to be fewer."""
@@ -323,7 +350,10 @@ class Placement:
         message = f"0 of {count} nodes can hold it: {listed}{self._scattered(ask, open_to)}{kept}"
         if not count:
             message = "there are no nodes"
-        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+        watch: tuple[Watch, ...] = (ROOM,)
+        if ask.rule_set is not None:
+            watch += self.volumes.watches(ask.rule_set.rules)
+        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=watch)
 
     def _scattered(self, ask: Ask, open_to: NDArray[np.bool_]) -> str:
         """`; it needs one node with ...`: where all open nodes together have enough of everything.
@@ -429,6 +459,9 @@ class Placement:
         self._capacity.refresh()
         constraints = ask.shape.constraints
         column = self._preferences.of(constraints).codes.copy()
+        if ask.rule_set is not None and (code := self.volumes.blocking_code(ask.rule_set.rules)):
+            column[:] = code
+            return column
         short = np.zeros(len(column), dtype=bool)
         for row, amount in ask.room:
             short |= self._capacity.free.data[row, : len(column)] < amount
