@@ -62,9 +62,7 @@ class LabelIndex(Generic[Selected]):
         """A bit for each known set of labels that the selector matches; and what selects these."""
         known = enumerate(self._known.items())
         matched = [
-            (number, found)
-            for number, (labels, found) in known
-            if _matches(selector, dict(labels))
+            (number, found) for number, (labels, found) in known if _matches(selector, dict(labels))
         ]
         return sum(1 << number for number, _ in matched), [found for _, found in matched]
 

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.policies.eligible import (
     Account,
+    Limits,
     Rights,
     gang_account,
     kept_account,
@@ -33,13 +34,13 @@ class Prices:
         candidates: Candidates,
         gpus: DeviceRoom,
         rights: Rights,
-        limits: Mapping[object, int],
+        limits: Limits,
     ) -> None:
         self._state = state
         self._importance = candidates.importance
         self._gpus = gpus
-        self._rights = rights
-        self._limits = limits
+        self._rights: Mapping[Hashable, int] = {**rights}
+        self._limits: Mapping[Hashable, int] = {**limits}
         self._uncounted: dict[object, set[int]] = {
             right: candidates.outside_sum(right) for right in rights
         }

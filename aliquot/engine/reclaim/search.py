@@ -201,9 +201,7 @@ class _Attempt:
                     {key: limits[key] - n for key, n in unit.draws.items() if key in limits}
                 )
 
-    def _may_cost_less(
-        self, ask: Ask, node: int, evictable: "_MaskedPods", most: Cost
-    ) -> bool:
+    def _may_cost_less(self, ask: Ask, node: int, evictable: "_MaskedPods", most: Cost) -> bool:
         """Could a set on this node cost less, as far as the room there tells?"""
         shortages = self._shortages(ask, node)
         if not shortages:
@@ -220,8 +218,10 @@ class _Attempt:
         return {row: amount for row, amount in short.items() if amount > 0}
 
     def _needs(self, ask: Ask, node: int, rights: Rights) -> dict[object, int]:
-        shortages = self._shortages(ask, node).items()
-        return {**rights, **{("room", row): amount for row, amount in shortages}}
+        needs: dict[object, int] = dict(rights.items())
+        for row, amount in self._shortages(ask, node).items():
+            needs["room", row] = amount
+        return needs
 
     def _elsewhere(self, evictable: "_MaskedPods", rights: Rights, most: int) -> list[PricedUnit]:
         """The least important of the pods that would free right, on any node."""
