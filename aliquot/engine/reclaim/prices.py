@@ -4,7 +4,7 @@ Pods that are charged and take the same in the same accounts free and draw the s
 workload do. So the amounts are worked out once for each kind of booking, and shared by the units.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.policies.eligible import (
@@ -39,8 +39,8 @@ class Prices:
         self._state = state
         self._importance = candidates.importance
         self._gpus = gpus
-        self._rights: Mapping[Hashable, int] = {**rights}
-        self._limits: Mapping[Hashable, int] = {**limits}
+        self._rights: dict[object, int] = dict(rights.items())
+        self._limits: dict[object, int] = dict(limits.items())
         self._uncounted: dict[object, set[int]] = {
             right: candidates.outside_sum(right) for right in rights
         }
