@@ -235,13 +235,13 @@ class BoundPods:
             names, keys = self.slots.names, self._keys
             return sorted(slots.tolist(), key=lambda at: keys[str(names[at])], reverse=True)[:most]
         if self._ranking_of_all is None:
-            self._ranking_of_all = Ranking(
-                self._keys, _DistinctKeys(self._keys, self.slots), self.slots
-            )
+            distinct = _DistinctKeys(self._keys, self.slots)
+            self._ranking_of_all = Ranking(self._keys, distinct, self.slots)
         these = np.zeros(self.node.shape, dtype=bool)
         these[slots] = True
         last_first = self._ranking_of_all.slots[::-1]
-        return last_first[these[last_first]][:most].tolist()
+        found: list[int] = last_first[these[last_first]][:most].tolist()
+        return found
 
     def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of its quota."""

@@ -4,12 +4,12 @@ Pods that are charged and take the same in the same accounts free and draw the s
 workload do. So the amounts are worked out once for each kind of booking, and shared by the units.
 """
 
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from collections.abc import Hashable
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.policies.eligible import (
     Account,
+    Limits,
     Rights,
     gang_account,
     kept_account,
@@ -36,14 +36,14 @@ class Prices:
         gpus: DeviceRoom,
         rules: RuleRoom,
         rights: Rights,
-        limits: Mapping[object, int],
+        limits: Limits,
     ) -> None:
         self._state = state
         self._importance = candidates.importance
         self._gpus = gpus
         self._rules = rules
-        self._rights = rights
-        self._limits = limits
+        self._rights: dict[object, int] = dict(rights.items())
+        self._limits: dict[object, int] = dict(limits.items())
         self._uncounted: dict[object, set[int]] = {
             right: candidates.outside_sum(right) for right in rights
         }
@@ -65,7 +65,7 @@ class Prices:
         """A unit from elsewhere, with what rules make of it for a claim on this node."""
         frees = _sum((unit.frees, *(self._rules.frees(uid, node) for uid in unit.uids)))
         draws = _sum((unit.draws, *(self._rules.draws(uid, node) for uid in unit.uids)))
-        return replace(unit, frees=frees, draws=draws)
+        return unit._replace(frees=frees, draws=draws)
 
     def _price(self, unit: EvictionUnit, node: int) -> PricedUnit:
         state, slots = self._state, self._state.bound_pods.slots

@@ -236,8 +236,10 @@ class _Attempt:
         return {row: amount for row, amount in short.items() if amount > 0}
 
     def _needs(self, ask: Ask, node: int, rights: Rights) -> dict[object, int]:
-        shortages = self._shortages(ask, node).items()
-        return {**rights, **{("room", row): amount for row, amount in shortages}}
+        needs: dict[object, int] = dict(rights.items())
+        for row, amount in self._shortages(ask, node).items():
+            needs["room", row] = amount
+        return needs
 
     def _elsewhere(self, evictable: "_MaskedPods", rights: Rights, most: int) -> list[PricedUnit]:
         """The least important of the pods that would free right, on any node."""
