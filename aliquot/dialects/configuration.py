@@ -112,6 +112,7 @@ class Placement(Section):
     score: Literal["pack", "spread"] = "pack"
     reserve_after: str | int | float = "60s"
     reserve_share: int = 10
+    volume_bind_timeout: str | int | float = "10m"
 
 
 def _default_profiles() -> list[Profile]:
@@ -243,6 +244,9 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
                 configuration.placement.reserve_after, place, "placement.reserveAfter"
             ),
             reserve_share=configuration.placement.reserve_share,
+            volume_bind_timeout=duration(
+                configuration.placement.volume_bind_timeout, place, "placement.volumeBindTimeout"
+            ),
         ),
         system_namespaces=system_namespaces(configuration),
     )

@@ -93,6 +93,7 @@ def _scheduler() -> list[Body]:
         _rule("", ("pods/binding", "pods/eviction"), ("create",)),
         _rule("", ("pods/status",), ("patch",)),
         _rule("", ("nodes", "namespaces", "resourcequotas"), _READ),
+        _rule("", ("persistentvolumes", "persistentvolumeclaims"), ("get", *_READ, "patch")),
         _rule("", ("events",), ("create", "patch")),
         _rule("policy", ("poddisruptionbudgets",), _READ),
         _rule("scheduling.k8s.io", ("priorityclasses",), _READ),

@@ -24,6 +24,7 @@ SCHEDULER = (
     + """
 list watch: poddisruptionbudgets.policy
 get patch: pods
+get list watch patch: persistentvolumes persistentvolumeclaims
 create: pods/binding pods/eviction
 patch: pods/status
 create patch: events
