@@ -10,9 +10,10 @@ from aliquot.engine.model.events import BindFailed
 from aliquot.engine.model.knobs import SECOND
 from aliquot.engine.state import State
 
-_CONFIRM_WITHIN = 30 * 60 * SECOND
-"""Far longer than a bind and its watch event take on a slow API server: ending an assumption too
-early would book the room twice, ending it late only leaves the room idle."""
+_CONFIRM_WITHIN = 20 * 60 * SECOND
+"""Besides the time that volumes may take. Far longer than a bind and its watch event take on a slow
+API server: ending an assumption too early would book the room twice, ending it late only leaves the
+room idle."""
 
 
 class AssumedPods:
