@@ -2,7 +2,7 @@
 
 This is its only door: other packages import from here, never from the modules inside, so that those
 can change. Inside, from the bottom: model, columns, sharing, books, gpus, placement, queue, state,
-gang_claims and wakeups, policies, reclaim and holds, trial, report, cycle.
+updates, gang_claims and wakeups, policies, reclaim and holds, trial, report, cycle.
 """
 
 from aliquot.engine.books.membership import Membership
@@ -42,6 +42,8 @@ from aliquot.engine.model.events import (
     PodSet,
     QuotaGone,
     QuotaSet,
+    StorageGone,
+    StorageSet,
     WeightSet,
 )
 from aliquot.engine.model.gang import Gang
@@ -64,6 +66,7 @@ from aliquot.engine.model.knobs import (
     HierarchyKnobs,
     Knobs,
     PlacementKnobs,
+    PlacementWeights,
     QueuesKnobs,
 )
 from aliquot.engine.model.label_index import MOST_LABEL_SETS, LabelIndex
@@ -96,7 +99,25 @@ from aliquot.engine.model.system_namespaces import (
     KUBE_SYSTEM,
     SystemNamespaces,
 )
-from aliquot.engine.model.volumes import VolumeBinding, VolumeUse
+from aliquot.engine.model.volume_fit import fits, offers
+from aliquot.engine.model.volumes import (
+    CsiVolume,
+    Disk,
+    NodeDrivers,
+    PersistentVolume,
+    StorageCapacity,
+    StorageClass,
+    StorageDriver,
+    StorageKey,
+    StorageKind,
+    StorageObject,
+    VolumeAffinity,
+    VolumeAttachment,
+    VolumeBinding,
+    VolumeClaim,
+    VolumeUse,
+    storage_key,
+)
 from aliquot.engine.placement.constraints import node_refusal
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
@@ -121,11 +142,13 @@ __all__ = [
     "BudgetSet",
     "CapacityKnobs",
     "Condition",
+    "CsiVolume",
     "Decision",
     "Device",
     "DeviceGone",
     "DeviceRequest",
     "DeviceSet",
+    "Disk",
     "Effect",
     "Engine",
     "Event",
@@ -159,10 +182,13 @@ __all__ = [
     "NamespaceSet",
     "Node",
     "NodeConstraints",
+    "NodeDrivers",
     "NodeGone",
     "NodeSet",
     "Nominate",
+    "PersistentVolume",
     "PlacementKnobs",
+    "PlacementWeights",
     "Pod",
     "PodGone",
     "PodRules",
@@ -182,11 +208,22 @@ __all__ = [
     "Shape",
     "Slots",
     "SpreadConstraint",
+    "StorageCapacity",
+    "StorageClass",
+    "StorageDriver",
+    "StorageGone",
+    "StorageKey",
+    "StorageKind",
+    "StorageObject",
+    "StorageSet",
     "SystemNamespaces",
     "Taint",
     "Term",
     "Toleration",
+    "VolumeAffinity",
+    "VolumeAttachment",
     "VolumeBinding",
+    "VolumeClaim",
     "VolumeUse",
     "Wait",
     "WeightSet",
@@ -195,11 +232,14 @@ __all__ = [
     "binds_and_evictions",
     "evictions",
     "fill",
+    "fits",
     "importance",
     "natural",
     "node_refusal",
+    "offers",
     "quantity",
     "ratio",
     "requirement_matches",
     "resolve_ask",
+    "storage_key",
 ]

@@ -67,11 +67,15 @@ class Cursor(Generic[T]):
 
 
 class Freed(NamedTuple):
-    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota."""
+    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota.
+
+    `volumes` is news of claims, volumes and classes (see `model.volumes`).
+    """
 
     nodes: tuple[int, ...] = ()
     quotas: tuple[int, ...] = ()
     gpus: str | None = None
+    volumes: tuple[str, ...] = ()
 
 
 class NewlyBound(NamedTuple):
@@ -93,6 +97,10 @@ class Changes:
         """Nodes (by slot) whose free capacity has changed."""
         self.freed = Log[Freed]()
         """What came free, for claims that wait for it."""
+        self.mounts = Log[str]()
+        """Nodes on which pods mount more volumes, or fewer, or that take more or fewer."""
+        self.volumes = Log[str]()
+        """Volumes that are new, gone, free or no longer free."""
         self.gangs = Log[str]()
         """Gangs that have changed, or a pod of theirs."""
         self.bound = Log[NewlyBound]()
@@ -110,8 +118,9 @@ class Changes:
         self.lost = Log[str]()
         """Pods whose node was lost."""
         self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
-            *(self.requests, self.usage, self.nodes, self.freed, self.gangs),
-            *(self.bound, self.victims, self.outside, self.lowered, self.created, self.lost),
+            *(self.requests, self.usage, self.nodes, self.freed, self.mounts, self.volumes),
+            *(self.gangs, self.bound, self.victims, self.outside, self.lowered, self.created),
+            self.lost,
         )
 
     def trim(self) -> None:

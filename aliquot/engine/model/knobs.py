@@ -77,6 +77,17 @@ class EvictionKnobs:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementWeights:
+    """How much each preference counts beside the others, 0 to 100; kube-scheduler's by default."""
+
+    pod_affinity: int = 2
+    topology_spread: int = 2
+    node_affinity: int = 2
+    taints: int = 3
+    image_locality: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementKnobs:
     """Of the choice of nodes."""
 
@@ -87,6 +98,7 @@ class PlacementKnobs:
     """The percentage of any resource that all reservations but the first may keep, together."""
     volume_bind_timeout: int = 600 * SECOND
     """How long the volumes of a pod may take to be bound before its Bind is given up."""
+    weights: PlacementWeights = field(default_factory=PlacementWeights)
 
 
 @dataclass(frozen=True, slots=True)

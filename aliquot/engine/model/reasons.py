@@ -26,6 +26,8 @@ class Reason(StrEnum):
     GPU_QUOTA_EXCEEDED = "GPUQuotaExceeded"
     GANG_INCOMPLETE = "GangIncomplete"
     NO_NODE_FITS = "NoNodeFits"
+    VOLUME_MISSING = "VolumeMissing"
+    WAITING_FOR_VOLUME = "WaitingForVolume"
     SCHEDULING_GATED = "SchedulingGated"
     NOT_SUPPORTED = "NotSupported"
     TERMINATING = "Terminating"
@@ -61,6 +63,8 @@ class Watch:
     """The namespace whose GPU usage must change."""
     brake: bool = False
     """Evictions may go on that the brake has put off."""
+    volumes: str | None = None
+    """The claim, volume or class that must change; see `model.volumes`."""
 
 
 ROOM = Watch(nodes=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
+from aliquot.dialects.core.manifest import STORAGE_GROUP
 from aliquot.dialects.crds import DEFINITIONS
 
 
@@ -61,6 +62,14 @@ PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+STORAGE: tuple[Resource, ...] = (
+    Resource(STORAGE_GROUP, "v1", "storageclasses", "StorageClass", namespaced=False),
+    Resource(STORAGE_GROUP, "v1", "csinodes", "CSINode", namespaced=False),
+    Resource(STORAGE_GROUP, "v1", "csidrivers", "CSIDriver", namespaced=False),
+    Resource(STORAGE_GROUP, "v1", "csistoragecapacities", "CSIStorageCapacity"),
+    Resource(STORAGE_GROUP, "v1", "volumeattachments", "VolumeAttachment", namespaced=False),
+)
+"""The kinds that decide about volumes, beside these and the claims on them."""
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",

@@ -30,6 +30,7 @@ from aliquot.kube.api.resource import (
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
+    STORAGE,
     VOLUMES,
     Resource,
 )
@@ -47,6 +48,7 @@ _log = structlog.get_logger()
 
 WATCHED: tuple[Resource, ...] = (
     *(NODES, NAMESPACES, RESOURCE_QUOTAS, PRIORITY_CLASSES, BUDGETS, CLAIMS, VOLUMES),
+    *STORAGE,
     *(each for each in CUSTOM.values() if each.group != VOLCANO_JOBS),
 )
 """All kinds but pods."""

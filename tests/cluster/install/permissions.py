@@ -25,6 +25,8 @@ SCHEDULER = (
 list watch: poddisruptionbudgets.policy
 get patch: pods
 get list watch patch: persistentvolumes persistentvolumeclaims
+list watch: storageclasses.storage.k8s.io csinodes.storage.k8s.io csidrivers.storage.k8s.io
+list watch: csistoragecapacities.storage.k8s.io volumeattachments.storage.k8s.io
 create: pods/binding pods/eviction
 patch: pods/status
 create patch: events
