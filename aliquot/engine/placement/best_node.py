@@ -397,7 +397,7 @@ class Placement:
 
     def could_hold(self, ask: Ask) -> bool:
         """Would any node have room for such a pod if it were empty?"""
-        moment = self.version() + self._devices.version
+        moment = self.feasibility_version()
         if ask.feasible is None or ask.feasible[0] != moment:
             open_to = self.open_nodes(ask)
             if ask.laid_out != len(self._resources):
@@ -417,6 +417,10 @@ class Placement:
             + len(self._resources.names)
             + self._capacity.epoch
         )
+
+    def feasibility_version(self) -> int:
+        """Grows whenever `could_hold` may have another answer."""
+        return self.version() + self._devices.version
 
     def _scores(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of the nodes: those of the shape, and what rules and preferences make of them.
