@@ -20,7 +20,6 @@ from aliquot.server.admission.admission import Admission
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers
-from aliquot.server.controllers.claims import DEFAULT_CLASS
 from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
 from aliquot.server.http.bodies import LIMITS
 from aliquot.server.http.handler import Handler
@@ -32,6 +31,7 @@ from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.log import Log
 from aliquot.server.storage.store import Store
 from aliquot.server.storage.upkeep import EVENT_SECONDS, Upkeep
+from aliquot.server.volumes.keys import DEFAULT_CLASS
 
 _GRACE = 2.0
 """Seconds that open requests get when the server stops; a watch would never end by itself."""

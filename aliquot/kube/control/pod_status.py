@@ -23,6 +23,8 @@ from aliquot.kube.control.writer import WRITE_SECONDS, Urgency, Write, Writer
 
 BINDING_FAILED = "BindingFailed"
 """The reason in the condition of a pod whose binding was refused."""
+WAITING_FOR_VOLUME = "WaitingForVolume"
+"""The reason in the condition of a pod that has a node, and whose volumes are being bound."""
 INVALID_POD = "InvalidPod"
 """The reason in the condition of a pod that cannot be read."""
 _HELPED_BY_NODES = {Reason.NO_NODE_FITS}
@@ -65,6 +67,10 @@ class PodStatus:
         """Reason and message in a pod's condition: as written last, or else as shown."""
         shown = self._shown().get(uid)
         return self._refusals.get(shown, shown.refusal) if shown is not None else None
+
+    def shows(self, uid: str) -> bool:
+        """Does the cluster show this pod?"""
+        return uid in self._shown()
 
     def refused(self) -> list[str]:
         """The uids of the pods with a condition that says why they wait."""

@@ -67,6 +67,11 @@ class Settings:
         eviction = self.knobs.eviction
         return Limits(eviction.delete_after / SECOND, eviction.max_grace // SECOND)
 
+    @property
+    def volume_bind_timeout(self) -> float:
+        """How long a pod may wait for its volumes to be bound, in seconds."""
+        return self.knobs.placement.volume_bind_timeout / SECOND
+
 
 class Scheduler:
     """Has an engine while it leads, and runs its cycles."""
@@ -119,6 +124,8 @@ class Scheduler:
             await self._rounds.wait(due, self.clock())
             self._beat()
             self._catch_up()
+            if self._executor is not None:
+                self._executor.check_volumes()
             backoffs = self.intake.feed.settle()
             self._update_quiet_since()
             self._expect_decision(self.intake.ready and self._leads())
@@ -169,6 +176,7 @@ class Scheduler:
         self._executor = Executor(
             *(engine, self._client, self._writer, self.pod_status, self.events, self._metrics),
             *(self.intake.feed.report, self._catch_up, self._settings.limits),
+            *(self.intake.shown_volumes, self._settings.volume_bind_timeout),
         )
         self.engine, self.clock = engine, steady_clock()
         _log.info(
@@ -188,7 +196,9 @@ class Scheduler:
     def _resign(self) -> None:
         """Drop the engine, and all writes that have not been sent."""
         self.intake.feed.disconnect()
-        self._executor = None
+        if self._executor is not None:
+            self._executor.stop()
+            self._executor = None
         if self.engine is not None:
             _log.info("decides no longer")
             self.engine = None
