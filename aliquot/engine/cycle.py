@@ -333,9 +333,7 @@ class Engine(Questions):
             waiting, changes = self._state.waiting, self._state.waiting.changes
             self._state.gangs.note_change(claim.pods[0])
             self._gang_claims.refresh()
-            asks = (self._state.placement.ask(pod) for pod in claim.others)
-            if all(map(self._state.placement.could_hold, asks)):
-                waiting.changes = changes  # the same pods wait: demand has not changed
+            waiting.changes = changes  # the same pods wait: demand has not changed
 
     def _binds(self, claim: Claim) -> Iterator[Bind]:
         """The Bind of each pod, on the node and devices that were assumed for it."""

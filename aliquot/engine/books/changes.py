@@ -79,7 +79,10 @@ class Freed(NamedTuple):
 
 
 class NewlyBound(NamedTuple):
-    """A pod was bound: a possible victim for claims of higher priority of its quota."""
+    """A pod was bound, or has changed its quota or priority: a possible new victim.
+
+    For claims of higher priority of its quota.
+    """
 
     quota: str
     priority: int
@@ -111,6 +114,8 @@ class Changes:
         self.outside = Log[str]()
         """Changes of the cluster from outside, after which an eviction may be made once more (see
         `repeat_guard`); an entry names what has changed."""
+        self.held = Log[str]()
+        """Pods for which a node is held now."""
         self.lowered = Log[str]()
         """Quotas of which a bound was lowered."""
         self.created = Log[str]()
@@ -119,8 +124,8 @@ class Changes:
         """Pods whose node was lost."""
         self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
             *(self.requests, self.usage, self.nodes, self.freed, self.mounts, self.volumes),
-            *(self.gangs, self.bound, self.victims, self.outside, self.lowered, self.created),
-            self.lost,
+            *(self.gangs, self.bound, self.victims, self.outside, self.held),
+            *(self.lowered, self.created, self.lost),
         )
 
     def trim(self) -> None:

@@ -193,6 +193,10 @@ class Ledger:
         else:
             self._book(uid, booking, Stage.COMMITTED)
 
+    def change(self, uid: str, booking: Booking) -> None:
+        """Book a pod anew that has changed, at the stage that it is in."""
+        self._book(uid, booking, self.entries[uid].stage)
+
     def release(self, uid: str) -> None:
         """Release a booking; does nothing if there is none."""
         if self._speculations:
@@ -305,6 +309,7 @@ class Ledger:
             if entry.stage is Stage.HELD:
                 self.holding[uid] = None
                 self.holding_in.setdefault(entry.booking.quota, {})[uid] = None
+                self._changes.held.append(uid)
         self._post(entry, +1)
 
     def _post(self, entry: Entry, sign: int) -> None:

@@ -397,7 +397,7 @@ class Placement:
 
     def could_hold(self, ask: Ask) -> bool:
         """Would any node have room for such a pod if it were empty?"""
-        moment = self.version() + self._devices.version
+        moment = self.feasibility_version()
         if ask.feasible is None or ask.feasible[0] != moment:
             open_to = self.open_nodes(ask)
             if ask.laid_out != len(self._resources):
@@ -418,17 +418,22 @@ class Placement:
             + self._capacity.epoch
         )
 
+    def feasibility_version(self) -> int:
+        """Grows whenever `could_hold` may have another answer."""
+        return self.version() + self._devices.version
+
     def _scores(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of the nodes: those of the shape, and what rules and preferences make of them.
 
         Below zero where the pod does not fit.
         """
-        scores = self._refreshed(ask)
-        if ask.rule_set is None and not ask.prefers:
+        plain = ask if ask.rule_set is None else self.shape_ask(ask.shape)
+        scores = self._refreshed(plain)
+        if ask.rule_set is None and not plain.prefers:
             return scores
         if ask.rule_set is not None:
             scores = np.where(self._ruled_out(ask) == OPEN, scores, -1)
-        if ask.prefers or self._rules_prefer(ask):
+        if plain.prefers or self._rules_prefer(ask):
             feasible = scores >= 0
             points = total(self.points(ask, feasible), self._weights, len(feasible))
             scores = np.where(feasible, scores + (points << _POINTS_SHIFT), -1)

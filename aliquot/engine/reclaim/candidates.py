@@ -58,6 +58,8 @@ class Candidates:
         self.importance = by_priority if eligible.order is None else eligible.order.levels
         """The least important pods are considered first."""
         self.evictable = eligible.evictable & self._within_limits()
+        self.protected: Mask | None = None
+        """Those of them whose disruption budgets allow no further eviction; None where none are."""
         self.planned: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take, less what victims free."""
 
@@ -89,8 +91,9 @@ class Candidates:
         if not evictable.any():
             yield evictable, 0, _BEST_NODES
             return
-        protected = self._budget_exhausted()
-        for base in ([evictable & ~protected] if protected.any() else []) + [evictable]:
+        exhausted = self._budget_exhausted()
+        self.protected = exhausted if exhausted.any() else None
+        for base in ([] if self.protected is None else [evictable & ~exhausted]) + [evictable]:
             for level in self._levels(base):
                 these = base & (importance <= level)
                 yield these, _MOST_ELSEWHERE, _BEST_NODES
@@ -115,7 +118,7 @@ class Candidates:
         return [int(slot) for slot in slots[in_order[:most]]]
 
     def _budget_exhausted(self) -> Mask:
-        """Those of the pods whose disruption budgets allow no further eviction."""
+        """The evictable pods whose disruption budgets allow no further eviction."""
         state, protected = self._state, np.zeros_like(self.evictable)
         running = state.bound_pods
         for namespace in state.budgets.exhausted_in():
