@@ -51,7 +51,7 @@ class RoughCluster(Cluster):
         for uid, bind in assumed.items():
             pods[uid] = replace(pods[uid], node=bind.node, devices=bind.devices)
         for uid in leaving:
-            pods[uid] = replace(pods[uid], terminating=True)
+            pods[uid] = replace(pods[uid], terminating=True, gone_by=None)
         return [*self.there.facts(), *map(PodSet, pods.values())]
 
     def crash(self) -> Iterator[Event]:
@@ -92,6 +92,8 @@ class RoughCluster(Cluster):
     def _set_pod(self, pod: Pod) -> Event:
         if pod.terminating and pod.gone_by is None and pod.node is not None:
             pod = replace(pod, gone_by=self.now + _GRACE)
+        if not pod.terminating and pod.gone_by is not None:
+            pod = replace(pod, gone_by=None)  # it takes the place of a pod that has gone
         return super()._set_pod(pod)
 
     def _add_pods(self) -> Iterator[Event]:
