@@ -48,8 +48,9 @@ class RoughCluster(Cluster):
     def facts(self, assumed: Mapping[str, Bind], leaving: Collection[str] = ()) -> list[Event]:
         """What a fresh engine is told of it, as if these binds and evictions had begun."""
         pods = dict(self.pods)
-        for uid, bind in assumed.items():
-            pods[uid] = replace(pods[uid], node=bind.node, devices=bind.devices)
+        for uid, bind in assumed.items():  # they hold what is theirs until their bind is settled
+            bound = replace(pods[uid], node=bind.node, devices=bind.devices)
+            pods[uid] = replace(bound, terminating=False)
         for uid in leaving:
             pods[uid] = replace(pods[uid], terminating=True, gone_by=None)
         return [*self.there.facts(), *map(PodSet, pods.values())]

@@ -19,6 +19,9 @@ _MOST_TRIED = 64
 """How many of the last starts are considered for one claim: setting one aside takes some 10 us, so
 this costs less than the victim search that it replaces."""
 
+_MOST_PUT_BACK = 16
+"""Of so many starts each is tried to be put back. Their number squared times 10 us is the cost."""
+
 Assume = Callable[[Claim], Refusal | None]
 """Assumes a claim, or says why not."""
 
@@ -73,8 +76,23 @@ class FreshStarts:
                 if len(aside) >= 2 * tried:  # as one claim may need many, not after each
                     tried = len(aside)
                     if assume(claim) is None:
-                        return aside
-            return aside if len(aside) > tried and assume(claim) is None else []
+                        break
+            else:
+                if len(aside) == tried or assume(claim) is not None:
+                    return []
+        return self._needed(claim, aside, assume)
+
+    def _needed(self, claim: Claim, aside: list[Claim], assume: Assume) -> list[Claim]:
+        """Those of these starts that are in the way; the others are put back, the first first."""
+        needed = aside
+        for each in reversed(aside) if 1 < len(aside) <= _MOST_PUT_BACK else ():
+            rest = [other for other in needed if other is not each]
+            with self._state.speculating(claim) as speculation:
+                for other in rest:
+                    speculation.set_aside(other.uids())
+                if rest and assume(claim) is None:
+                    needed = rest
+        return needed
 
     def _candidates(self, claim: Claim) -> list[Claim]:
         """The starts that the claim would take back, the last first.
