@@ -493,7 +493,7 @@ class State:
         for uid in ordered:  # in a second pass: booking a pod reads the charges of all the others
             if uid in self.waiting:
                 self._enqueue(self.pods[uid])
-            elif self.ledger.entries[uid].stage is Stage.COMMITTED:
+            elif self.ledger.entries[uid].stage is Stage.COMMITTED or uid in self.leaving:
                 self._track_bound(self.pods[uid])
 
     def _quota_of(self, uid: str) -> str | None:

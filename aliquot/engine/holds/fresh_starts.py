@@ -20,8 +20,8 @@ _MOST_TRIED = 64
 """How many of the last starts are considered for one claim: setting one aside takes some 10 us, so
 this costs less than the victim search that it replaces."""
 _MOST_WITHDRAWN = 2
-"""How often a start is withdrawn in a cycle at most: each time it comes later, so that two claims do
-not take turns for ever. Of 1,500 random starts, more than twice helped in none."""
+"""How often a start is withdrawn in a cycle at most: each time it comes later, so that two claims
+do not take turns for ever. Of 1,500 random starts, more than twice helped in none."""
 _MOST_PUT_BACK = 16
 """Of so many starts each is tried to be put back. Their number squared times 10 us is the cost."""
 

@@ -15,7 +15,7 @@ from aliquot.engine.queue.claim_queue import Group
 from aliquot.engine.state import State
 
 LAST = 2
-"""The last turn of claims whose start was not withdrawn; after them, those withdrawn least often."""
+"""The last turn of claims whose start was not withdrawn; those withdrawn least often follow."""
 
 
 class OwedFirst(Turns):
