@@ -9,11 +9,14 @@ contiguous. Terminating pods are not here but in `leaving`.
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
+from heapq import nlargest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.gangs import Gangs
+from aliquot.engine.books.kinds import Kinds
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.ranking import Owners, Ranking
@@ -25,13 +28,15 @@ from aliquot.engine.model.quantity import LIMIT
 
 _FACTS = (
     *("node", "quota", "priority", "created", "started", "preemptible", "ends"),
-    *("namespace", "gang", "needed"),
+    *("namespace", "gang", "needed", "kind"),
 )
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS = range(7)
-_NAMESPACE, _GANG, _NEEDED = range(7, 10)
+_NAMESPACE, _GANG, _NEEDED, _KIND = range(7, 11)
 _EMPTY = -1
 """In columns of slots without a pod."""
-_INFINITE = Fraction(LIMIT)
+NO_KIND = _EMPTY
+"""The kind of a pod that is like no other: of a gang, or with GPUs of its own."""
+_NOTHING, _INFINITE = Fraction(0), Fraction(LIMIT)
 """A request as a fraction of a min of 0: larger than any other fraction."""
 
 Column = NDArray[np.int64]
@@ -74,6 +79,7 @@ class BoundPods:
         self._rankings: dict[int, Ranking] = {}
         """The order of importance without regard to gangs, of quotas for which it was asked."""
         self.namespace_slots, self.gang_slots = Owners(), Owners()
+        self._kinds = Kinds()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -89,7 +95,8 @@ class BoundPods:
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
         needed = self._is_needed(pod)
-        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed)
+        kind = self._kind_of(pod, entry)
+        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed, kind)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
@@ -117,9 +124,19 @@ class BoundPods:
             self.namespace_slots.leave(pod.namespace)
             if pod.gang is not None:
                 self.gang_slots.leave(pod.gang)
+            if self.kind[slot] != NO_KIND:
+                self._kinds.leave(int(self.kind[slot]))
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
             self._facts.data[:, slot] = _EMPTY
             self.slots.drop(uid)
+
+    def _kind_of(self, pod: Pod, entry: Entry) -> int:
+        """What the pod takes and is charged, as a number."""
+        booking = entry.booking
+        if pod.gang is not None or booking.gpu is not None:
+            return NO_KIND
+        what = entry.path, booking.charge, booking.room, booking.namespace, booking.preemptible
+        return self._kinds.join(what)
 
     def ranked(self, quota: int) -> list[str]:
         """The uids of a quota's pods, the most important first; a new list when that changes.
@@ -195,9 +212,10 @@ class BoundPods:
                 found += [int(slot) for slot in slots[ages > cut]]
                 slots = slots[ages == cut]
         last = [int(slot) for slot in slots]
-        if len(last) > most - len(found):
-            last.sort(key=lambda slot: self._keys[str(self.slots.names[slot])], reverse=True)
-        return found + last[: most - len(found)]
+        if len(last) > (wanted := most - len(found)):
+            names, keys = self.slots.names, self._keys
+            last = nlargest(wanted, last, key=lambda slot: keys[str(names[slot])])
+        return found + last
 
     def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of its quota."""
@@ -210,13 +228,13 @@ class BoundPods:
 
     def key_for(self, pod: Pod, entry: Entry) -> OrderKey:
         """The place that a pod with this entry has, or would have, in the order of its quota."""
-        request = Fraction(0)
+        request = _NOTHING
         if self._order.by_request:
             low, slot = self._tree.min, entry.path[0]
             for row, amount in entry.booking.charge:
                 least = low.get(row, slot)
                 if least or self._tree.guaranteed(row) is not None:
-                    request = max(request, Fraction(amount, least) if least else _INFINITE)
+                    request = max(request, _fraction(amount, least) if least else _INFINITE)
         return self._order.key(pod, request)
 
     def reorder(self, quota: int, entries: Mapping[str, Entry]) -> None:
@@ -296,6 +314,18 @@ class BoundPods:
         """The slot of the pod's gang in `gang_slots`; below zero for none."""
         column: Column = self._facts.data[_GANG]
         return column
+
+    @property
+    def kind(self) -> Column:
+        """A number that pods share which take and are charged the same; or NO_KIND."""
+        column: Column = self._facts.data[_KIND]
+        return column
+
+
+@lru_cache(maxsize=4096)
+def _fraction(amount: int, least: int) -> Fraction:
+    """The same object for the same request: keys of alike pods are compared without arithmetic."""
+    return Fraction(amount, least)
 
 
 def end_of(pod: Pod) -> int:

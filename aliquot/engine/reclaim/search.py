@@ -7,7 +7,7 @@ that are leaving already count as gone, so no further pod is evicted for the sam
 checked as a whole before it is returned: the claim would start, and no victim could be spared.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,6 +30,7 @@ from aliquot.engine.policies.eligible import (
     namespace_account,
 )
 from aliquot.engine.queue.claim import Claim
+from aliquot.engine.reclaim import alike
 from aliquot.engine.reclaim.candidates import LAST_NODES, Candidates
 from aliquot.engine.reclaim.device_fit import DeviceRoom, Option
 from aliquot.engine.reclaim.eviction_units import EvictionUnit, EvictionUnits
@@ -233,7 +234,8 @@ class _Attempt:
             namespace = self.state.in_namespace(self.claim.pods[0].namespace)
             frees[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
         least = self.candidates.least_important(evictable.mask & frees, most)
-        return self._priced_units(least, evictable, _NO_NODE)
+        needs: dict[object, int] = {**rights, **self.gpus.rights}
+        return self._priced_units(least, evictable, _NO_NODE, needs)
 
     def _units_for(
         self,
@@ -245,7 +247,7 @@ class _Attempt:
         """The units on the node, and those elsewhere unless freed room frees all right as well."""
         entries = self.state.ledger.entries
         here = np.flatnonzero(evictable.mask & (self.state.bound_pods.node == node))
-        units = self._priced_units(here.tolist(), evictable, node)
+        units = self._priced_units(here.tolist(), evictable, node, needs)
         enough = all(_room_frees_right(right, needs, units) for right in self.rights)
         if enough and not self.gpus.rights:
             return units
@@ -254,11 +256,25 @@ class _Attempt:
         ]
 
     def _priced_units(
-        self, slots: Sequence[int], evictable: "_MaskedPods", node: int
+        self,
+        slots: Sequence[int],
+        evictable: "_MaskedPods",
+        node: int,
+        needs: Mapping[object, int],
     ) -> list[PricedUnit]:
-        """The units in which these pods could be evicted: alone, or with their gang."""
+        """The units in which these pods could be evicted: alone, or with their gang.
+
+        Of pods that are alike, only as many as could be needed, in the order of eviction.
+        """
         names = self.state.bound_pods.slots.names
-        uids = [str(names[slot]) for slot in slots]
+        useful: list[int] = []
+        for group in alike.groups(self.state, slots, self.candidates.importance):
+            if len(group) > 1:
+                one = self._priced(EvictionUnit((str(names[group[0]]),), {}), node)
+                most = alike.most_needed(one.frees, needs)
+                group = alike.first(self.state, group, most)
+            useful += group
+        uids = [str(names[slot]) for slot in sorted(useful)]
         return [
             self._priced(eviction_unit, node)
             for eviction_unit in self.eviction_units.of(uids, evictable)
