@@ -10,6 +10,7 @@ is written at once. The executor asks the engine, and never changes it: what cam
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -96,9 +97,9 @@ class Executor:
             self._pod_status.clear_nomination(each.pod)
 
     def _refuse(self, pod: Pod, refusal: Refusal) -> None:
-        written = self._pod_status.refuse(pod, refusal_of(refusal))
-        if written and refusal.reason not in _NO_EVENT:
-            self._fail(pod, refusal.reason, refusal.message)
+        fail = partial(self._fail, pod, refusal.reason, refusal.message)
+        then = [] if refusal.reason in _NO_EVENT else [fail]
+        self._pod_status.refuse(pod, refusal_of(refusal), *then)
 
     def _fail(self, pod: Pod, reason: str, message: str) -> None:
         words = event_message(reason, message)

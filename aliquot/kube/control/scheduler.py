@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -259,9 +260,9 @@ class Scheduler:
         """Write why pending pods that cannot be read are not scheduled."""
         for pod, error in self.intake.pods.invalid.values():
             message = f"{error.field}: {error.problem}"
-            if self.pod_status.refuse(pod, (INVALID_POD, message)):
-                words = event_message(INVALID_POD, message)
-                self.events.record(of_pod(pod), "Warning", "FailedScheduling", words)
+            words = event_message(INVALID_POD, message)
+            then = partial(self.events.record, of_pod(pod), "Warning", "FailedScheduling", words)
+            self.pod_status.refuse(pod, (INVALID_POD, message), then)
 
 
 def steady_clock() -> Callable[[], int]:
