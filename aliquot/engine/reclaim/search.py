@@ -234,7 +234,7 @@ class _Attempt:
             namespace = self.state.in_namespace(self.claim.pods[0].namespace)
             frees[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
         least = self.candidates.least_important(evictable.mask & frees, most)
-        needs: dict[object, int] = {**rights, **self.gpus.rights}
+        needs: dict[object, int] = dict(rights.items()) | dict(self.gpus.rights)
         return self._priced_units(least, evictable, _NO_NODE, needs)
 
     def _units_for(

@@ -181,19 +181,22 @@ class PodStatus:
 
     def update_labels(self, pods: Iterable[Pod], wanted: Mapping[str, Mapping[str, str]]) -> None:
         """Write the capacity labels of these pods that differ from the wanted ones, by uid."""
-        oldest = time.monotonic() - _REPEAT_SECONDS
-        self._labels = {uid: last for uid, last in self._labels.items() if last[1] >= oldest}
         for pod in pods:
             shown, labels = self._shown().get(pod.uid), wanted.get(pod.uid, {})
             if shown is not None and shown.capacity != labels:
                 self._label(pod, shown.capacity, labels)
 
+    def forget_old_labels(self) -> None:
+        """A label that was written a while ago is in the cluster by now, or must be sent again."""
+        oldest = time.monotonic() - _REPEAT_SECONDS
+        self._labels = {uid: last for uid, last in self._labels.items() if last[1] >= oldest}
+
     def _label(self, pod: Pod, has: Mapping[str, str], labels: Mapping[str, str]) -> None:
         """Set labels of a pod, and remove others, unless just that was written just now."""
         change: dict[str, str | None] = {key: None for key in has if key not in labels}
         change |= {key: value for key, value in labels.items() if has.get(key) != value}
-        last = self._labels.get(pod.uid)
-        if last is None or last[0] != change:
+        last, oldest = self._labels.get(pod.uid), time.monotonic() - _REPEAT_SECONDS
+        if last is None or last[0] != change or last[1] < oldest:
             self._labels[pod.uid] = (change, time.monotonic())
             body = {"metadata": {"uid": pod.uid, "labels": change}}
             run = partial(self._patch, PODS.path(pod.namespace, pod.name), body)

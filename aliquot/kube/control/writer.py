@@ -4,7 +4,7 @@ Only the leader may write, so the fence is asked before each write. A write that
 can be replaced by a newer one of the same operation on the same object, and is dropped when
 leadership is lost. One that may be out of date in a moment can be kept for that moment: then only
 the last of several is sent, or none. A write is retried with backoff if the server did not answer,
-was busy, or reported a conflict; any other refusal is for the caller to handle in the write's `run`.
+was busy, or reported a conflict; any other refusal is for the caller to handle in its `run`.
 
 Of equally urgent writes, operations take turns: a binding does not wait for a thousand evictions.
 """
