@@ -93,7 +93,7 @@ class Executor:
         for each in backoffs:
             message = f"binding was refused: {each.problem}; tried again in {each.seconds:.0f} s"
             self._fail(each.pod, BINDING_FAILED, message)
-            self._pod_status.refuse(each.pod, (BINDING_FAILED, message))
+            self._pod_status.refuse(each.pod, (BINDING_FAILED, message), at_once=True)
             self._pod_status.clear_nomination(each.pod)
 
     def _refuse(self, pod: Pod, refusal: Refusal) -> None:

@@ -91,10 +91,17 @@ class PodStatus:
         """The uids of the pods with a condition that says why they wait."""
         return [uid for uid in self._shown() if self.refusal(uid) is not None]
 
-    def refuse(self, pod: Pod, refusal: ShownRefusal, then: Callable[[], None] = _nothing) -> None:
+    def refuse(
+        self,
+        pod: Pod,
+        refusal: ShownRefusal,
+        then: Callable[[], None] = _nothing,
+        *,
+        at_once: bool = False,
+    ) -> None:
         """Write why a pod waits, unless its condition says so, or the pod is gone.
 
-        If it still waits for that in a moment: then it is written, and `then` is called.
+        If it still waits for that in a moment, or at once; when it is written, `then` is called.
         """
         shown = self._shown().get(pod.uid)
         if shown is None or self.refusal(pod.uid) == refusal:
@@ -107,7 +114,8 @@ class PodStatus:
         async def run() -> None:
             await self._write_refusal(pod, refusal, then)
 
-        self._writer.add(Write(pod.uid, "condition", Urgency.CONDITION, run, MOMENT))
+        delay = 0.0 if at_once else MOMENT
+        self._writer.add(Write(pod.uid, "condition", Urgency.CONDITION, run, delay))
 
     async def _write_refusal(
         self, pod: Pod, refusal: ShownRefusal, then: Callable[[], None]
