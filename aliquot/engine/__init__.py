@@ -2,7 +2,7 @@
 
 This is its only door: other packages import from here, never from the modules inside, so that those
 can change. Inside, from the bottom: model, columns, sharing, books, gpus, placement, queue, state,
-gang_claims and wakeups, policies, reclaim and holds, trial, report, cycle.
+updates, gang_claims and wakeups, policies, reclaim and holds, trial, report, cycle.
 """
 
 from aliquot.engine.books.membership import Membership
@@ -34,6 +34,8 @@ from aliquot.engine.model.events import (
     GangSet,
     GpuQuotaGone,
     GpuQuotaSet,
+    NamespaceGone,
+    NamespaceSet,
     NodeGone,
     NodeSet,
     PodGone,
@@ -62,11 +64,20 @@ from aliquot.engine.model.knobs import (
     HierarchyKnobs,
     Knobs,
     PlacementKnobs,
+    PlacementWeights,
     QueuesKnobs,
 )
 from aliquot.engine.model.label_index import MOST_LABEL_SETS, LabelIndex
 from aliquot.engine.model.node import Effect, Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.pod import GPU_MEMORY, Budget, Pod, Shape
+from aliquot.engine.model.pod_rules import (
+    NO_RULES,
+    AffinityTerm,
+    HostPort,
+    PodRules,
+    PodSelector,
+    SpreadConstraint,
+)
 from aliquot.engine.model.quantity import Amounts, add_amounts
 from aliquot.engine.model.quota import MOST_LEVELS, Quota
 from aliquot.engine.model.reasons import Reason, Refusal
@@ -86,6 +97,7 @@ from aliquot.engine.model.system_namespaces import (
     KUBE_SYSTEM,
     SystemNamespaces,
 )
+from aliquot.engine.model.volumes import VolumeBinding, VolumeUse
 from aliquot.engine.placement.constraints import node_refusal
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
@@ -97,8 +109,10 @@ __all__ = [
     "MOST_LABEL_SETS",
     "MOST_LEVELS",
     "NO_GPU_AMOUNT",
+    "NO_RULES",
     "SECOND",
     "WHOLE_GPU",
+    "AffinityTerm",
     "Amounts",
     "Bind",
     "BindFailed",
@@ -136,19 +150,25 @@ __all__ = [
     "GpuQuotaSet",
     "GpuQuotaSummary",
     "HierarchyKnobs",
+    "HostPort",
     "ImportanceKey",
     "Knobs",
     "LabelIndex",
     "Membership",
     "NamespaceFigures",
+    "NamespaceGone",
+    "NamespaceSet",
     "Node",
     "NodeConstraints",
     "NodeGone",
     "NodeSet",
     "Nominate",
     "PlacementKnobs",
+    "PlacementWeights",
     "Pod",
     "PodGone",
+    "PodRules",
+    "PodSelector",
     "PodSet",
     "QueueSummary",
     "QueuesKnobs",
@@ -163,10 +183,13 @@ __all__ = [
     "RuntimeTree",
     "Shape",
     "Slots",
+    "SpreadConstraint",
     "SystemNamespaces",
     "Taint",
     "Term",
     "Toleration",
+    "VolumeBinding",
+    "VolumeUse",
     "Wait",
     "WeightSet",
     "above_single",

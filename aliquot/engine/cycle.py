@@ -20,13 +20,12 @@ One cycle, in this order:
 6. reserve: room and right for claims that other claims keep passing.
 
 Each decision is booked in the ledger at once, so the next one sees it. `trial` finds a claim's
-verdict; this module carries it out. Pure and deterministic: the same events give the same
-decisions, and time is only what `now` says.
+verdict; this module carries it out. What can be asked of an engine is in `report.questions`. Pure
+and deterministic: the same events give the same decisions, and time is only what `now` says.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from aliquot.engine.books.ledger import Stage
 from aliquot.engine.eviction_brake import BRAKED, Braked, EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
@@ -38,30 +37,19 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event, check_event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.pod import Pod, Shape, check_pod
 from aliquot.engine.model.reasons import Reason, Refusal, Watch
-from aliquot.engine.model.summaries import (
-    BrakeSummary,
-    Figures,
-    GangSummary,
-    GpuQuotaSummary,
-    QueueSummary,
-    QuotaSummary,
-)
 from aliquot.engine.policies import POLICIES
-from aliquot.engine.policies.over_quota import over_quota_pods
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Position
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
 from aliquot.engine.reclaim.search import Plan
-from aliquot.engine.report import audit, refusals, resize, tree_figures
-from aliquot.engine.report import gpu_quotas as gpu_report
+from aliquot.engine.report import refusals
 from aliquot.engine.report.gang_admission import GangAdmission
-from aliquot.engine.report.gangs import summarise_gang
-from aliquot.engine.report.quotas import summarise
+from aliquot.engine.report.questions import Questions
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, PutOff, Trial
+from aliquot.engine.updates import apply_event, check_against_books
 from aliquot.engine.wakeups import Wakeups
 from aliquot.errors import ArgumentError
 
@@ -69,7 +57,7 @@ _MOST_UNFINISHED = 100
 """How many bounded cycles in a row may leave claims untried before reservations are seen to."""
 
 
-class Engine:
+class Engine(Questions):
     """Quotas, placement and waiting claims of one cluster, under one policy."""
 
     def __init__(self, policy: str = "capacity", knobs: Knobs | None = None) -> None:
@@ -108,8 +96,8 @@ class Engine:
         An event that makes no sense is refused with an error of ours, and nothing is booked.
         """
         check_event(event)
-        self._state.check(event)
-        self._state.apply(event)
+        check_against_books(self._state, event)
+        apply_event(self._state, event)
         self._brake.apply(event)
 
     def cycle(self, now: int = 0, bounded: bool = False) -> list[Decision]:
@@ -248,7 +236,7 @@ class Engine:
         At once, while claims are left that the last cycle did not get to; else after that cycle,
         which has seen all that was due by then: time never stands still.
         """
-        if self._wakeups.unfinished or self.unfinished:
+        if self.unfinished:
             return self._now
         moments = (
             self._wakeups.deadline(),
@@ -263,138 +251,6 @@ class Engine:
         )
         later = (moment for moment in moments if moment is not None and moment > self._now)
         return min(later, default=None)
-
-    def summarise(self) -> list[QuotaSummary]:
-        """The figures of every quota, by name."""
-        self._policy.report.refresh()
-        return self._policy.report.complete(list(summarise(self._state)))
-
-    def quota_of(self, pod: Pod) -> str | None:
-        """The quota that a pod belongs to, if any."""
-        check_pod(pod)
-        return self._state.tree.quota_of(pod)
-
-    def over_quota_pods(self) -> set[str]:
-        """The uids of all bound pods that are over their quota's min."""
-        return over_quota_pods(self._state)
-
-    def child_requests(self, summaries: Mapping[str, QuotaSummary]) -> dict[str, Figures]:
-        """The request of each quota's own pods, plus its children's up to their max."""
-        return tree_figures.child_requests(self._state, summaries)
-
-    def not_preemptible(self) -> tuple[dict[str, Figures], dict[str, Figures]]:
-        """What non-preemptible pods request, and use, by quota."""
-        return tree_figures.not_preemptible(self._state)
-
-    def violations(self, uids: Iterable[str], bound: audit.Bound) -> Iterator[str]:
-        """Where the books are not what the cluster says; see `report.audit`."""
-        return audit.violations(self._state, uids, bound)
-
-    def queues(self) -> list[QueueSummary]:
-        """The figures of every queue and its namespaces, by name; empty unless policy `queues`."""
-        self._policy.report.refresh()
-        return self._policy.report.queues(summarise(self._state))
-
-    def brake(self, now: int | None = None) -> BrakeSummary:
-        """How the brake on evictions stands now, or at the last cycle."""
-        return self._brake.summarise(self._now if now is None else now)
-
-    def gpu_quotas(self) -> list[GpuQuotaSummary]:
-        """The figures of every GPU quota, by namespace."""
-        return gpu_report.summarise(self._state)
-
-    def may_resize(self, uid: str, shape: Shape) -> Refusal | None:
-        """Why a running pod could not be resized to this shape in place; None if it could."""
-        self._known_pod(uid)
-        check(shape, Shape, "shape")
-        return resize.check(self._state, uid, shape)
-
-    def above_max(self, uid: str) -> str | None:
-        """Which quota of this bound pod is above its max, in words; None if none is."""
-        self._known_pod(uid)
-        return resize.above_max(self._state, uid)
-
-    def pod_count(self) -> int:
-        """How many pods wait, run or leave."""
-        return len(self._state.pods)
-
-    def waiting_pod(self, uid: str) -> Pod | None:
-        """The pod with this uid, if it waits to start."""
-        entry = self._state.ledger.entries.get(uid)
-        waits = entry is not None and entry.stage < Stage.ASSUMED
-        return self._state.pods.get(uid) if waits else None
-
-    def booked_node(self, uid: str) -> str | None:
-        """The node that a pod is bound, assumed or nominated to, if any."""
-        entry = self._state.ledger.entries.get(uid)
-        return entry.booking.node if entry is not None else None
-
-    def nominated_node(self, uid: str) -> str | None:
-        """The node that is nominated for this waiting pod, if any."""
-        return self.booked_node(uid) if uid in self._state.ledger.holding else None
-
-    def is_wanted(self, eviction: Evict) -> bool:
-        """Is this pod to leave, and does its claim, or another nominated one, still need it to?
-
-        The pods of other quotas may have ended or been deleted since the eviction was decided.
-        """
-        uid = eviction.pod.uid
-        if uid not in self._state.leaving:
-            return False
-        if eviction.claimant is None:
-            return True
-        self._policy.report.refresh()
-        return any(self._trial.needs(claim, uid) for claim in self._claims_for(eviction))
-
-    def is_awaited(self, uid: str) -> bool:
-        """Does a nominated claim wait for this victim to terminate?"""
-        return self._nominations.is_awaited(uid)
-
-    def is_owed(self, eviction: Evict) -> bool:
-        """Does a claim wait for this victim that is within its min, runtime or deserved?"""
-        return any(map(self._policy.gates.is_owed, self._claims_for(eviction)))
-
-    def _claims_for(self, eviction: Evict) -> list[Claim]:
-        """The waiting claims that an eviction is for: its own, and others nominated by now."""
-        waiting, claimant = self._state.waiting, eviction.claimant
-        claims = {each.uid: each for each in self._nominations.claims_awaiting(eviction.pod.uid)}
-        if claimant is not None and claimant.uid in waiting:
-            own = waiting.claim(claimant.uid)
-            claims.setdefault(own.uid, own)
-        return list(claims.values())
-
-    def gangs(self) -> list[GangSummary]:
-        """The phase of every gang, by name."""
-        self._policy.report.refresh()
-        claim_of = self._gang_claims.lookup()
-        gangs = sorted(self._state.gangs.known.values(), key=lambda gang: gang.name)
-        with self._state.speculating(asking=True):
-            verdicts = self._admission.verdicts()
-            return [summarise_gang(self._trial, gang, claim_of, verdicts) for gang in gangs]
-
-    def why(self, uid: str, now: int | None = None) -> Refusal | None:
-        """Why this pod cannot start now, with the numbers of now; None if it can, or runs.
-
-        Times in the message are counted from `now`; without it, from the last cycle.
-        """
-        self._known_pod(uid)
-        if self.waiting_pod(uid) is None:
-            return None
-        self._policy.report.refresh()
-        claim = self._gang_claims.lookup()(uid)
-        refusal = self._trial.why(claim, now)
-        return refusal and refusals.in_full(self._trial, claim, refusal)
-
-    def kind_of_waiting(self, uid: str) -> object:
-        """Waiting pods with the same kind have the same answer to `why`; None: none is like it."""
-        return self._state.waiting.lane(uid)
-
-    def _known_pod(self, uid: str) -> Pod:
-        """The pod with this uid; one that the engine does not know is refused."""
-        pod = self._state.pods.get(uid) if isinstance(uid, str) else None
-        if pod is None:
-            raise ArgumentError(f"there is no pod with the uid {shown(uid)}")
-        return pod
 
     def _process(self, lane: Lane, claim: Claim, decisions: list[Decision]) -> None:
         """Try the head of a lane: start it, preempt for it, or park the whole lane.
@@ -477,7 +333,7 @@ class Engine:
             waiting, changes = self._state.waiting, self._state.waiting.changes
             self._state.gangs.note_change(claim.pods[0])
             self._gang_claims.refresh()
-            asks = (self._state.placement.ask(pod.shape) for pod in claim.others)
+            asks = (self._state.placement.ask(pod) for pod in claim.others)
             if all(map(self._state.placement.could_hold, asks)):
                 waiting.changes = changes  # the same pods wait: demand has not changed
 

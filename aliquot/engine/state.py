@@ -1,8 +1,7 @@
-"""The state of the engine: everything it knows, as events bring it in.
+"""The state of the engine: all books together, and every pod in them.
 
-`apply` makes the books agree with one event, whatever came before it; no decision is taken here.
-Applying the objects that a cluster holds now to an empty state gives the same books as applying
-every event of its history.
+A pod waits, is held room for, runs or leaves; this module books it as what it is. How events of
+nodes, quotas, gangs and devices change the books is in `updates`. No decision is taken here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,52 +12,27 @@ from functools import partial
 from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.books.budgets import Budgets
 from aliquot.engine.books.capacity import Capacity
-from aliquot.engine.books.changes import Changes, Freed, NewlyBound
+from aliquot.engine.books.changes import Changes, NewlyBound
 from aliquot.engine.books.gang_requests import GangRequests
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.lasting import LastingTally
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.books.quota_tree import ROOT, QuotaTree, assignment, lowers_a_bound, own_pods
+from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.books.stranded import StrandedPods
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.gpus.quotas import GpuQuotas
-from aliquot.engine.model.events import (
-    BindFailed,
-    BudgetGone,
-    BudgetSet,
-    DeviceGone,
-    DeviceSet,
-    Event,
-    EvictFailed,
-    GangGone,
-    GangSet,
-    GpuQuotaGone,
-    GpuQuotaSet,
-    NodeGone,
-    NodeSet,
-    PodGone,
-    PodSet,
-    QuotaGone,
-    QuotaSet,
-    WeightSet,
-)
-from aliquot.engine.model.gang import Gang
-from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.importance import IMPORTANCE, Order
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod
-from aliquot.engine.model.quota import Quota
 from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.placement.bookings import Bookings
 from aliquot.engine.queue.claim import Claim, Claims
 from aliquot.engine.queue.waiting import Waiting
-from aliquot.errors import ArgumentError
 
 
 class State:
@@ -82,15 +56,14 @@ class State:
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
         self.lasting = LastingTally()
         self.ledger.tallies.append(self.lasting)
-        score = knobs.placement.score
         self.placement = Placement(
-            self.resources, self.nodes, self.ledger, self.devices, self.changes, score
+            self.resources, self.nodes, self.ledger, self.devices, self.changes, knobs.placement
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.claims = Claims(self.tree, self.ledger, self.placement)
         self.waiting = Waiting()
         self.gangs = Gangs(self.changes)
-        self._gang_requests = GangRequests(
+        self.gang_requests = GangRequests(
             self.resources, self.tree, self.ledger, self.gangs, self.changes
         )
         self.weights: dict[str, int] = {}
@@ -111,60 +84,9 @@ class State:
         self.departures = 0
         """How many bound pods have left so far."""
         self.pods: dict[str, Pod] = {}
-        self._by_namespace: dict[str, dict[str, None]] = {}
-        self._by_quota_label: dict[str, dict[str, None]] = {}
-
-    def check(self, event: Event) -> None:
-        """Refuse an event that contradicts the books; changes nothing."""
-        match event:
-            case PodSet(pod):
-                old = self.pods.get(pod.uid)
-                if old is not None and (old.name != pod.name or old.namespace != pod.namespace):
-                    raise ArgumentError(f"pod {pod.path}: its uid {pod.uid} is that of {old.path}")
-            case QuotaSet(quota):
-                self.tree.check(quota)
-            case QuotaGone(name):
-                self.tree.check_removal(name)
-
-    def apply(self, event: Event) -> None:
-        """Make the books agree with an event that was checked."""
-        match event:
-            case PodSet(pod):
-                self._set_pod(pod)
-            case PodGone(uid):
-                self._drop_pod(uid)
-            case BindFailed(uid):
-                self._unbind(uid)
-            case EvictFailed(uid):
-                self._eviction_failed(uid)
-            case NodeSet(node):
-                self._set_node(node)
-            case NodeGone(name):
-                self._drop_node(name)
-            case QuotaSet(quota):
-                self._set_quota(quota)
-            case QuotaGone(name):
-                self._drop_quota(name)
-            case GangSet(gang):
-                self._set_gang(gang)
-            case GangGone(name):
-                self._drop_gang(name)
-            case WeightSet(namespace, weight):
-                self._set_weight(namespace, weight)
-            case DeviceSet(device):
-                self._set_device(device)
-            case DeviceGone(name):
-                self._refresh_device_nodes(self.devices.remove(name), name)
-            case GpuQuotaSet(quota):
-                self._set_gpu_quota(quota)
-            case GpuQuotaGone(namespace):
-                self.gpu_quotas.remove(namespace)
-                self._gpu_quota_changed(namespace)
-            case BudgetSet(budget):
-                self.budgets.set(budget)
-            case BudgetGone(path):
-                self.budgets.remove(path)
-        self._gang_requests.refresh()
+        self.by_namespace: dict[str, dict[str, None]] = {}
+        self.by_quota_label: dict[str, dict[str, None]] = {}
+        """The uids of the pods that name a quota, by its name."""
 
     @contextmanager
     def speculating(self, *claims: Claim, asking: bool = False) -> Iterator[Speculation]:
@@ -192,7 +114,7 @@ class State:
 
     def in_namespace(self, namespace: str) -> Iterable[str]:
         """The uids of the pods of a namespace."""
-        return self._by_namespace.get(namespace, ())
+        return self.by_namespace.get(namespace, ())
 
     def drop_nomination(self, uid: str) -> None:
         """Give up the room and right that are held for a pod; it goes on waiting."""
@@ -205,7 +127,8 @@ class State:
                 self.waiting.add(self.claims.of(*same))
                 self.gangs.note_change(self.pods[uid])
 
-    def _set_pod(self, pod: Pod) -> None:
+    def set_pod(self, pod: Pod) -> None:
+        """Book a pod that is new, or has changed."""
         old = self.pods.get(pod.uid)
         if old is not None:
             self._note_change(old, pod)
@@ -215,17 +138,18 @@ class State:
         if self.is_staying(pod):
             self.repeat_guard.present += fingerprint(pod)
         self.pods[pod.uid] = pod
+        self.placement.rule_sets.note(pod)
         self.gangs.join(pod)
-        self._by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
+        self.by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
         self.budgets.note(pod)
         if pod.quota is not None:
-            self._by_quota_label.setdefault(pod.quota, {})[pod.uid] = None
-        self._book(pod)
+            self.by_quota_label.setdefault(pod.quota, {})[pod.uid] = None
+        self.book(pod)
 
     def _note_change(self, old: Pod, pod: Pod) -> None:
         """Take a pod that has changed out of the indices that its old version was in."""
         if old.quota is not None and old.quota != pod.quota:
-            del self._by_quota_label[old.quota][pod.uid]
+            del self.by_quota_label[old.quota][pod.uid]
         if old.gang != pod.gang:
             self.gangs.leave(old)
         if self.is_staying(old):
@@ -234,7 +158,7 @@ class State:
         if known != pod:
             self.changes.outside.append(pod.uid)
 
-    def _book(self, pod: Pod) -> None:
+    def book(self, pod: Pod) -> None:
         """Book a pod on its node, or as waiting; an assumed pod stays assumed."""
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
@@ -242,10 +166,15 @@ class State:
             self.reserved.pop(pod.uid, None)
             if self.stranded.note(pod, self.nodes.known.get(pod.node)):
                 self.leaving.overdue.discard(pod.uid)
+            if pod.node not in self.nodes.known and self._is_assumed_on(pod.node, entry):
+                self.changes.lost.append(pod.uid)  # the node went before the bind was confirmed
             self.ledger.commit(pod.uid, self.booking_of_bound(pod, pod.node))
-            self._track_bound(pod)
+            self.track_bound(pod)
         elif entry is None or entry.stage is not Stage.ASSUMED:
-            self._enqueue(pod)
+            self.enqueue(pod)
+
+    def _is_assumed_on(self, node: str, entry: Entry | None) -> bool:
+        return entry is not None and entry.stage is Stage.ASSUMED and entry.booking.node == node
 
     def booking_of_bound(self, pod: Pod, node: str) -> Booking:
         """What a bound pod is booked with; a stranded one is not charged."""
@@ -261,7 +190,7 @@ class State:
             self.ledger.commit(uid, self.booking_of_bound(pod, pod.node))
             self.changes.victims.append(uid)
 
-    def _track_bound(self, pod: Pod) -> None:
+    def track_bound(self, pod: Pod) -> None:
         """Put a bound pod among the running ones or the leaving ones."""
         going = self.ends_in_time(pod) or pod.uid in self.leaving
         known = pod.uid in self.bound_pods.slots
@@ -296,13 +225,13 @@ class State:
         self.gangs.note_change(self.pods[uid])
         pod, most = self.pods[uid], self.knobs.eviction.max_grace
         capped = min(pod.grace_period, most)
-        self._track_bound(replace(pod, terminating=True, grace_period=capped))
+        self.track_bound(replace(pod, terminating=True, grace_period=capped))
 
-    def _eviction_failed(self, uid: str) -> None:
+    def eviction_failed(self, uid: str) -> None:
         """An eviction was refused: the pod keeps running and is not waited for."""
         if uid in self.leaving and not self.ends_in_time(self.pods[uid]):
             self.leaving.mark_overdue(uid)
-            self._note_outside_change(uid)
+            self.note_outside_change(uid)
 
     def ends_in_time(self, pod: Pod) -> bool:
         """Is the pod terminating, with a grace period that claims can wait for?
@@ -317,7 +246,7 @@ class State:
         leaving = self.leaving
         return not (pod.terminating or pod.uid in leaving or pod.uid in leaving.overdue)
 
-    def _enqueue(self, pod: Pod) -> None:
+    def enqueue(self, pod: Pod) -> None:
         """Let a pod wait: in a claim of its own, or in its gang's (see `gang_claims`)."""
         may_start = not pod.blocked and self.tree.closed_to(pod) is None
         node = (pod.nominated or self._nominated_node(pod.uid)) if may_start else None
@@ -334,14 +263,15 @@ class State:
         entry = self.ledger.entries.get(uid)
         return entry.booking.node if entry is not None and entry.stage is Stage.HELD else None
 
-    def _drop_pod(self, uid: str) -> None:
+    def drop_pod(self, uid: str) -> None:
+        """Take a pod that is gone out of all books."""
         pod = self.pods.pop(uid, None)
         if pod is None:
             return
         self.gangs.leave(pod)
-        del self._by_namespace[pod.namespace][uid]
+        del self.by_namespace[pod.namespace][uid]
         if pod.quota is not None:
-            del self._by_quota_label[pod.quota][uid]
+            del self.by_quota_label[pod.quota][uid]
         if self.is_staying(pod):
             self.repeat_guard.present -= fingerprint(pod)
             self.changes.outside.append(uid)
@@ -355,170 +285,29 @@ class State:
         node = self.ledger.entries[uid].booking.node
         self.ledger.release(uid)
         if node is not None:
-            self._free_node_slot(node)
+            self.free_node_slot(node)
 
-    def _unbind(self, uid: str) -> None:
-        pod = self.pods.get(uid)
-        if pod is not None and self.ledger.entries[uid].stage is Stage.ASSUMED:
+    def unbind(self, uid: str) -> None:
+        """Let an assumed pod wait again: its Bind was refused, or never confirmed."""
+        pod, entry = self.pods.get(uid), self.ledger.entries.get(uid)
+        if pod is not None and entry is not None and entry.stage is Stage.ASSUMED:
+            node = entry.booking.node
+            assert node is not None
             self.changes.outside.append(uid)
-            stayed = self.is_staying(pod)
-            self._untrack_bound(uid)  # its node was lost meanwhile, and it was to be evicted
-            self.leaving.overdue.discard(uid)
-            if self.is_staying(pod) and not stayed:
-                self.repeat_guard.present += fingerprint(pod)
-            self._enqueue(pod)
+            self.enqueue(pod)
+            self.free_node_slot(node)
 
     def withdraw(self, uid: str) -> None:
         """Let an assumed pod wait again: its Bind was never handed out."""
-        self._enqueue(self.pods[uid])
+        self.enqueue(self.pods[uid])
 
-    def _set_device(self, device: Device) -> None:
-        old = self.devices.known.get(device.name)
-        if old != device:
-            self._refresh_device_nodes(self.devices.set(device), device.name)
-
-    def _refresh_device_nodes(self, nodes: Iterable[str], device: str) -> None:
-        """A device has changed: refresh its nodes, and book the pods on it anew."""
-        self._note_outside_change(device)
-        for name in nodes:
-            if name in self.nodes.known:
-                slot = self.nodes.slots[name]
-                self.changes.nodes.append(slot)
-                self.changes.freed.append(Freed(nodes=(slot,)))
-                self.ledger.releases += 1
-                for uid in sorted(self.ledger.by_node.get(slot, ())):
-                    gpu = self.ledger.entries[uid].booking.gpu
-                    if gpu is not None and (device in gpu.devices or not gpu.devices):
-                        self._book(self.pods[uid])
-
-    def _set_gpu_quota(self, quota: GpuQuota) -> None:
-        if self.gpu_quotas.known.get(quota.namespace) != quota:
-            self.gpu_quotas.set(quota)
-            self._gpu_quota_changed(quota.namespace)
-
-    def _gpu_quota_changed(self, namespace: str) -> None:
-        self.changes.freed.append(Freed(gpus=namespace))
-        self.changes.outside.append(namespace)
-
-    def _set_node(self, node: Node) -> None:
-        if self.nodes.known.get(node.name) == node:
-            return
-        self._note_outside_change(node.name)
-        slot = self.nodes.set(node)
-        self.changes.nodes.append(slot)
-        self.changes.freed.append(Freed((slot,), (self.tree.slots[ROOT],)))
-        for uid in sorted(self.ledger.by_node.get(slot, ())):
-            self._book(self.pods[uid])
-
-    def _drop_node(self, name: str) -> None:
-        if name not in self.nodes.known:
-            return
-        self.changes.outside.append(name)
-        self.nodes.remove(name)
-        self.changes.nodes.append(self.nodes.slots[name])
-        for uid in sorted(self.ledger.by_node.get(self.nodes.slots[name], ())):
-            if self.ledger.entries[uid].stage is Stage.HELD:
-                self.drop_nomination(uid)
-            else:
-                self.changes.lost.append(uid)
-        self._free_node_slot(name)
-
-    def _free_node_slot(self, node: str) -> None:
+    def free_node_slot(self, node: str) -> None:
         """Release the slot of a node that no longer exists once no pod is booked on it."""
         slots = self.nodes.slots
         if node not in self.nodes.known and not self.ledger.by_node.get(slots[node]):
             slots.drop(node)
 
-    def _set_quota(self, quota: Quota) -> None:
-        before = self.tree.quotas.get(quota.name)
-        if before == quota:
-            return
-        if before is None:
-            self.changes.created.append(quota.name)
-        elif lowers_a_bound(quota, before):
-            self.changes.lowered.append(quota.name)
-        self._note_outside_change(quota.name)
-        self.tree.set(quota)
-        if before is not None and before.closed != quota.closed:
-            for name in self.gangs.known:
-                self.changes.gangs.append(name)
-        self.bound_pods.reorder(self.tree.slots[quota.name], self.ledger.entries)
-        self.changes.freed.append(Freed(quotas=self.tree.path(quota.name)))
-        if before is None:
-            self._reassign_pods(quota.name, quota.namespaces)
-        elif assignment(before) != assignment(quota):
-            self._reassign_pods(quota.name, quota.namespaces | before.namespaces)
-
-    def _drop_quota(self, name: str) -> None:
-        quota = self.tree.quotas.get(name)
-        if quota is not None:
-            self.changes.outside.append(name)
-            self.tree.remove(name)
-            self.bound_pods.reorder(self.tree.slots[name], self.ledger.entries)
-            self.changes.freed.append(Freed(quotas=(self.tree.slots[ROOT],)))
-            self._reassign_pods(name, quota.namespaces)
-            for account in (name, own_pods(name)):
-                if account in self.tree.slots:
-                    self.tree.slots.drop(account)
-
-    def _reassign_pods(self, quota: str, namespaces: Iterable[str]) -> None:
-        """Charge the pods that this quota may have gained or lost to the quota of each now.
-
-        Pods of the quotas below it keep their quota, but count in other ancestors.
-        """
-        uids = dict(self._by_quota_label.get(quota, {}))
-        for name in (quota, *self.tree.below(quota)):
-            uids.update(self.ledger.by_quota.get(name, {}))
-        for namespace in sorted(namespaces):
-            uids.update(self._by_namespace.get(namespace, {}))
-        if quota == self.tree.membership.fallback:
-            uids = dict.fromkeys(self.pods)
-        uids.update(dict.fromkeys(self.gangs.requesting))
-        ordered = sorted(uids)  # the order of the books depends on what was tried before
-        for uid in ordered:
-            self.ledger.move(uid, self._quota_of(uid))
-        for uid in ordered:  # in a second pass: booking a pod reads the charges of all the others
-            if uid in self.waiting:
-                self._enqueue(self.pods[uid])
-            elif self.ledger.entries[uid].stage is Stage.COMMITTED:
-                self._track_bound(self.pods[uid])
-
-    def _quota_of(self, uid: str) -> str | None:
-        """The quota of a pod, or of a gang that is booked before its pods exist."""
-        gang = self.gangs.requesting.get(uid)
-        if gang is not None:
-            return self._gang_requests.quota_of(gang)
-        pod = self.pods[uid]
-        if self.ledger.entries[uid].stage >= Stage.ASSUMED:  # it runs, or is about to
-            return self.tree.membership.of(pod.quota, pod.namespace)
-        return self.tree.quota_of(pod)
-
-    def _set_gang(self, gang: Gang) -> None:
-        if self.gangs.known.get(gang.name) != gang:
-            self.gangs.set(gang)
-            self.bound_pods.regroup()
-            self._note_outside_change(gang.name)
-            for uid in self.gangs.members.get(gang.name, ()):  # they may have become evictable
-                if uid in self.bound_pods.slots:
-                    self.changes.freed.append(Freed(nodes=(self.ledger.entries[uid].node,)))
-
-    def _drop_gang(self, name: str) -> None:
-        """Drop a gang: its waiting pods claim one by one."""
-        if name not in self.gangs.known:
-            return
-        self.ledger.release(self.gangs.remove(name))
-        self.bound_pods.regroup()
-        self.changes.outside.append(name)
-        for uid in list(self.gangs.members.get(name, ())):
-            if self.pods[uid].node is None and self.ledger.entries[uid].stage <= Stage.HELD:
-                self._enqueue(self.pods[uid])
-
-    def _set_weight(self, namespace: str, weight: int) -> None:
-        if self.weights.get(namespace, 1) != weight:
-            self.weights[namespace] = weight
-            self._note_outside_change(namespace)
-
-    def _note_outside_change(self, name: str) -> None:
+    def note_outside_change(self, name: str) -> None:
         """The cluster has changed in a way that may give claims their first victims."""
         self.changes.outside.append(name)
         self.changes.victims.append(name)

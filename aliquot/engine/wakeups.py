@@ -1,8 +1,9 @@
 """When a parked claim is tried again: when something that it waits for has changed.
 
 Freed room on a node and freed right in a quota wake the claims that watch for them. Whether a claim
-could find victims depends on too much to be watched piece by piece: claims that found none are
-tried again, a bounded number in each cycle, whenever a pod has ended or begun to borrow.
+could find victims depends on too much to be watched piece by piece: claims that found none are all
+due again whenever a pod has ended or begun to borrow. How many of them are tried in one cycle is
+bounded as for all claims (`queue/effort`).
 """
 
 from collections.abc import Callable
@@ -13,14 +14,6 @@ from aliquot.engine.model.reasons import BORROWERS, ROOM, VICTIMS, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
-
-_RETRIES_PER_CYCLE = 200
-"""How many claims without victims are tried again in one cycle.
-
-Each costs a victim search, at most some 15 ms at 5,000 nodes and 50,000 pods (p99 of `aliquot
-bench`), so this bounds a cycle to a few seconds. The rest follow in the next cycles, those parked
-longest first.
-"""
 
 
 class Wakeups:
@@ -33,15 +26,10 @@ class Wakeups:
         self._freed = state.changes.freed.cursor()
         self._bound = state.changes.bound.cursor()
         self._victims = state.changes.victims.cursor()
-        self._retries = 0
-        """How many claims that found no victims are still to be tried again."""
+        self._retry = False
+        """Are the claims that found no victims to be tried again?"""
         self._min_runtime_due: int | None = None
         """When the next pod will have run for `minRuntime`, if a claim waits for that."""
-
-    @property
-    def unfinished(self) -> bool:
-        """Are claims left that are to be tried again in the next cycle?"""
-        return bool(self._retries)
 
     def deadline(self) -> int | None:
         """When a pod becomes evictable for which a claim waits."""
@@ -97,7 +85,7 @@ class Wakeups:
             head = lane.head
             if head is None:
                 continue
-            asks = (*head.asks, *(placement.ask(pod.shape) for pod in head.others))
+            asks = (*head.asks, *(placement.ask(pod) for pod in head.others))
             for ask in asks:
                 if ask not in fits:
                     fits[ask] = placement.has_room(ask, nodes)
@@ -111,19 +99,15 @@ class Wakeups:
         would never be tried.
         """
         self._wake_by_newly_bound()
-        waiting, due = (
-            self.state.waiting,
-            self._min_runtime_due is not None and now >= self._min_runtime_due,
-        )
-        if self._victims.read() or due:
-            self._retries = len(waiting.parked(BORROWERS))
-            if due:
-                waiting.wake(waiting.parked(ROOM))
-                self._min_runtime_due = None
-        if unfinished:
-            return
-        waiting.wake(waiting.parked(BORROWERS)[: min(self._retries, _RETRIES_PER_CYCLE)])
-        self._retries = max(self._retries - _RETRIES_PER_CYCLE, 0)
+        waiting = self.state.waiting
+        due = self._min_runtime_due is not None and now >= self._min_runtime_due
+        if due:
+            waiting.wake(waiting.parked(ROOM))
+            self._min_runtime_due = None
+        self._retry = bool(self._victims.read()) or due or self._retry
+        if self._retry and not unfinished:
+            waiting.wake(waiting.parked(BORROWERS))
+            self._retry = False
 
     def _wake_by_newly_bound(self) -> None:
         """Wake the claims of a quota in which a pod of lower priority was bound: a new victim."""

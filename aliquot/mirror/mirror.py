@@ -39,6 +39,7 @@ from aliquot.mirror.devices import Devices
 from aliquot.mirror.gangs import Gangs
 from aliquot.mirror.gpu_quotas import GPU_QUOTA_KINDS, GpuQuotas
 from aliquot.mirror.group_membership import queue_of
+from aliquot.mirror.namespaces import Namespaces
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store
 
@@ -90,6 +91,7 @@ class Mirror:
         self.gangs = Gangs(self.store, send)
         self.devices = Devices(self.store, send, cards, live)
         self.gpu_quotas = GpuQuotas(send)
+        self._namespaces = Namespaces(send)
         self._weights = Weights(send)
         self._dependents = Dependents()
         self._budget_counts = BudgetCounts()
@@ -109,6 +111,8 @@ class Mirror:
         kinds = {kind for kind, _, _ in touched}
         if kinds & _QUOTA_KINDS:
             self._refresh_quotas()
+        if "Namespace" in kinds:
+            self._namespaces.refresh(changed, self.store.objects)
         if kinds & WEIGHT_KINDS:
             self._weights.refresh(self.store.objects.values())
         if kinds & GPU_QUOTA_KINDS:
@@ -184,6 +188,7 @@ class Mirror:
     def send_pod(self, record: PodRecord) -> None:
         """Send a pod that waits or runs."""
         self._budget_counts.note(record)
+        self._namespaces.ensure(record.pod.namespace)
         self._send(PodSet(record.pod))
 
     def end(self, record: PodRecord, phase: Phase) -> None:
@@ -204,6 +209,7 @@ class Mirror:
 
     def replay(self, send: Callable[[Event], None]) -> None:
         """Send everything to a new engine, as if all objects had come just now."""
+        self._namespaces.replay(send)
         for quota in self.quota_index.quotas.values():
             send(QuotaSet(quota))
         for namespace, weight in self._weights.sent.items():

@@ -62,6 +62,29 @@ def test_a_claim_that_needs_no_victims_is_not_behind_searches() -> None:
     assert started == ["none/late"]
 
 
+def test_claims_that_found_no_victims_are_tried_again_a_few_in_each_cycle() -> None:
+    """A node without cpus has come: nine kinds of claims in turn, in three cycles or in one."""
+    world = World()
+    world.node("n", amounts(cpu=10))
+    world.quota("a", amounts(cpu=10))
+    world.quota("b", amounts(cpu=10))
+    world.pod("b", "x", amounts(cpu=10), node="n")
+    for number in range(9):
+        world.pod("a", f"p{number}", amounts(cpu=number + 1))
+    world.cycle()
+    world.cycle()
+    assert world.engine.next_deadline() is None
+    world.node("bare", amounts(cpu=0))
+    for _ in range(2):
+        world.engine.cycle(bounded=True)
+        assert world.engine.unfinished
+    world.engine.cycle(bounded=True)
+    assert world.engine.next_deadline() is None
+    world.node("barer", amounts(cpu=0))
+    world.cycle()
+    assert world.engine.next_deadline() is None
+
+
 @pytest.mark.parametrize("policy", ["capacity", "fair"])
 def test_bounded_cycles_come_to_the_same_end(policy: str) -> None:
     """Who runs at rest does not depend on how many cycles it took."""

@@ -294,7 +294,7 @@ def test_computing_and_memory_make_a_pod_alike_hard_to_place() -> None:
     made = engine(node_set("n"), device_set("d"))
     one, other = (
         books(made).placement.hardness(
-            books(made).placement.ask(gpu_pod("p", GpuAsk(each, each)).shape)
+            books(made).placement.shape_ask(gpu_pod("p", GpuAsk(each, each)).shape)
         )
         for each in (GpuAmount(3, 5), GpuAmount(5, 3))
     )

@@ -10,6 +10,7 @@ from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.state import State
+from aliquot.engine.updates import apply_event
 from tests.build.values import amounts, pod_set, quota_set
 
 CPU = amounts(cpu=1)
@@ -29,7 +30,7 @@ def charged(*events: Event) -> dict[str, str | None]:
     """The quota that each pod is charged to, by uid."""
     state = State(Knobs())
     for event in events:
-        state.apply(event)
+        apply_event(state, event)
     return {uid: state.ledger.entries[uid].booking.quota for uid in state.pods}
 
 
@@ -75,16 +76,16 @@ def test_a_quota_that_moves_takes_along_all_that_is_below_it() -> None:
     def used(name: str) -> int:
         return state.ledger.wanted.get(state.resources.row("cpu"), state.tree.slots[name])
 
-    state.apply(quota_of("one"))
-    state.apply(quota_of("two"))
-    state.apply(quota_of("middle", parent="one"))
-    state.apply(quota_of("leaf", parent="middle"))
-    state.apply(naming("leaf", "a"))
-    state.apply(naming("middle", "b"))
+    apply_event(state, quota_of("one"))
+    apply_event(state, quota_of("two"))
+    apply_event(state, quota_of("middle", parent="one"))
+    apply_event(state, quota_of("leaf", parent="middle"))
+    apply_event(state, naming("leaf", "a"))
+    apply_event(state, naming("middle", "b"))
     assert [used(name) for name in ("one", "two", "middle", "leaf")] == [2, 0, 2, 1]
-    state.apply(quota_of("middle", parent="two"))
+    apply_event(state, quota_of("middle", parent="two"))
     assert [used(name) for name in ("one", "two", "middle", "leaf")] == [0, 2, 2, 1]
-    state.apply(quota_of("leaf", parent="one"))
+    apply_event(state, quota_of("leaf", parent="one"))
     assert [used(name) for name in ("one", "two", "middle", "leaf")] == [1, 1, 1, 1]
 
 

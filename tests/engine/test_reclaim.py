@@ -3,9 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Nominate, evictions
 from aliquot.engine.model.events import (
+    BindFailed,
     Event,
     EvictFailed,
     NodeGone,
@@ -230,6 +233,32 @@ def test_pods_of_a_lost_node_are_on_their_way_out() -> None:
     decisions = engine.cycle()
     assert evicted(decisions) == ["b-1"]
     assert [each.reason for each in evictions(decisions)] == ["NodeLost"]
+
+
+@pytest.mark.parametrize("answer", ["confirmed", "refused", "late"])
+def test_an_unconfirmed_pod_is_not_evicted_with_its_node_before_the_bind_is_answered(
+    answer: str,
+) -> None:
+    """If the bind is refused it has never run: it waits again, and starts elsewhere."""
+    engine = build(node_set("n1", 2), quota_set("a/q", 2))
+    engine.apply(pod_set("p", 2, "a"))
+    assert isinstance(engine.cycle()[0], Bind)
+    engine.apply(NodeGone("n1"))
+    assert engine.cycle() == []
+    engine.apply(node_set("n2", 2))
+    assert engine.cycle() == [], "it may run: nothing starts in its place"
+    if answer == "confirmed":
+        engine.apply(pod_set("p", 2, "a", node="n1"))
+        assert [each.reason for each in evictions(engine.cycle())] == ["NodeLost"]
+        engine.apply(PodGone("p"))
+    else:
+        later = 3600 * SECOND if answer == "late" else 0
+        if answer == "refused":
+            engine.apply(BindFailed("p"))
+        (again,) = engine.cycle(later)
+        assert isinstance(again, Bind)
+        assert (again.pod.uid, again.node) == ("p", "n2")
+    assert books(engine).nodes.slots.names.count("n1") == 0
 
 
 def test_every_node_is_searched_before_a_claim_is_refused_for_want_of_victims() -> None:

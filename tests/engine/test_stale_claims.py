@@ -96,7 +96,7 @@ def test_a_bind_that_fails_after_its_node_was_lost_frees_nothing_that_it_does_no
     present = world.state.repeat_guard.present
     world.cycle()
     world.apply(NodeGone("n"))
-    assert [each.pod.uid for each in evictions(world.cycle())] == [pod.uid]
+    assert world.cycle() == [], "it may never have run"
     world.apply(BindFailed(pod.uid))
     assert not len(world.state.leaving)
     assert world.state.repeat_guard.present == present

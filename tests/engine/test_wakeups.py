@@ -63,22 +63,3 @@ def test_what_is_given_back_lets_others_start() -> None:
     assert world.engine.next_deadline() is None, "nothing to wait for but others"
     world.apply(PodGone("a/x"))
     assert [each.pod.path for each in world.cycle() if isinstance(each, Bind)] == ["a/p"]
-
-
-def test_very_many_claims_are_tried_again_in_several_cycles() -> None:
-    """A node without GPUs has come: of 250 kinds of claims, 200 are tried, the rest in the next."""
-    world = World()
-    world.node("n", amounts(gpu=300))
-    world.quota("a", amounts(gpu=300))
-    world.quota("b", amounts(gpu=300))
-    world.pod("b", "x", amounts(gpu=300), node="n")
-    for number in range(250):
-        world.pod("a", f"p-{number}", amounts(gpu=number + 1))
-    world.cycle()
-    world.cycle()
-    assert world.engine.next_deadline() is None
-    world.node("bare", amounts(gpu=0))
-    world.cycle()
-    assert world.engine.next_deadline() == 0, "at once"
-    world.cycle()
-    assert world.engine.next_deadline() is None

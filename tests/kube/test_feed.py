@@ -10,7 +10,6 @@ from aliquot.engine.model.reasons import Reason
 from aliquot.kube.control import bind_backoff
 from aliquot.kube.control.write_results import BindRefused, EvictionRefused
 from aliquot.kube.observe.audit import violations
-from tests.build.engines import books
 from tests.kube.workshop import Workshop, always, lent, nominations, play
 
 
@@ -171,7 +170,7 @@ def test_an_engine_that_fails_over_a_refusal_gets_nothing_more() -> None:
         lent(shop)
         shop.pod("p", "a", 2)
         (victim,) = evictions(shop.decide())
-        books(shop.engine).apply = fail  # type: ignore[method-assign]
+        shop.engine.apply = fail  # type: ignore[method-assign]
         shop.intake.feed.report(EvictionRefused(victim))
         shop.intake.feed.report(EvictionRefused(victim))
         shop.intake.feed.settle()

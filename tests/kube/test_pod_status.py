@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -153,7 +154,7 @@ def test_words_that_change_within_a_moment_are_written_once_as_they_are_then(
 
     async def story(made: Statuses) -> None:
         for each in ("one", "two", "three"):
-            made.pod_status.refuse(P, ("Why", each), lambda each=each: told.append(each))
+            made.pod_status.refuse(P, ("Why", each), partial(told.append, each))
             assert made.pod_status.refusal(P.uid) == ("Why", each), "as it is about to be"
             await asyncio.sleep(0)
         assert made.taken() == []

@@ -1,4 +1,4 @@
-"""How long a reflector waits before it asks again: soon after an outage, seldom if it is refused."""
+"""How long a reflector waits before it asks again: soon after an outage, seldom if refused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -93,5 +93,5 @@ def test_a_watch_that_brings_something_and_breaks_is_opened_about_once_a_second(
     for error in (CUT, ApiError(500, "", "internal")):
         list(rounds.pauses(error, 20))
         pauses = list(rounds.pauses(error, 20, bookmarks=1))
-        assert 0.4 <= min(pauses)
+        assert min(pauses) >= 0.4
         assert max(pauses) <= 1.6

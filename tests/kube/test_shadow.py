@@ -254,3 +254,18 @@ def test_the_report_as_json_and_as_a_table(capsys: pytest.CaptureFixture[str]) -
         each.labels["verdict"]: each.value for each in families["aliquot_shadow_pods"].samples
     }
     assert samples == found["pods"]
+
+
+def test_its_cycles_are_bounded_and_each_pod_gets_an_opinion() -> None:
+    """So its watches and probes do not wait for hundreds of claims, as those of a scheduler."""
+
+    async def story(beside: Beside) -> None:
+        beside.node("n", 1)
+        for number in range(100):
+            beside.pod(f"p{number}", "a", 2 + number)
+        assert 0 < await beside.round(0.01) < 50
+        for _ in range(9):
+            await beside.round(0.01)
+        assert len(beside.shadow.comparison.opinions) == 100
+
+    play(story)

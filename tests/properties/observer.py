@@ -352,6 +352,7 @@ class Observer:
     def _judge_eviction(self, eviction: Evict) -> None:
         pod, claimant = eviction.pod, eviction.claimant
         if eviction.reason is Reason.NODE_LOST:
+            assert self.pods[pod.uid].node is not None, f"{pod.uid} may never have run"
             assert self.node_of(pod.uid) not in self.nodes
             self.leaving[pod.uid] = self.now
             return

@@ -6,6 +6,7 @@ from aliquot.dialects.quota_index import Special
 from aliquot.engine.model.events import Event, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.state import State
+from aliquot.engine.updates import apply_event
 from aliquot.json import Body
 from aliquot.mirror.store import Change
 from aliquot.simulation.world import World
@@ -26,7 +27,7 @@ class Cluster:
 
     def _take(self, event: Event) -> None:
         self.told.append(event)
-        self.state.apply(event)
+        apply_event(self.state, event)
 
     def step(self, *apply: Body, delete: tuple[str, ...] = ()) -> list[str]:
         """What is told of one step."""

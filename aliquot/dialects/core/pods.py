@@ -21,6 +21,7 @@ from aliquot.dialects.core.objects import (
     SelectorTerm,
 )
 from aliquot.dialects.core.pod_phases import Sums, add, larger, most, phases
+from aliquot.dialects.core.pod_rules import pod_rules
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.gpu_memory import as_written
@@ -32,6 +33,7 @@ from aliquot.engine import (
     GPU_MEMORY,
     NodeConstraints,
     Pod,
+    PodRules,
     Requirement,
     Shape,
     Term,
@@ -58,12 +60,14 @@ def pod(
     known: Shape | None = None,
     started: int = 0,
     gone_by: int | None = None,
+    rules: PodRules | None = None,
 ) -> Pod:
     """A pod by itself: its quota and its gang depend on other objects and are left empty.
 
     `defaults` are the GPU requests of its namespace, for a pod that states none. `known` is the
-    shape, if it was computed before for an equal pod. A pod that has a node is not nominated.
-    `started` and `gone_by` are on the caller's clock, which is not always that of the manifest.
+    shape, and `rules` are the rules, if they were read before for an equal pod. A pod that has a
+    node is not nominated. `started` and `gone_by` are on the caller's clock, which is not always
+    that of the manifest.
     """
     pod_spec, pod_status = spec(manifest), status(manifest)
     metadata = manifest.metadata
@@ -92,6 +96,7 @@ def pod(
         grace_period=lifetimes.grace_period(manifest, pod_spec),
         gone_by=gone_by,
         endless=lifetimes.is_endless(manifest),
+        rules=pod_rules(pod_spec, manifest, labels) if rules is None else rules,
     )
 
 

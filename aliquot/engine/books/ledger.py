@@ -20,6 +20,8 @@ from aliquot.engine.books.changes import Changes, Freed
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
 from aliquot.engine.model.gpu import Taken
+from aliquot.engine.model.label_index import Labels
+from aliquot.engine.model.pod_rules import NO_RULES, PodRules
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.errors import LedgerError
 
@@ -34,6 +36,13 @@ class Tally(Protocol):
         """Count a booking (sign +1), or stop counting it (-1)."""
 
 
+class NodeTally(Protocol):
+    """A further account of bookings on nodes: of what else they do there but take room."""
+
+    def post(self, booking: "Booking", sign: int, held: bool) -> None:
+        """Count a booking (sign +1), or stop counting it (-1); `held`: it is a nomination."""
+
+
 class Stage(IntEnum):
     """How firm a booking is."""
 
@@ -46,7 +55,8 @@ class Stage(IntEnum):
 class Booking(NamedTuple):
     """What a pod takes: `room` on a node (none while it waits), and a `charge` in a quota.
 
-    `namespace`, `gang` and `preemptible` are the pod's.
+    `namespace`, `gang` and what follows are the pod's; on a node, other pods may be near or far
+    from it by its `labels` and `rules`.
     """
 
     quota: str | None
@@ -57,6 +67,9 @@ class Booking(NamedTuple):
     gang: str | None = None
     gpu: Taken | None = None
     preemptible: bool = True
+    labels: Labels = ()
+    rules: PodRules = NO_RULES
+    terminating: bool = False
 
 
 @dataclass(slots=True)
@@ -118,6 +131,8 @@ class Ledger:
         self._charged = (self.wanted, self.held, self.used, self.used)
         self.tallies: list[Tally] = []
         """Further accounts: told of every booking that is held, assumed or committed."""
+        self.node_tallies: list[NodeTally] = []
+        """The same, of those on nodes."""
         self.releases = 0
         """How many bookings on nodes were released so far: refusals hold until this grows."""
         self._changes = changes
@@ -295,6 +310,8 @@ class Ledger:
                 self._refold(charged, slot, booking.charge)
         if entry.node == NOWHERE:
             return
+        for node_tally in self.node_tallies:
+            node_tally.post(booking, sign, entry.stage is Stage.HELD)
         if not self.taken.add(entry.node, booking.room, sign):
             self._refold(self.taken, entry.node, booking.room)
         self._note_node(entry.node)

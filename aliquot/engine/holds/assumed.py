@@ -8,6 +8,7 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.events import BindFailed
 from aliquot.engine.model.knobs import SECOND
 from aliquot.engine.state import State
+from aliquot.engine.updates import apply_event
 
 _CONFIRM_WITHIN = 30 * 60 * SECOND
 """Far longer than a bind and its watch event take on a slow API server: ending an assumption too
@@ -27,7 +28,7 @@ class AssumedPods:
         while (due := self.deadline()) is not None and due <= now:
             uid = next(iter(self._since))
             del self._since[uid]
-            self._state.apply(BindFailed(uid))
+            apply_event(self._state, BindFailed(uid))
 
     def note(self, uid: str, now: int) -> None:
         """The Bind of a pod was decided."""

@@ -81,6 +81,21 @@ class WeightSet:
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceSet:
+    """A namespace has these labels, by which pods select others' namespaces."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceGone:
+    """A namespace no longer exists."""
+
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSet:
     """A GPU exists, with this content."""
 
@@ -160,6 +175,8 @@ Event = (
     | GangSet
     | GangGone
     | WeightSet
+    | NamespaceSet
+    | NamespaceGone
     | DeviceSet
     | DeviceGone
     | GpuQuotaSet

@@ -29,10 +29,10 @@ class Bookings:
         self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
     ) -> Booking:
         """What a pod takes on a node and its quota is charged; on these devices, if given."""
-        known, ask = self._nodes.known.get(node), self._placement.ask(pod.shape)
+        known, ask = self._nodes.known.get(node), self._placement.shape_ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
         gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
-        own = pod.namespace, pod.gang, gpu, pod.preemptible
+        own = pod.namespace, pod.gang, gpu, pod.preemptible, pod.labels, pod.rules, pod.terminating
         return Booking(quota, charge, node, ask.room, *own)
 
     def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
@@ -49,5 +49,5 @@ class Bookings:
 
     def pending(self, pod: Pod) -> Booking:
         """What a pending pod requests."""
-        charge = self._placement.ask(pod.shape).charge(None)
+        charge = self._placement.shape_ask(pod.shape).charge(None)
         return Booking(self._tree.quota_of(pod), charge, namespace=pod.namespace, gang=pod.gang)

@@ -10,7 +10,6 @@ a defect, it is created anew in the same way.
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,6 +25,7 @@ from aliquot.kube.control.evictor import Limits
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import INVALID_POD, PodStatus, event_message
+from aliquot.kube.control.rounds import LONGEST_WAIT, Rounds, steady_clock
 from aliquot.kube.control.write_results import Backoff
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
@@ -34,19 +34,13 @@ _log = structlog.get_logger()
 
 RESIZED_ABOVE_MAX = "ResizedAboveMax"
 """The event on a pod that was resized beyond the max of its quota, past the webhook."""
-_BATCH_SECONDS = 0.003
-"""How long to wait for more changes before a cycle: unnoticed by users, and enough for a burst of
-watch events to arrive together."""
 _PART = 100
 """Changes applied, or decisions carried out, before other tasks have their turn: at 0.1 to 0.3 ms
 each, far less than the 100 ms that they may wait."""
-_SHORTEST_WAIT = 0.01
-"""Seconds before a deadline of the engine is looked at again: a deadline is never a busy loop."""
+_IDLE_SECONDS = 0.01
+"""How often to look whether all writes have ended: soon, and not a busy loop."""
 _STATUS_SECONDS = 10.0
 """How often statuses are compared with the cluster even if nothing changes."""
-_LONGEST_WAIT = 1.0
-"""Seconds between two rounds of the loop if nothing changes: a lost fence is seen that soon, and
-the beats are far below the patience of the liveness probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +100,7 @@ class Scheduler:
         self._metrics = metrics
         self._beat = beat
         self._expect_decision = expect_decision
-        self._news = asyncio.Event()
+        self._rounds = Rounds()
         self._executor: Executor | None = None
         self._failures = 0
         self._quiet_since: float | None = None
@@ -116,17 +110,18 @@ class Scheduler:
         """When statuses are due even if nothing changes."""
         self.clock = steady_clock()
         chosen = settings.configuration, settings.policy
-        self.intake = Intake(client, *chosen, self._news.set, settings.namespace)
+        self.intake = Intake(client, *chosen, self._rounds.wake, settings.namespace)
         self.pod_status = PodStatus(client, writer, lambda: self.intake.pods.shown)
 
     def wake(self) -> None:
         """Begin the next round soon: something has changed that no watch reports."""
-        self._news.set()
+        self._rounds.wake()
 
     async def run(self) -> None:
         """Run a cycle whenever something has changed, until cancelled."""
         while True:
-            await self._wait()
+            due = self.engine.next_deadline() if self.engine is not None else None
+            await self._rounds.wait(due, self.clock())
             self._beat()
             await self._take_in()
             backoffs = self.intake.feed.settle()
@@ -154,17 +149,6 @@ class Scheduler:
             self._changed = self.intake.settle(_PART) or self._changed
             await asyncio.sleep(0)
 
-    async def _wait(self) -> None:
-        """Wait for changes, for the engine's next deadline, or for `_LONGEST_WAIT`."""
-        seconds = _LONGEST_WAIT
-        if self.engine is not None and (due := self.engine.next_deadline()) is not None:
-            seconds = min(max((due - self.clock()) / 1e9, _SHORTEST_WAIT), _LONGEST_WAIT)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-                await asyncio.sleep(_BATCH_SECONDS)
-        self._news.clear()
-
     def _update_quiet_since(self) -> None:
         """Note since when no write can be under way, of another replica or of this one."""
         if not self._leads() or self.engine is not None:
@@ -184,7 +168,7 @@ class Scheduler:
             self._writer.drop_all()
             while not self._writer.idle:
                 self._writer.drop_all()
-                await asyncio.sleep(_SHORTEST_WAIT)
+                await asyncio.sleep(_IDLE_SECONDS)
             if self._quiet_since is None or self.intake.read_since < self._quiet_since:
                 await self.intake.refresh()
             beating.cancel()
@@ -210,7 +194,7 @@ class Scheduler:
         """Beat while a long list is read, so that the liveness probe does not fail."""
         while True:
             self._beat()
-            await asyncio.sleep(_LONGEST_WAIT)
+            await asyncio.sleep(LONGEST_WAIT)
 
     def _resign(self) -> None:
         """Drop the engine, and all writes that have not been sent."""
@@ -275,12 +259,3 @@ class Scheduler:
             words = event_message(INVALID_POD, message)
             then = partial(self.events.record, of_pod(pod), "Warning", "FailedScheduling", words)
             self.pod_status.refuse(pod, (INVALID_POD, message), then)
-
-
-def steady_clock() -> Callable[[], int]:
-    """A clock that starts at the time of day, and does not jump when that is set.
-
-    A jump would end waits of the engine at once, such as that for victims, and evict other pods.
-    """
-    offset = time.time_ns() - time.monotonic_ns()
-    return lambda: offset + time.monotonic_ns()

@@ -8,7 +8,6 @@ back (see `feed`).
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -19,18 +18,13 @@ from aliquot.engine import Engine, Pod
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
 from aliquot.kube.control.intake import Intake
-from aliquot.kube.control.scheduler import steady_clock
+from aliquot.kube.control.rounds import Rounds, steady_clock
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.shadow.comparison import Comparison
 from aliquot.kube.shadow.feed import ShadowFeed
 
 _log = structlog.get_logger()
 
-_BATCH_SECONDS = 0.003
-_SHORTEST_WAIT = 0.01
-_LONGEST_WAIT = 1.0
-"""Seconds, as for the scheduler: a burst comes together, no deadline is a busy loop, beats are
-frequent."""
 _EVICTIONS = ("PreemptionByScheduler", "EvictionByEvictionAPI")
 """The reasons of the condition DisruptionTarget of pods that were evicted by choice."""
 
@@ -66,14 +60,14 @@ class Shadow:
         self._settings = settings
         self._metrics = metrics
         self._beat = beat
-        self._news = asyncio.Event()
+        self._rounds = Rounds()
         self._failures = 0
         opinions = self.comparison.opinions
         self._feed = ShadowFeed(
-            *(self._news.set, self.clock, opinions.__contains__, self._started, self._gone)
+            *(self._rounds.wake, self.clock, opinions.__contains__, self._started, self._gone)
         )
         self.intake = Intake(
-            *(client, settings.configuration, settings.policy, self._news.set),
+            *(client, settings.configuration, settings.policy, self._rounds.wake),
             feed=self._feed,
             scheduler_names=frozenset(settings.scheduler_names) or AnyScheduler(),
         )
@@ -87,7 +81,7 @@ class Shadow:
     async def run(self) -> None:
         """Decide whenever something has changed, until cancelled."""
         while True:
-            await self._wait()
+            await self._rounds.wait(self._due, self.clock())
             self._beat()
             self.intake.settle()
             self._feed.take_back(self.clock())
@@ -101,18 +95,11 @@ class Shadow:
             if self.engine is not None:
                 await self._decide(self.engine)
 
-    async def _wait(self) -> None:
-        """Wait for changes, for the engine's next deadline, or for a decision to be taken back."""
+    @property
+    def _due(self) -> int | None:
+        """When the engine has a deadline, or a decision is taken back."""
         moments = [self._feed.due, self.engine.next_deadline() if self.engine is not None else None]
-        due = min((each for each in moments if each is not None), default=None)
-        seconds = _LONGEST_WAIT
-        if due is not None:
-            seconds = min(max((due - self.clock()) / 1e9, _SHORTEST_WAIT), _LONGEST_WAIT)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._news.wait()
-                await asyncio.sleep(_BATCH_SECONDS)
-        self._news.clear()
+        return min((each for each in moments if each is not None), default=None)
 
     def _begin(self) -> None:
         """Make an engine of what the cluster holds now."""
@@ -141,13 +128,13 @@ class Shadow:
         self._drop_engine()
         self._failures += 1
         await asyncio.sleep(pause(self._failures))
-        self._news.set()
+        self._rounds.wake()
 
     async def _decide(self, engine: Engine) -> None:
         self.intake.mirror.refresh_budgets()
         now, began = self.clock(), time.perf_counter()
         try:
-            decisions = engine.cycle(now)
+            decisions = engine.cycle(now, bounded=True)
         except Exception:
             _log.exception("the engine failed, and is made anew")
             await self._begin_anew()

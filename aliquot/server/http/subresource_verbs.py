@@ -3,6 +3,7 @@
 The status subresource is handled with the object itself, in `verbs`.
 """
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +17,7 @@ from aliquot.server.http.options import write_options
 from aliquot.server.http.refusals import bad_request, method_not_allowed
 from aliquot.server.http.target import Target
 from aliquot.server.patch import request as patches
+from aliquot.server.storage.entry import Entry
 from aliquot.server.subresources import scale
 from aliquot.server.subresources.binding import bind, pod_name
 from aliquot.server.subresources.containers import no_containers
@@ -73,16 +75,23 @@ class SubresourceVerbs:
                 raise bad_request(_NO_TOKENS)
         raise method_not_allowed()
 
-    async def _scale(self, request: web.BaseRequest, target: Target) -> web.Response:
-        wanted: Any
+    async def _wanted(
+        self, request: web.BaseRequest, target: Target, shown: Callable[[Entry], Body]
+    ) -> Any:
+        """What a PUT brings, or what a PATCH makes of what the subresource shows now."""
         if request.method == "PUT":
-            wanted = await bodies.decoded(request)
-        else:
-            content, form = await bodies.read(request), bodies.media_type(request)
-            present = await self._api.get(target.kind, target.namespace, target.name)
-            shown = scale.scale(target.kind, present)
-            del shown["metadata"]["resourceVersion"]
-            wanted = patches.patch(target.kind, form, content)(shown)
+            return await bodies.decoded(request)
+        content, form = await bodies.read(request), bodies.media_type(request)
+        present = await self._api.get(target.kind, target.namespace, target.name)
+        return patches.patch(target.kind, form, content)(shown(present))
+
+    async def _scale(self, request: web.BaseRequest, target: Target) -> web.Response:
+        def shown(present: Entry) -> Body:
+            found = scale.scale(target.kind, present)
+            del found["metadata"]["resourceVersion"]
+            return found
+
+        wanted = await self._wanted(request, target, shown)
         if not isinstance(wanted, dict) or not isinstance(wanted.get("spec") or {}, dict):
             raise bad_request("a Scale is expected")
         if not isinstance(wanted.get("metadata") or {}, dict):
@@ -95,13 +104,7 @@ class SubresourceVerbs:
         return json_response(scale.scale(target.kind, kept))
 
     async def _resize(self, request: web.BaseRequest, target: Target) -> web.Response:
-        wanted: Any
-        if request.method == "PUT":
-            wanted = await bodies.decoded(request)
-        else:
-            content, form = await bodies.read(request), bodies.media_type(request)
-            present = await self._api.get(target.kind, target.namespace, target.name)
-            wanted = patches.patch(target.kind, form, content)(present.read())
+        wanted = await self._wanted(request, target, Entry.read)
         options = write_options(request.query, request.headers.get("User-Agent", ""))
         kept = await self._api.change(
             target.kind, target.namespace, target.name, apply_resize(wanted), "resize", options

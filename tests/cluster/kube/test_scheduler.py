@@ -11,7 +11,6 @@ from aliquot.kube.api.resource import CUSTOM, PODS
 from aliquot.kube.control import control_plane as plane
 from aliquot.kube.control.control_plane import control_plane
 from aliquot.server.app import Settings, running
-from tests.build.engines import books
 from tests.build.manifests import limited_pod
 from tests.cluster.kube.in_process import SETTINGS, scheduling, shows
 
@@ -39,7 +38,7 @@ def test_an_engine_that_cannot_take_note_of_something_is_made_anew() -> None:
         async with scheduling() as (client, made):
             while made.engine is None:
                 await asyncio.sleep(0.01)
-            books(made.engine).apply = fail  # type: ignore[method-assign]
+            made.engine.apply = fail  # type: ignore[method-assign]
             await client.post(PODS.path("default"), limited_pod("p"))
             await shows(client, PODS.path("default", "p"), lambda p: "nodeName" in p["spec"])
 
