@@ -9,7 +9,7 @@ ends none: that is up to the cluster.
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from aliquot.dialects.core import nodes
+from aliquot.dialects.core import nodes, volumes
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
@@ -30,8 +30,11 @@ from aliquot.engine import (
     PodSet,
     QuotaGone,
     QuotaSet,
+    StorageGone,
+    StorageSet,
     SystemNamespaces,
     WeightSet,
+    storage_key,
 )
 from aliquot.mirror.budget_counts import BudgetCounts
 from aliquot.mirror.dependents import Dependents
@@ -120,6 +123,7 @@ class Mirror:
         groups = self.gangs.refresh(touched, bool(self.quota_index.queues), age)
         self.refresh_pods(self._dependents.of(sorted(touched | groups)))
         self._refresh_nodes(changed)
+        self._refresh_storage(changed)
         self.devices.refresh(touched, self.records.values(), self.gpu_quotas.defaults)
 
     def _refresh_quotas(self) -> None:
@@ -144,6 +148,13 @@ class Mirror:
         for key in changed:
             if key[0] == "Node" and key in self.store.objects:
                 self._send(NodeSet(nodes.node(self.store.objects[key], self.cards, self._live)))
+
+    def _refresh_storage(self, changed: Iterable[Key]) -> None:
+        for key in changed:
+            if key[0] in volumes.KINDS and key in self.store.objects:
+                found = volumes.storage_object(self.store.objects[key])
+                if found is not None:
+                    self._send(StorageSet(found))
 
     def refresh_pods(self, uids: Iterable[str]) -> None:
         """Send those of these pods whose quota, gang or priority differs now."""
@@ -221,6 +232,10 @@ class Mirror:
         for manifest in self.store.objects.values():
             if manifest.kind == "Node":
                 send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+        for manifest in self.store.objects.values():
+            found = volumes.storage_object(manifest)
+            if found is not None:
+                send(StorageSet(found))
         for device in self.devices.sent.values():
             send(DeviceSet(device))
         for record in self.records.values():
@@ -241,7 +256,10 @@ class Mirror:
         self._send(BudgetSet(self._budget_counts.budget(manifest)))
 
     def send_removal(self, manifest: Manifest) -> None:
-        """Send that a node or a budget was deleted."""
+        """Send that a node, a budget or a storage object was deleted."""
+        found = volumes.storage_object(manifest)
+        if found is not None:
+            self._send(StorageGone(*storage_key(found)))
         match manifest.kind:
             case "Node":
                 self._send(NodeGone(manifest.name))

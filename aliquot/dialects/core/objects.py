@@ -28,6 +28,7 @@ class OwnerReference(Wire):
 
     kind: str = ""
     name: str = ""
+    uid: str | None = None
     controller: bool | None = None
 
 
@@ -171,6 +172,43 @@ class TolerationWire(Wire):
     effect: str | None = None
 
 
+class ClaimSource(Wire):
+    """The claim that a volume of a pod mounts."""
+
+    claim_name: str = ""
+
+
+class DiskSource(Wire):
+    """A disk of a pod or a PersistentVolume: its names in all the plugins that are read."""
+
+    pd_name: str = ""
+    volume_id: str = msgspec.field(default="", name="volumeID")
+    iqn: str = ""
+    monitors: list[str] | None = None
+    pool: str | None = None
+    image: str = ""
+    disk_uri: str = msgspec.field(default="", name="diskURI")
+    kind: str | None = None
+    driver: str = ""
+    volume_handle: str = ""
+    read_only: bool | None = None
+
+
+class PodVolume(Wire):
+    """A volume of a pod: a claim, one that is made for it, or a disk."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: dict[str, Any] | None = None
+    gce_persistent_disk: DiskSource | None = None
+    aws_elastic_block_store: DiskSource | None = None
+    azure_disk: DiskSource | None = None
+    cinder: DiskSource | None = None
+    portworx_volume: DiskSource | None = None
+    iscsi: DiskSource | None = None
+    rbd: DiskSource | None = None
+
+
 class PodSpec(Wire):
     """What a pod requests and where it may run."""
 
@@ -190,6 +228,7 @@ class PodSpec(Wire):
     resource_claims: list[dict[str, Any]] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     host_network: bool | None = None
+    volumes: list[PodVolume] | None = None
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None
 

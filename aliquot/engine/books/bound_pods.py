@@ -9,14 +9,12 @@ contiguous. Terminating pods are not here but in `leaving`.
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from heapq import nlargest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.gangs import Gangs
-from aliquot.engine.books.kinds import Kinds
+from aliquot.engine.books.kin import Kin
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.ranking import Owners, Ranking
@@ -28,16 +26,17 @@ from aliquot.engine.model.quantity import LIMIT
 
 _FACTS = (
     *("node", "quota", "priority", "created", "started", "preemptible", "ends"),
-    *("namespace", "gang", "needed", "kind"),
+    *("namespace", "gang", "needed", "kin"),
 )
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS = range(7)
-_NAMESPACE, _GANG, _NEEDED, _KIND = range(7, 11)
+_NAMESPACE, _GANG, _NEEDED, _KIN = range(7, 11)
 _EMPTY = -1
 """In columns of slots without a pod."""
-NO_KIND = _EMPTY
-"""The kind of a pod that is like no other: of a gang, or with GPUs of its own."""
-_NOTHING, _INFINITE = Fraction(0), Fraction(LIMIT)
+_INFINITE = Fraction(LIMIT)
 """A request as a fraction of a min of 0: larger than any other fraction."""
+
+_MOST_SORTED = 64
+"""Up to so many pods of one age are sorted for a search; of more, their order is kept."""
 
 Column = NDArray[np.int64]
 UNKNOWN = LIMIT
@@ -74,12 +73,15 @@ class BoundPods:
         """The resources that some quota's min names, as the keys were computed."""
         self._in_quota: dict[int, dict[str, None]] = {}
         self._ranked: dict[int, list[str]] = {}
+        self._ranked_slots: dict[int, Column] = {}
         self._starts: dict[int, Column] = {}
         """Of quotas with gangs: for each place in `_ranked`, where its unit begins."""
         self._rankings: dict[int, Ranking] = {}
         """The order of importance without regard to gangs, of quotas for which it was asked."""
+        self._ranking_of_all: Ranking | None = None
+        """The same of the pods of all quotas, once it was needed."""
         self.namespace_slots, self.gang_slots = Owners(), Owners()
-        self._kinds = Kinds()
+        self.kins = Kin()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -94,20 +96,22 @@ class BoundPods:
         known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
-        needed = self._is_needed(pod)
-        kind = self._kind_of(pod, entry)
-        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed, kind)
+        needed, kin = self._is_needed(pod), self.kins.join(pod)
+        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed, kin)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
         if quota in self._rankings:
             self._rankings[quota].add(pod.uid)
+        if self._ranking_of_all is not None:
+            self._ranking_of_all.add(pod.uid)
         ranked = self._ranked.get(quota)
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
             self._drop_ranking(quota)
         elif ranked is not None:
             at = bisect_left(ranked, self._place(pod.uid), key=self._place)
             self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
+            self._ranked_slots[quota] = np.insert(self._ranked_slots[quota], at, slot)
 
     def remove(self, uid: str) -> None:
         """Remove a pod that is gone or terminating; does nothing if it is not here."""
@@ -117,26 +121,29 @@ class BoundPods:
             if quota in self._starts:
                 self._drop_ranking(quota)
             elif quota in self._ranked:
-                self._ranked[quota] = [each for each in self._ranked[quota] if each != uid]
+                ranked = self._ranked[quota]
+                at = ranked.index(uid)
+                self._ranked[quota] = [*ranked[:at], *ranked[at + 1 :]]
+                self._ranked_slots[quota] = np.delete(self._ranked_slots[quota], at)
             if quota in self._rankings:
                 self._rankings[quota].remove(uid)
+            if self._ranking_of_all is not None:
+                self._ranking_of_all.remove(uid)
             pod = self._pods[uid]
             self.namespace_slots.leave(pod.namespace)
+            self.kins.leave(pod)
             if pod.gang is not None:
                 self.gang_slots.leave(pod.gang)
-            if self.kind[slot] != NO_KIND:
-                self._kinds.leave(int(self.kind[slot]))
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
             self._facts.data[:, slot] = _EMPTY
             self.slots.drop(uid)
 
-    def _kind_of(self, pod: Pod, entry: Entry) -> int:
-        """What the pod takes and is charged, as a number."""
-        booking = entry.booking
-        if pod.gang is not None or booking.gpu is not None:
-            return NO_KIND
-        what = entry.path, booking.charge, booking.room, booking.namespace, booking.preemptible
-        return self._kinds.join(what)
+    def eligibility(self, uid: str) -> tuple[int, int, bool] | None:
+        """What of a pod makes it a victim or not: quota, priority, whether it is preemptible."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return None
+        return int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible
 
     def ranked(self, quota: int) -> list[str]:
         """The uids of a quota's pods, the most important first; a new list when that changes.
@@ -150,7 +157,14 @@ class BoundPods:
             if any(self._gangs.of(self._pods[uid]) is not None for uid in found):
                 found = self._rank_by_unit(quota, found)
             self._ranked[quota] = found
+            slots = [self.slots[uid] for uid in found]
+            self._ranked_slots[quota] = np.array(slots, dtype=np.int64)
         return found
+
+    def ranked_slots(self, quota: int) -> Column:
+        """The same pods as `ranked`, by slot."""
+        self.ranked(quota)
+        return self._ranked_slots[quota]
 
     def _place(self, uid: str) -> tuple[bool, OrderKey]:
         return self._pods[uid].preemptible, self._keys[uid]
@@ -175,6 +189,7 @@ class BoundPods:
 
     def _drop_ranking(self, quota: int) -> None:
         self._ranked.pop(quota, None)
+        self._ranked_slots.pop(quota, None)
         self._starts.pop(quota, None)
 
     def _rank_by_unit(self, quota: int, ranked: list[str]) -> list[str]:
@@ -211,11 +226,22 @@ class BoundPods:
                 cut = np.partition(ages, len(slots) - wanted)[len(slots) - wanted]
                 found += [int(slot) for slot in slots[ages > cut]]
                 slots = slots[ages == cut]
-        last = [int(slot) for slot in slots]
-        if len(last) > (wanted := most - len(found)):
+        wanted = most - len(found)
+        return found + (self._last(slots, wanted) if len(slots) > wanted else slots.tolist())
+
+    def _last(self, slots: NDArray[np.int64], most: int) -> list[int]:
+        """The last of these pods in the order of importance, the last one first."""
+        if len(slots) <= _MOST_SORTED:
             names, keys = self.slots.names, self._keys
-            last = nlargest(wanted, last, key=lambda slot: keys[str(names[slot])])
-        return found + last
+            return sorted(slots.tolist(), key=lambda at: keys[str(names[at])], reverse=True)[:most]
+        if self._ranking_of_all is None:
+            distinct = _DistinctKeys(self._keys, self.slots)
+            self._ranking_of_all = Ranking(self._keys, distinct, self.slots)
+        these = np.zeros(self.node.shape, dtype=bool)
+        these[slots] = True
+        last_first = self._ranking_of_all.slots[::-1]
+        found: list[int] = last_first[these[last_first]][:most].tolist()
+        return found
 
     def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of its quota."""
@@ -228,13 +254,13 @@ class BoundPods:
 
     def key_for(self, pod: Pod, entry: Entry) -> OrderKey:
         """The place that a pod with this entry has, or would have, in the order of its quota."""
-        request = _NOTHING
+        request = Fraction(0)
         if self._order.by_request:
             low, slot = self._tree.min, entry.path[0]
             for row, amount in entry.booking.charge:
                 least = low.get(row, slot)
                 if least or self._tree.guaranteed(row) is not None:
-                    request = max(request, _fraction(amount, least) if least else _INFINITE)
+                    request = max(request, Fraction(amount, least) if least else _INFINITE)
         return self._order.key(pod, request)
 
     def reorder(self, quota: int, entries: Mapping[str, Entry]) -> None:
@@ -244,6 +270,7 @@ class BoundPods:
         """
         if not self._order.by_request:
             return
+        self._ranking_of_all = None
         before, self._guaranteed = self._guaranteed, self._tree.guaranteed_rows()
         for each in [quota] if before == self._guaranteed else list(self._in_quota):
             for uid in self._in_quota.get(each, ()):
@@ -316,16 +343,21 @@ class BoundPods:
         return column
 
     @property
-    def kind(self) -> Column:
-        """A number that pods share which take and are charged the same; or NO_KIND."""
-        column: Column = self._facts.data[_KIND]
+    def kin(self) -> Column:
+        """The number of the pod's namespace, labels and rules in `kins`."""
+        column: Column = self._facts.data[_KIN]
         return column
 
 
-@lru_cache(maxsize=4096)
-def _fraction(amount: int, least: int) -> Fraction:
-    """The same object for the same request: keys of alike pods are compared without arithmetic."""
-    return Fraction(amount, least)
+class _DistinctKeys:
+    """The keys of pods, those with equal keys told apart by slot: in reverse, the lower first."""
+
+    def __init__(self, keys: Mapping[str, OrderKey], slots: Slots) -> None:
+        self._keys = keys
+        self._slots = slots
+
+    def __getitem__(self, uid: str) -> tuple[OrderKey, int]:
+        return self._keys[uid], -self._slots[uid]
 
 
 def end_of(pod: Pod) -> int:

@@ -23,6 +23,7 @@ from aliquot.engine.model.gpu import Taken
 from aliquot.engine.model.label_index import Labels
 from aliquot.engine.model.pod_rules import NO_RULES, PodRules
 from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.volumes import VolumeBinding, claim_news, volume_news
 from aliquot.errors import LedgerError
 
 NOWHERE = -1
@@ -56,7 +57,7 @@ class Booking(NamedTuple):
     """What a pod takes: `room` on a node (none while it waits), and a `charge` in a quota.
 
     `namespace`, `gang` and what follows are the pod's; on a node, other pods may be near or far
-    from it by its `labels` and `rules`.
+    from it by its `labels` and `rules`. `volumes` are those chosen for its unbound claims.
     """
 
     quota: str | None
@@ -70,6 +71,14 @@ class Booking(NamedTuple):
     labels: Labels = ()
     rules: PodRules = NO_RULES
     terminating: bool = False
+    volumes: tuple[VolumeBinding, ...] = ()
+
+    @property
+    def volume_news(self) -> tuple[str, ...]:
+        """What may be free once it ends: its claims, and the volumes chosen for them."""
+        claims = (claim_news(use.claim) for use in self.rules.volumes if use.claim)
+        chosen = (volume_news(each.volume) for each in self.volumes if each.volume is not None)
+        return (*claims, *chosen)
 
 
 @dataclass(slots=True)
@@ -184,6 +193,10 @@ class Ledger:
         else:
             self._book(uid, booking, Stage.COMMITTED)
 
+    def change(self, uid: str, booking: Booking) -> None:
+        """Book a pod anew that has changed, at the stage that it is in."""
+        self._book(uid, booking, self.entries[uid].stage)
+
     def release(self, uid: str) -> None:
         """Release a booking; does nothing if there is none."""
         if self._speculations:
@@ -296,6 +309,7 @@ class Ledger:
             if entry.stage is Stage.HELD:
                 self.holding[uid] = None
                 self.holding_in.setdefault(entry.booking.quota, {})[uid] = None
+                self._changes.held.append(uid)
         self._post(entry, +1)
 
     def _post(self, entry: Entry, sign: int) -> None:
@@ -322,7 +336,8 @@ class Ledger:
     def _report_freed(self, entry: Entry) -> None:
         """Report as freed what this entry held."""
         gpus = None if entry.booking.gpu is None else entry.booking.namespace
-        self._changes.freed.append(Freed((entry.node,), entry.path, gpus))
+        news = entry.booking.volume_news if entry.booking.rules.volumes else ()
+        self._changes.freed.append(Freed((entry.node,), entry.path, gpus, news))
 
     def _refold(self, columns: Columns, slot: int, vector: Vector) -> None:
         """Add up cells anew: from a saturated one nothing can be subtracted."""

@@ -13,6 +13,7 @@ from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Budget, Pod, check_pod
 from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.volumes import StorageKind, StorageObject
 from aliquot.errors import ArgumentError
 
 
@@ -124,6 +125,22 @@ class GpuQuotaGone:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageSet:
+    """A volume, a claim on one, a storage class or what else decides about volumes exists so."""
+
+    found: StorageObject
+
+
+@dataclass(frozen=True, slots=True)
+class StorageGone:
+    """Such an object no longer exists."""
+
+    kind: StorageKind
+    name: str
+    """`namespace/name` of what is in a namespace."""
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSet:
     """A disruption budget exists, with this content."""
 
@@ -181,6 +198,8 @@ Event = (
     | DeviceGone
     | GpuQuotaSet
     | GpuQuotaGone
+    | StorageSet
+    | StorageGone
     | BudgetSet
     | BudgetGone
     | EvictionsPaused

@@ -60,7 +60,7 @@ class Order:
             if kind == "name":
                 parts.append(natural(pod.path) if sign > 0 else Reversed(natural(pod.path)))
             else:
-                parts.append(places[kind] if sign > 0 else -places[kind])
+                parts.append(sign * places[kind])
         return (*parts, natural(pod.path))
 
 

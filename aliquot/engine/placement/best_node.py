@@ -9,6 +9,7 @@ ties are broken the same way on every run.
 """
 
 from collections.abc import Iterator
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +17,20 @@ from numpy.typing import NDArray
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Columns, Resources, Vector, exact_sum
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.knobs import PlacementKnobs, ScoreMode
 from aliquot.engine.model.pod import GPU_MEMORY, Pod, Shape
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import ROOM, Reason, Refusal
+from aliquot.engine.model.reasons import ROOM, RULES, Reason, Refusal, Watch
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.free_capacity import FEW_ROWS, WHOLE, FreeCapacity
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
 from aliquot.engine.placement.rule_sets import RuleSet, RuleSets
+from aliquot.engine.placement.volumes import VolumeFilter
 
 _RANK_BITS = 20
 """Room for the order of a million nodes."""
@@ -52,12 +55,20 @@ _RULED_OUT = {
     NodeRefusal.TAINT: "with a taint it does not tolerate",
     NodeRefusal.UNSCHEDULABLE: "with a taint it does not tolerate",
     NodeRefusal.PORT: "with a host port taken that it asks for",
+    NodeRefusal.VOLUME_RESTRICTION: "where another pod uses its volume",
+    NodeRefusal.VOLUME_LIMIT: "that take no more volumes of its driver",
+    NodeRefusal.VOLUME_BINDING: "without a volume for it",
+    NodeRefusal.VOLUME_ZONE: "in another zone than its volume",
     NodeRefusal.SPREAD: "where its pods would be spread too unevenly (topology spread)",
     NodeRefusal.AFFINITY: "not near the pods that it must run near (pod affinity)",
     NodeRefusal.ANTI_AFFINITY: "near pods that it must not run near (pod anti-affinity)",
     NodeRefusal.OTHERS_ANTI_AFFINITY: "near pods that it must not run near (their anti-affinity)",
     NodeRefusal.DELETED: "being deleted",
 }
+
+
+Moment = tuple[object, ...]
+"""What a refusal depends on: as long as this is equal, it holds."""
 
 
 class Ask:
@@ -79,9 +90,9 @@ class Ask:
         self._charges = charges
         self.read = 0
         """How far its scores have read the list of recomputed nodes."""
-        self.refused: tuple[tuple[int, ...], Refusal] | None = None
+        self.refused: tuple[Moment, Refusal] | None = None
         """Why no node has room, and until when that holds (see `Placement._moment`)."""
-        self.capacity: tuple[tuple[int, ...], int, Refusal] | None = None
+        self.capacity: tuple[Moment, int, Refusal] | None = None
         """How many such pods the nodes have room for, and why no more, and until when."""
         self.feasible: tuple[int, bool] | None = None
         """Whether an empty node would hold such a pod, for this version of nodes and devices."""
@@ -152,6 +163,7 @@ class Placement:
         ledger: Ledger,
         devices: Devices,
         changes: Changes,
+        volumes: Volumes,
         knobs: PlacementKnobs,
     ) -> None:
         self._resources = resources
@@ -161,9 +173,12 @@ class Placement:
         self._mode = knobs.score
         self._weights = knobs.weights
         self._asks: dict[Shape | tuple[Shape, RuleSet], Ask] = {}
+        self._passing: WeakValueDictionary[tuple[Shape, RuleSet], Ask] = WeakValueDictionary()
+        """Those of pods with volumes, which may be of one pod each: forgotten with the pod."""
         self._warm: dict[Ask, None] = {}
         self._preferences = NodePreferences(nodes)
-        self.rule_sets = RuleSets(nodes, ledger, self._preferences)
+        self.volumes = VolumeFilter(nodes, volumes, ledger, changes)
+        self.rule_sets = RuleSets(nodes, ledger, self._preferences, self.volumes)
         self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
         """How many extended resources every node has, and for which nodes and resources."""
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
@@ -171,6 +186,7 @@ class Placement:
     def refresh(self) -> None:
         """Bring the free capacity of changed nodes up to date."""
         self._capacity.refresh()
+        self.volumes.refresh()
 
     def shape_ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape, for what does not depend on rules."""
@@ -185,6 +201,12 @@ class Placement:
         if rule_set is None:
             return self.shape_ask(pod.shape)
         key = pod.shape, rule_set
+        if pod.rules.volumes:
+            found = self._passing.get(key)
+            if found is None:
+                found = Ask(pod.shape, self._resources, self._mode, rule_set)
+                self._passing[key] = found
+            return found
         found = self._asks.get(key)
         if found is None:
             found = self._asks[key] = Ask(pod.shape, self._resources, self._mode, rule_set)
@@ -216,6 +238,9 @@ class Placement:
         Not if bookings are tried: when they are taken back, it may hold no longer. A question is
         answered with the numbers of now, and keeps nothing.
         """
+        blocked = self._blocked(ask)
+        if blocked is not None:
+            return blocked
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
         ledger = self._ledger
@@ -229,6 +254,12 @@ class Placement:
         if not ledger.tentative:
             ask.refused = (self._moment(ask), refusal)
         return refusal
+
+    def _blocked(self, ask: Ask) -> Refusal | None:
+        """Why such a pod can start nowhere, whatever the node: what is wrong with its claims."""
+        if ask.rule_set is None or not ask.rule_set.rules.volumes:
+            return None
+        return self.volumes.blocking(ask.rule_set.rules)
 
     def known_capacity(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
         """How many such pods the nodes have room for, and why no more, if known to be fewer."""
@@ -245,17 +276,19 @@ class Placement:
         if not self._ledger.tentative:
             ask.capacity = (self._moment(ask), number, refusal)
 
-    def _moment(self, ask: Ask) -> tuple[int, ...]:
+    def _moment(self, ask: Ask) -> Moment:
         """A refusal holds as long as this stays the same: no capacity released, no node changed.
 
         Where rules hold, no pod may have come either.
         """
         moment = self._ledger.releases, self.version()
-        return moment if ask.rule_set is None else (*moment, self.rule_version(ask))
+        return moment if ask.rule_set is None else (*moment, *self.rule_moment(ask))
 
-    def rule_version(self, ask: Ask) -> int:
-        """Grows whenever the rules that hold for such a pod may open a node, or close one."""
-        return 0 if ask.rule_set is None else self.rule_sets.version(ask.rule_set)
+    def rule_moment(self, ask: Ask) -> Moment:
+        """Equal as long as the rules that hold for such a pod leave it the same nodes."""
+        if ask.rule_set is None:
+            return ()
+        return self._nodes.version, self.rule_sets.fingerprint(ask.rule_set)
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
         """Has any of these nodes room for such a pod now? By its rules, others may have as well."""
@@ -267,6 +300,11 @@ class Placement:
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that such a pod may run on, whatever they have free."""
         open_to: NDArray[np.bool_] = self._preferences.of(ask.shape.constraints).codes == OPEN
+        return open_to
+
+    def nodes_by_rules(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes that constraints and rules leave such a pod now, whatever they have free."""
+        open_to: NDArray[np.bool_] = self.ruled_out(ask) == OPEN
         return open_to
 
     def device_nodes(self, ask: Ask) -> NDArray[np.bool_]:
@@ -308,7 +346,7 @@ class Placement:
                 most = text(name, max(int(here.max()), 0))
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
-        column = self._ruled_out(ask)
+        column = self.ruled_out(ask)
         for code, words in _RULED_OUT.items():
             ruled_out = int((column == code).sum())
             if ruled_out:
@@ -323,7 +361,10 @@ class Placement:
         message = f"0 of {count} nodes can hold it: {listed}{self._scattered(ask, open_to)}{kept}"
         if not count:
             message = "there are no nodes"
-        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+        watch: tuple[Watch, ...] = (ROOM,) if ask.rule_set is None else (ROOM, RULES)
+        if ask.rule_set is not None:
+            watch += self.volumes.watches(ask.rule_set.rules)
+        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=watch)
 
     def _scattered(self, ask: Ask, open_to: NDArray[np.bool_]) -> str:
         """`; it needs one node with ...`: where all open nodes together have enough of everything.
@@ -367,7 +408,7 @@ class Placement:
 
     def could_hold(self, ask: Ask) -> bool:
         """Would any node have room for such a pod if it were empty?"""
-        moment = self.version() + self._devices.version
+        moment = self.feasibility_version()
         if ask.feasible is None or ask.feasible[0] != moment:
             open_to = self.open_nodes(ask)
             if ask.laid_out != len(self._resources):
@@ -388,6 +429,10 @@ class Placement:
             + self._capacity.epoch
         )
 
+    def feasibility_version(self) -> int:
+        """Grows whenever `could_hold` may have another answer."""
+        return self.version() + self._devices.version
+
     def _scores(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of the nodes: those of the shape, and what rules and preferences make of them.
 
@@ -397,7 +442,7 @@ class Placement:
         if ask.rule_set is None and not ask.prefers:
             return scores
         if ask.rule_set is not None:
-            scores = np.where(self._ruled_out(ask) == OPEN, scores, -1)
+            scores = np.where(self.ruled_out(ask) == OPEN, scores, -1)
         if ask.prefers or self._rules_prefer(ask):
             feasible = scores >= 0
             points = total(self.points(ask, feasible), self._weights, len(feasible))
@@ -407,7 +452,7 @@ class Placement:
     def _rules_prefer(self, ask: Ask) -> bool:
         return ask.rule_set is not None and self.rule_sets.prefers(ask.rule_set)
 
-    def _ruled_out(self, ask: Ask) -> NDArray[np.int64]:
+    def ruled_out(self, ask: Ask) -> NDArray[np.int64]:
         """By node, `OPEN`, or why it is refused whatever it has free: constraints, then rules."""
         constraints = ask.shape.constraints
         codes = self._preferences.of(constraints).codes
@@ -425,6 +470,9 @@ class Placement:
         self._capacity.refresh()
         constraints = ask.shape.constraints
         column = self._preferences.of(constraints).codes.copy()
+        if ask.rule_set is not None and (code := self.volumes.blocking_code(ask.rule_set.rules)):
+            column[:] = code
+            return column
         short = np.zeros(len(column), dtype=bool)
         for row, amount in ask.room:
             short |= self._capacity.free.data[row, : len(column)] < amount

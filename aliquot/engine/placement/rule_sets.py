@@ -8,6 +8,7 @@ Nominated pods do not run yet: a node must be open with them and without them.
 """
 
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from aliquot.engine.placement.pod_affinity import AffinityRules, PodAffinity
 from aliquot.engine.placement.pod_counts import Counted, PodCounts
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
 from aliquot.engine.placement.topology_spread import SpreadRules, TopologySpread
+from aliquot.engine.placement.volumes import VolumeFilter
 
 _Column = NDArray[np.int64]
 
@@ -33,7 +35,7 @@ _Column = NDArray[np.int64]
 class RuleSet:
     """The rules of pods of one kind, and their label set, by which others have rules about them."""
 
-    __slots__ = ("_affinity", "_read", "_spread", "label_set", "rules")
+    __slots__ = ("__weakref__", "_affinity", "_read", "_spread", "label_set", "rules")
 
     def __init__(self, rules: PodRules, label_set: LabelSet | None) -> None:
         self.rules = rules
@@ -56,20 +58,32 @@ class RuleSet:
 class RuleSets:
     """All rule sets; judges nodes by them."""
 
-    def __init__(self, nodes: Nodes, ledger: Ledger, preferences: NodePreferences) -> None:
+    def __init__(
+        self,
+        nodes: Nodes,
+        ledger: Ledger,
+        preferences: NodePreferences,
+        volumes: VolumeFilter,
+    ) -> None:
         self._nodes = nodes
+        self.volumes = volumes
         self.counts = PodCounts(ledger, nodes)
         self.topology = TopologyLabels(nodes)
         self.ports = HostPorts(nodes)
         self.affinity = PodAffinity(self.counts, self.topology)
         self.spread = TopologySpread(nodes, self.topology, preferences)
         self._known: dict[tuple[PodRules, LabelSet | None], RuleSet] = {}
+        self._passing: WeakValueDictionary[tuple[PodRules, LabelSet | None], RuleSet] = (
+            WeakValueDictionary()
+        )
+        """Those of pods with volumes, which may be of one pod each: forgotten with the pod."""
         ledger.node_tallies.append(self)
 
     def post(self, booking: Booking, sign: int, held: bool) -> None:
         """Count a pod that is booked on a node."""
         if booking.rules is not NO_RULES:
             self.ports.post(booking, sign, held)
+            self.volumes.post(booking, sign)
         self.counts.post(booking, sign, held)
 
     def note(self, pod: Pod) -> None:
@@ -85,9 +99,10 @@ class RuleSets:
         if pod.rules is NO_RULES and (label_set is None or not self.counts.concerns(label_set)):
             return None
         key = pod.rules, label_set
-        found = self._known.get(key)
+        known = self._passing if pod.rules.volumes else self._known
+        found = known.get(key)
         if found is None:
-            found = self._known[key] = RuleSet(*key)
+            found = known[key] = RuleSet(*key)
         return found
 
     def take_split(self) -> dict[str, set[Labels]]:
@@ -112,6 +127,8 @@ class RuleSets:
         self.ports.refuse(rule_set.rules.ports, column)
         if short is not None:
             column[short & (column == OPEN)] = NodeRefusal.RESOURCES
+        if rule_set.rules.volumes:
+            self.volumes.refuse(rule_set.rules, column)
         followed = rule_set.follow(self.counts)
         if followed is None:
             return
@@ -128,16 +145,18 @@ class RuleSets:
         """Do nominated pods count for these rules?"""
         return any(each.held for each in _all_counted(affinity, spread))
 
-    def version(self, rule_set: RuleSet) -> int:
-        """Grows whenever a node may have become open, or closed, by these rules."""
-        found = self.ports.version(rule_set.rules.ports)
+    def fingerprint(self, rule_set: RuleSet) -> tuple[object, ...]:
+        """Equal as long as these rules open the same nodes, if no node changes."""
+        found: list[object] = [self.ports.fingerprint(rule_set.rules.ports)]
+        if rule_set.rules.volumes:
+            found.append(self.volumes.version)
         followed = rule_set.follow(self.counts)
-        if followed is None:
-            return found
-        assert rule_set.label_set is not None
-        repelling = (each.counted for each in self.counts.repelling(rule_set.label_set))
-        counted = (*_all_counted(*followed), *repelling)
-        return found + self.counts.version + sum(each.version for each in counted)
+        if followed is not None:
+            assert rule_set.label_set is not None
+            repelling = (each.counted for each in self.counts.repelling(rule_set.label_set))
+            counted = (*_all_counted(*followed), *repelling)
+            found += [self.counts.version, *(each.fingerprint for each in counted)]
+        return tuple(found)
 
     def prefers(self, rule_set: RuleSet) -> bool:
         """May these rules make one node better than another?"""
@@ -171,5 +190,5 @@ class RuleSets:
 def _all_counted(affinity: AffinityRules, spread: SpreadRules) -> Iterable[Counted]:
     """All counts of running pods that required rules depend on."""
     partners = () if affinity.partners is None else (affinity.partners,)
-    anti = (counted for counted, _ in affinity.anti)
+    anti = (counted for _, counted, _ in affinity.anti)
     return (*partners, *anti, *(counted for _, counted in spread.required))
