@@ -165,19 +165,34 @@ class Engine(Questions):
         effort, waiting = self._trial.effort, self._state.waiting
         self._wakeups.wake_by_freed()
         started = -1
-        while effort.may_try:
-            due = waiting.next()
-            if due is None:
-                if started == self._started or not self._wakeups.wake_by_rules():
-                    return
-                started = self._started
+        while True:
+            while effort.may_try and (due := waiting.next()) is not None:
+                lane, claim = due
+                if effort.may_search or self._may_pass(claim):
+                    self._process(lane, claim, decisions)
+                else:
+                    waiting.put_off(lane)
+                self._wakeups.wake_by_freed()
+            if self._withdraw_later_starts(decisions):
                 continue
-            lane, claim = due
-            if effort.may_search or self._may_pass(claim):
-                self._process(lane, claim, decisions)
-            else:
-                waiting.put_off(lane)
-            self._wakeups.wake_by_freed()
+            if started == self._started or not self._wakeups.wake_by_rules():
+                return
+            started = self._started
+
+    def _withdraw_later_starts(self, decisions: list[Decision]) -> bool:
+        """Withdraw starts for claims that were refused before them, and would take them back.
+
+        These claims are due again. Was there one?
+        """
+        effort, waiting, woken = self._trial.effort, self._state.waiting, list[Lane]()
+        for lane in self._fresh_starts.refused_before_others():
+            head = lane.head
+            if head is not None and lane.refusal is not None and effort.may_try:
+                effort.note_trial(holding=False)
+                if self._withdraw_starts(head, decisions):
+                    waiting.wake([lane])
+                    woken.append(lane)
+        return bool(woken)
 
     def _may_pass(self, claim: Claim) -> bool:
         """May the claim start before others whose victims are yet to be searched?
@@ -283,6 +298,7 @@ class Engine(Questions):
         else:
             told = self._trial.describe(claim, verdict)
             self._state.waiting.park(lane, told)
+            self._fresh_starts.note_refused(lane)
             if isinstance(verdict, Braked):
                 self._brake.note_refused(claim, verdict)
                 verdict = verdict.cause or verdict

@@ -87,6 +87,18 @@ def test_a_claim_that_would_borrow_replaces_no_start_of_its_own_quota() -> None:
     assert world.evictions == []
 
 
+def test_a_later_start_is_withdrawn_for_a_claim_that_was_refused_before_it() -> None:
+    """a/p finds nothing to take back until b/q has brought b beyond its share."""
+    world = _world("fair", "unusedMin")
+    world.quota("a", amounts(3))
+    world.quota("b", amounts(3))
+    world.pod("a", "p", amounts(4), created=6)
+    world.pod("b", "p", amounts(4), created=12, priority=10)
+    world.pod("b", "q", amounts(2), created=15)
+    assert set(world.run(30)) == {"a/p", "b/q"}
+    assert world.evictions == []
+
+
 def _world(policy: str, borrow: str) -> World:
     knobs = {"capacity": CapacityKnobs(borrow), "fair": FairKnobs(borrow)}  # type: ignore[arg-type]
     world = World(policy, **{policy: knobs[policy]})

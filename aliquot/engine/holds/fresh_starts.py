@@ -14,6 +14,7 @@ from itertools import islice
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
+from aliquot.engine.queue.lane import Lane
 from aliquot.engine.state import State
 
 _MOST_TRIED = 64
@@ -40,18 +41,34 @@ class FreshStarts:
         self._by_quota: dict[str, dict[str, Claim]] = {}
         """The same by quota, of quotas in which a claim has started."""
         self._withdrawn: Counter[str] = Counter()
+        self._starts = 0
+        self._refused: dict[Lane, int] = {}
+        """The lanes that were refused, each after how many starts."""
 
     def begin(self) -> None:
         """Begin a cycle: what has started before is handed out."""
         self._started.clear()
         self._by_quota.clear()
         self._withdrawn.clear()
+        self._refused.clear()
 
     def note(self, claim: Claim) -> None:
         """A claim has started."""
         if claim.quota is not None:
             self._started[claim.uid] = claim
             self._by_quota.setdefault(claim.quota, {})[claim.uid] = claim
+            self._starts += 1
+
+    def note_refused(self, lane: Lane) -> None:
+        """A lane was refused: later starts may give its claims something to take back."""
+        if self._turns is not None:
+            self._refused[lane] = self._starts
+
+    def refused_before_others(self) -> list[Lane]:
+        """The lanes that were refused before the last start, once for each."""
+        found = [lane for lane, starts in self._refused.items() if starts < self._starts]
+        self._refused.update(dict.fromkeys(found, self._starts))
+        return found
 
     def withdraw_for(self, claim: Claim, assume: Assume) -> set[str]:
         """Withdraw starts that the claim would take back at once, if it can start then.

@@ -41,10 +41,12 @@ class OwedFirst(Turns):
         A claim in this queue whose quota was deleted is in another group by now. One whose start
         was withdrawn comes last, and later each time.
         """
-        if claim.quota not in self._state.tree.quotas or self._borrowing.is_owed(claim):
-            return 0
         times = self._withdrawn[claim.uid]
-        return LAST + times if times else 1
+        if times:
+            return LAST + times
+        if claim.quota not in self._state.tree.quotas:
+            return 0
+        return int(not self._borrowing.is_owed(claim))
 
     def withdrawn(self, claim: Claim) -> None:
         """The claim comes last in this cycle, behind those for which it was withdrawn."""
