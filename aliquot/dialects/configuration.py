@@ -6,6 +6,7 @@ An unknown key or a bad value is refused with its path; nothing falls back to a 
 from typing import Literal, get_args, get_origin
 
 import msgspec
+from msgspec import structs
 
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import check_namespace, convert
@@ -20,6 +21,7 @@ from aliquot.engine import (
     HierarchyKnobs,
     Knobs,
     PlacementKnobs,
+    PlacementWeights,
     QueuesKnobs,
     SystemNamespaces,
 )
@@ -37,6 +39,7 @@ SCHEDULER_NAMES = (
 
 PolicyName = Literal["auto", "capacity", "fair", "hierarchy", "queues"]
 Borrow = Literal["unusedMin", "freeCapacity"]
+_HIGHEST_WEIGHT = 100
 _ORDER_WORDS = {"creation", "request", "name", "priority"}
 
 
@@ -106,12 +109,23 @@ class Eviction(Section):
     max_grace: str | int | float = "1h"
 
 
+class Weights(Section):
+    """How much each preference counts beside the others."""
+
+    pod_affinity: int = 2
+    topology_spread: int = 2
+    node_affinity: int = 2
+    taints: int = 3
+    image_locality: int = 1
+
+
 class Placement(Section):
     """How nodes are scored, and when room is reserved for a claim that others keep passing."""
 
     score: Literal["pack", "spread"] = "pack"
     reserve_after: str | int | float = "60s"
     reserve_share: int = 10
+    weights: Weights = msgspec.field(default_factory=Weights)
 
 
 def _default_profiles() -> list[Profile]:
@@ -159,6 +173,7 @@ def read(document: Document) -> Configuration:
     if not 0 <= share <= 100:
         field = "placement.reserveShare"
         raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
+    _check_weights(configuration.placement.weights, place)
     for index, name in enumerate(configuration.system_namespaces):
         check_namespace(name, place, f"systemNamespaces[{index}]")
     _check_brakes(configuration.eviction, place)
@@ -177,6 +192,13 @@ def with_own_namespace(configuration: Configuration, namespace: str) -> Configur
     """The same, with Aliquot's own namespace of the system: a scheduler must not evict itself."""
     found = dict.fromkeys((*configuration.system_namespaces, namespace))
     return msgspec.structs.replace(configuration, system_namespaces=list(found))
+
+
+def _check_weights(weights: Weights, place: str) -> None:
+    for word, weight in msgspec.to_builtins(weights).items():
+        if not 0 <= weight <= _HIGHEST_WEIGHT:
+            problem = f"is {weight}, must be a number from 0 to {_HIGHEST_WEIGHT}"
+            raise InputError(place, f"placement.weights.{word}", problem)
 
 
 def _check_brakes(eviction: Eviction, place: str) -> None:
@@ -243,6 +265,7 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
                 configuration.placement.reserve_after, place, "placement.reserveAfter"
             ),
             reserve_share=configuration.placement.reserve_share,
+            weights=PlacementWeights(**structs.asdict(configuration.placement.weights)),
         ),
         system_namespaces=system_namespaces(configuration),
     )

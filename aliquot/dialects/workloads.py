@@ -11,6 +11,7 @@ before they are changed.
 
 from typing import Any
 
+from aliquot.dialects.claims import claim_name
 from aliquot.dialects.core.manifest import Manifest, owner_reference
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.keys import (
@@ -107,11 +108,6 @@ def stateful_pod(owner: Body, ordinal: int, template: Body, **names: str) -> Bod
         "apps.kubernetes.io/pod-index": str(ordinal),
     }
     return {**_with_keys(pod, {}, labels), "spec": spec}
-
-
-def claim_name(template: Body, pod: str) -> str:
-    """The name of the PersistentVolumeClaim of a StatefulSet's pod."""
-    return f"{template['metadata']['name']}-{pod}"
 
 
 # Jobs of Kubernetes.

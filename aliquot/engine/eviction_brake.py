@@ -205,7 +205,8 @@ class EvictionBrake:
     def spend(self, evictions: int, now: int, claim: Claim | None = None) -> None:
         """Pods are evicted, for this claim if for any; those that waited behind it are tried."""
         if evictions:
-            self._made.append((now, evictions))
+            before = self._made.pop()[1] if self._made and self._made[-1][0] == now else 0
+            self._made.append((now, before + evictions))
         if claim is not None:
             self._refused.pop(claim.uid, None)
             if self._first is not None and self._first[0] == claim.uid:

@@ -56,7 +56,7 @@ def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
     assert gang is not None
     remaining, placeable = dict(most), []
     for pod in claim.members:
-        ask = state.placement.ask(pod.shape)
+        ask = state.placement.ask(pod)
         if remaining.get(ask, 1) > 0:
             placeable.append(pod)
             if ask in remaining:

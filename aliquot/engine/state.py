@@ -22,6 +22,7 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.books.stranded import StrandedPods
+from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
 from aliquot.engine.gpus.devices import Devices
@@ -56,9 +57,10 @@ class State:
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
         self.lasting = LastingTally()
         self.ledger.tallies.append(self.lasting)
-        score = knobs.placement.score
+        self.volumes = Volumes(self.changes)
         self.placement = Placement(
-            self.resources, self.nodes, self.ledger, self.devices, self.changes, score
+            *(self.resources, self.nodes, self.ledger, self.devices, self.changes),
+            *(self.volumes, knobs.placement),
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.claims = Claims(self.tree, self.ledger, self.placement)
@@ -139,6 +141,7 @@ class State:
         if self.is_staying(pod):
             self.repeat_guard.present += fingerprint(pod)
         self.pods[pod.uid] = pod
+        self.placement.rule_sets.note(pod)
         self.gangs.join(pod)
         self.by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
         self.budgets.note(pod)
@@ -159,7 +162,7 @@ class State:
             self.changes.outside.append(pod.uid)
 
     def book(self, pod: Pod) -> None:
-        """Book a pod on its node, or as waiting; an assumed pod stays assumed."""
+        """Book a pod on its node, or as waiting; an assumed pod stays assumed on its node."""
         entry = self.ledger.entries.get(pod.uid)
         if pod.node is not None:
             self.waiting.remove(pod.uid)
@@ -172,6 +175,10 @@ class State:
             self.track_bound(pod)
         elif entry is None or entry.stage is not Stage.ASSUMED:
             self.enqueue(pod)
+        else:
+            assert entry.booking.node is not None
+            quota = self.quota_of(pod.uid)
+            self.ledger.change(pod.uid, self.bookings.booking(pod, quota, entry.booking.node))
 
     def _is_assumed_on(self, node: str, entry: Entry | None) -> bool:
         return entry is not None and entry.stage is Stage.ASSUMED and entry.booking.node == node
@@ -193,14 +200,15 @@ class State:
     def track_bound(self, pod: Pod) -> None:
         """Put a bound pod among the running ones or the leaving ones."""
         going = self.ends_in_time(pod) or pod.uid in self.leaving
-        known = pod.uid in self.bound_pods.slots
+        before = self.bound_pods.eligibility(pod.uid)
         self._untrack_bound(pod.uid)
         if pod.uid in self.leaving.overdue:
             return
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.bound_pods.set(pod, entry)
-            if not known and entry.booking.quota is not None:
+            changed = before != (entry.path[0], pod.priority, pod.preemptible)
+            if changed and entry.booking.quota is not None:
                 self.changes.bound.append(NewlyBound(entry.booking.quota, pod.priority))
             if self._is_above_min(entry):
                 self.changes.victims.append(pod.uid)
@@ -296,6 +304,16 @@ class State:
             self.changes.outside.append(uid)
             self.enqueue(pod)
             self.free_node_slot(node)
+
+    def quota_of(self, uid: str) -> str | None:
+        """The quota of a pod, or of a gang that is booked before its pods exist."""
+        gang = self.gangs.requesting.get(uid)
+        if gang is not None:
+            return self.gang_requests.quota_of(gang)
+        pod = self.pods[uid]
+        if self.ledger.entries[uid].stage >= Stage.ASSUMED:  # it runs, or is about to
+            return self.tree.membership.of(pod.quota, pod.namespace)
+        return self.tree.quota_of(pod)
 
     def withdraw(self, uid: str) -> None:
         """Let an assumed pod wait again: its Bind was never handed out."""

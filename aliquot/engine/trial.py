@@ -6,7 +6,7 @@ pods that its policy makes eligible. The result is a verdict; evicting, nominati
 left to the cycle.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
@@ -25,7 +25,7 @@ from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, VICTIMS, Reason, Refusal
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies import Policy
-from aliquot.engine.policies.eligible import Eligible, evictable_pods
+from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate, open_gate
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.effort import Effort
@@ -199,6 +199,8 @@ class Trial:
             words = self._policy.reclaim.explain_no_victims(claim, refusal, now)
             message = refusal.message + words
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
+        if plan.victims and self._makes_up_for_reservations(claim, plan):
+            return refusal
         if plan.victims and self._repeats(claim, plan):
             message = f"{refusal.message}{_REPEATS}"
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
@@ -239,6 +241,20 @@ class Trial:
         move = repeat_guard.move(self.state.waiting.fingerprint, claim.pods, victims)
         return repeat_guard.repeats(move, self._policy.gates.is_owed(claim))
 
+    def _makes_up_for_reservations(self, claim: Claim, plan: Plan) -> bool:
+        """Would pods go for what a reservation lacks, which is a hold without victims?
+
+        A claim that is owed takes what it is owed all the same.
+        """
+        reserved = [uid for uid in self.state.reserved if uid not in claim.uids()]
+        held = [uid for uid in reserved if uid in self.state.ledger.entries]
+        if not held or self._policy.gates.is_owed(claim):
+            return False
+        with self.state.speculating() as speculation:
+            speculation.set_aside(held)
+            least = self._search(claim)
+        return least is None or len(least.victims) < len(plan.victims)
+
     def needs(self, claim: Claim, victim: str) -> bool:
         """Does a waiting claim still need this leaving pod to go?
 
@@ -260,23 +276,68 @@ class Trial:
                 leaving.add(victim, entry)
 
     def _search(self, claim: Claim) -> Plan | None:
-        """The best plan of victims for the claim, over node classes where its charge differs."""
+        """The best plan of victims for the claim.
+
+        What pods without a quota free, the quotas may use. So where such pods are among the
+        victims, others may not be needed: these are searched anew, as if the former were leaving.
+        """
+        plan = self._search_among(claim)
+        if plan is None or claim.quota is None:
+            return plan
+        entries = self.state.ledger.entries
+        first = [v for v in plan.victims if entries[v.pod.uid].booking.quota is None]
+        if not first or len(first) == len(plan.victims):
+            return plan
+        gone = [victim.pod.uid for victim in first]
+        with self._as_if_leaving(gone):
+            rest = self._search_among(claim, gone)
+        if rest is None or rest.nodes != plan.nodes:
+            return plan
+        better = replace(rest, victims=(*first, *rest.victims))
+        return better if len(better.victims) < len(plan.victims) else plan
+
+    @contextmanager
+    def _as_if_leaving(self, uids: list[str]) -> Iterator[None]:
+        """Count what these pods hold as about to come free."""
+        leaving, entries = self.state.leaving, self.state.ledger.entries
+        for uid in uids:
+            leaving.add(uid, entries[uid])
+        try:
+            yield
+        finally:
+            for uid in uids:
+                leaving.remove(uid)
+
+    def _search_among(self, claim: Claim, besides: Iterable[str] = ()) -> Plan | None:
+        """The best plan, over node classes where the claim's charge differs; without `besides`."""
         state = self.state
+        spared = [state.bound_pods.slots[uid] for uid in besides]
         classes: list[str | None] = [None]
         if any(ask.by_class for ask in claim.asks):
             classes = list(self.charged_classes(claim))
         plans = []
-        for node_class in classes:
-            rights = self._policy.gates.rights(claim, node_class)
-            ranks = chain(
+        for node_class, rights in self._rights_by_class(claim, classes):
+            ranks: Iterator[Sequence[Eligible]] = chain(
                 self._overstayed(claim),
                 self._policy.reclaim.eligible_victims(claim, node_class, rights, self.now),
             )
             only_class = None if node_class is None else [node_class]
+            if spared:
+                ranks = (_without(rank, spared) for rank in ranks)
             plan = search(state, claim, rights, ranks if claim.preempts else (), only_class)
             if plan is not None:
                 plans.append(plan)
         return min(plans, key=lambda plan: plan.key, default=None)
+
+    def _rights_by_class(
+        self, claim: Claim, classes: list[str | None]
+    ) -> Iterator[tuple[str | None, Rights]]:
+        """What must come free in the quotas on nodes of each class; there may be two ways."""
+        for node_class in classes:
+            yield node_class, self._policy.gates.rights(claim, node_class)
+            other = self._policy.gates.other_rights(claim, node_class)
+            if other is not None:
+                yield node_class, other
 
     def _overstayed(self, claim: Claim) -> Iterator[list[Eligible]]:
         """The pods that run on room reserved for the claim beyond their stated end."""
@@ -449,6 +510,14 @@ class Trial:
         """The refusal of a gang: which pod found no room, after how many that did."""
         words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
         return replace(refusal, message=words + refusal.message)
+
+
+def _without(rank: Sequence[Eligible], slots: list[int]) -> list[Eligible]:
+    """A rank of eligible victims, without the pods in these slots."""
+    masks = [each.evictable.copy() for each in rank]
+    for mask in masks:
+        mask[slots] = False
+    return [replace(each, evictable=mask) for each, mask in zip(rank, masks, strict=True)]
 
 
 def _waiting_for_victims(claim: Claim, nodes: Iterable[str]) -> Refusal:

@@ -22,12 +22,16 @@ from aliquot.engine.model.events import (
     GangSet,
     GpuQuotaGone,
     GpuQuotaSet,
+    NamespaceGone,
+    NamespaceSet,
     NodeGone,
     NodeSet,
     PodGone,
     PodSet,
     QuotaGone,
     QuotaSet,
+    StorageGone,
+    StorageSet,
     WeightSet,
 )
 from aliquot.engine.model.gang import Gang
@@ -85,11 +89,28 @@ def apply_event(state: State, event: Event) -> None:
         case GpuQuotaGone(namespace):
             state.gpu_quotas.remove(namespace)
             _gpu_quota_changed(state, namespace)
+        case NamespaceSet(namespace, labels):
+            state.placement.rule_sets.counts.set_namespace(namespace, labels)
+        case NamespaceGone(namespace):
+            state.placement.rule_sets.counts.set_namespace(namespace, ())
+        case StorageSet(found):
+            _note_volumes(state, state.volumes.set(found))
+        case StorageGone(kind, name):
+            _note_volumes(state, state.volumes.remove((kind, name)))
         case BudgetSet(budget):
             state.budgets.set(budget)
         case BudgetGone(path):
             state.budgets.remove(path)
     state.gang_requests.refresh()
+    _requeue_split(state)
+
+
+def _requeue_split(state: State) -> None:
+    """Queue waiting pods anew that rules of other pods may be about now, or no more."""
+    for namespace, split in state.placement.rule_sets.take_split().items():
+        for uid in list(state.in_namespace(namespace)):
+            if uid in state.waiting and state.pods[uid].labels in split:
+                state.enqueue(state.pods[uid])
 
 
 def _set_device(state: State, device: Device) -> None:
@@ -99,18 +120,30 @@ def _set_device(state: State, device: Device) -> None:
 
 
 def _refresh_device_nodes(state: State, nodes: Iterable[str], device: str) -> None:
-    """A device has changed: refresh its nodes, and book the pods on it anew."""
+    """A device has changed: refresh its nodes, and book the pods on it anew.
+
+    Also on nodes that are gone: what is booked must not depend on what was heard of first.
+    """
     state.note_outside_change(device)
     for name in nodes:
+        if name not in state.nodes.slots:
+            continue
+        slot = state.nodes.slots[name]
         if name in state.nodes.known:
-            slot = state.nodes.slots[name]
             state.changes.nodes.append(slot)
             state.changes.freed.append(Freed(nodes=(slot,)))
             state.ledger.releases += 1
-            for uid in sorted(state.ledger.by_node.get(slot, ())):
-                gpu = state.ledger.entries[uid].booking.gpu
-                if gpu is not None and (device in gpu.devices or not gpu.devices):
-                    state.book(state.pods[uid])
+        for uid in sorted(state.ledger.by_node.get(slot, ())):
+            gpu = state.ledger.entries[uid].booking.gpu
+            if gpu is not None and (device in gpu.devices or not gpu.devices):
+                state.book(state.pods[uid])
+
+
+def _note_volumes(state: State, news: tuple[str, ...]) -> None:
+    """A volume has changed, or what decides about volumes."""
+    if news:
+        state.changes.freed.append(Freed(volumes=news))
+        state.changes.outside.append(news[0])
 
 
 def _set_gpu_quota(state: State, quota: GpuQuota) -> None:
@@ -200,23 +233,12 @@ def _reassign_pods(state: State, quota: str, namespaces: Iterable[str]) -> None:
     uids.update(dict.fromkeys(state.gangs.requesting))
     ordered = sorted(uids)  # the order of the books depends on what was tried before
     for uid in ordered:
-        state.ledger.move(uid, _quota_of(state, uid))
+        state.ledger.move(uid, state.quota_of(uid))
     for uid in ordered:  # in a second pass: booking a pod reads the charges of all the others
         if uid in state.waiting:
             state.enqueue(state.pods[uid])
         elif state.ledger.entries[uid].stage is Stage.COMMITTED:
             state.track_bound(state.pods[uid])
-
-
-def _quota_of(state: State, uid: str) -> str | None:
-    """The quota of a pod, or of a gang that is booked before its pods exist."""
-    gang = state.gangs.requesting.get(uid)
-    if gang is not None:
-        return state.gang_requests.quota_of(gang)
-    pod = state.pods[uid]
-    if state.ledger.entries[uid].stage >= Stage.ASSUMED:  # it runs, or is about to
-        return state.tree.membership.of(pod.quota, pod.namespace)
-    return state.tree.quota_of(pod)
 
 
 def _set_gang(state: State, gang: Gang) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from heapq import nsmallest
 
 from aliquot.engine.books.changes import Freed
-from aliquot.engine.model.reasons import BORROWERS, ROOM, VICTIMS, Watch
+from aliquot.engine.model.reasons import BORROWERS, ROOM, RULES, VICTIMS, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -40,6 +40,8 @@ class Wakeups:
         if not self._freed:
             return
         waiting, freed = self.state.waiting, self._freed.read()
+        self._wake_by_volumes(freed)
+        freed = [each for each in freed if each != Freed(volumes=each.volumes)]
         self._wake_nominated(freed)
         for namespace in sorted({each.gpus for each in freed if each.gpus is not None}):
             waiting.wake(waiting.parked(Watch(gpus=namespace)))
@@ -48,6 +50,29 @@ class Wakeups:
         nodes = {node for each in freed for node in each.nodes}
         if nodes or any(each.quotas for each in freed):
             self._wake_by_room(nodes)
+
+    def _wake_by_volumes(self, freed: list[Freed]) -> None:
+        """Wake the claims that wait for news of these volumes, claims and classes."""
+        news = [each for one in freed for each in one.volumes]
+        for each in self.state.volumes.widened(news) if news else ():
+            self.state.waiting.wake(self.state.waiting.parked(Watch(volumes=each)))
+
+    def wake_by_rules(self) -> bool:
+        """Wake the claims that pods which have come, or changed, leave a node by their rules.
+
+        Pods that leave wake them like all that wait for room.
+        """
+        placement, woken = self.state.placement, []
+        for lane in self.state.waiting.parked(RULES):
+            head = lane.head
+            asks = () if head is None else dict.fromkeys(head.asks)
+            now = tuple(placement.rule_moment(ask) for ask in asks)
+            if now != lane.rules_seen:
+                lane.rules_seen = now
+                if any(placement.pick(ask) is not None for ask in asks):
+                    woken.append(lane)
+        self.state.waiting.wake(woken)
+        return bool(woken)
 
     def _wake_nominated(self, freed: list[Freed]) -> None:
         """Wake the nominated claims that could start now.
@@ -85,7 +110,7 @@ class Wakeups:
             head = lane.head
             if head is None:
                 continue
-            asks = (*head.asks, *(placement.ask(pod.shape) for pod in head.others))
+            asks = (*head.asks, *(placement.ask(pod) for pod in head.others))
             for ask in asks:
                 if ask not in fits:
                     fits[ask] = placement.has_room(ask, nodes)

@@ -16,10 +16,11 @@ _Labels = tuple[tuple[str, str], ...]
 class _Counted:
     """A budget without a status, and how many of its pods run and wait."""
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: Manifest, alike: "_Counted | None" = None) -> None:
         self.manifest = manifest
-        self.running = 0
-        self.waiting = 0
+        self.key = manifest.key
+        self.running: int = 0 if alike is None else alike.running
+        self.waiting: int = 0 if alike is None else alike.waiting
 
     def count(self, runs: bool, number: int) -> None:
         """Count pods that run, or wait."""
@@ -53,10 +54,11 @@ class BudgetCounts:
         self.remove(manifest.key)
         if budgets.has_status(manifest):
             return
-        counted = self._budgets[manifest.key] = _Counted(manifest)
-        namespace = self._namespace(manifest.namespace)
-        namespace.index.add(counted, budgets.selector(manifest))
-        for (labels, runs), number in namespace.pods.items():
+        selector, namespace = budgets.selector(manifest), self._namespace(manifest.namespace)
+        alike = namespace.index.alike(selector)
+        counted = self._budgets[manifest.key] = _Counted(manifest, alike)
+        namespace.index.add(counted, selector)
+        for (labels, runs), number in namespace.pods.items() if alike is None else ():
             if counted in namespace.index.matching(labels):
                 counted.count(runs, number)
 
@@ -107,7 +109,7 @@ class BudgetCounts:
             del found.pods[labels, runs]
         for counted in found.index.matching(labels):
             counted.count(runs, number)
-            self._changed[counted.manifest.key] = None
+            self._changed[counted.key] = None
         if found.index.remembered > max(MOST_LABEL_SETS, 2 * len(found.pods)):
             found.index.forget_labels()
 

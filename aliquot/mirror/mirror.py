@@ -9,7 +9,7 @@ ends none: that is up to the cluster.
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from aliquot.dialects.core import nodes
+from aliquot.dialects.core import nodes, volumes
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.nos.cards import Cards
@@ -30,8 +30,11 @@ from aliquot.engine import (
     PodSet,
     QuotaGone,
     QuotaSet,
+    StorageGone,
+    StorageSet,
     SystemNamespaces,
     WeightSet,
+    storage_key,
 )
 from aliquot.mirror.budget_counts import BudgetCounts
 from aliquot.mirror.dependents import Dependents
@@ -39,6 +42,7 @@ from aliquot.mirror.devices import Devices
 from aliquot.mirror.gangs import Gangs
 from aliquot.mirror.gpu_quotas import GPU_QUOTA_KINDS, GpuQuotas
 from aliquot.mirror.group_membership import queue_of
+from aliquot.mirror.namespaces import Namespaces
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store
 
@@ -90,6 +94,7 @@ class Mirror:
         self.gangs = Gangs(self.store, send)
         self.devices = Devices(self.store, send, cards, live)
         self.gpu_quotas = GpuQuotas(send)
+        self._namespaces = Namespaces(send)
         self._weights = Weights(send)
         self._dependents = Dependents()
         self._budget_counts = BudgetCounts()
@@ -109,6 +114,8 @@ class Mirror:
         kinds = {kind for kind, _, _ in touched}
         if kinds & _QUOTA_KINDS:
             self._refresh_quotas()
+        if "Namespace" in kinds:
+            self._namespaces.refresh(changed, self.store.objects)
         if kinds & WEIGHT_KINDS:
             self._weights.refresh(self.store.objects.values())
         if kinds & GPU_QUOTA_KINDS:
@@ -116,6 +123,7 @@ class Mirror:
         groups = self.gangs.refresh(touched, bool(self.quota_index.queues), age)
         self.refresh_pods(self._dependents.of(sorted(touched | groups)))
         self._refresh_nodes(changed)
+        self._refresh_storage(changed)
         self.devices.refresh(touched, self.records.values(), self.gpu_quotas.defaults)
 
     def _refresh_quotas(self) -> None:
@@ -140,6 +148,13 @@ class Mirror:
         for key in changed:
             if key[0] == "Node" and key in self.store.objects:
                 self._send(NodeSet(nodes.node(self.store.objects[key], self.cards, self._live)))
+
+    def _refresh_storage(self, changed: Iterable[Key]) -> None:
+        for key in changed:
+            if key[0] in volumes.KINDS and key in self.store.objects:
+                found = volumes.storage_object(self.store.objects[key])
+                if found is not None:
+                    self._send(StorageSet(found))
 
     def refresh_pods(self, uids: Iterable[str]) -> None:
         """Send those of these pods whose quota, gang or priority differs now."""
@@ -184,6 +199,7 @@ class Mirror:
     def send_pod(self, record: PodRecord) -> None:
         """Send a pod that waits or runs."""
         self._budget_counts.note(record)
+        self._namespaces.ensure(record.pod.namespace)
         self._send(PodSet(record.pod))
 
     def end(self, record: PodRecord, phase: Phase) -> None:
@@ -204,6 +220,7 @@ class Mirror:
 
     def replay(self, send: Callable[[Event], None]) -> None:
         """Send everything to a new engine, as if all objects had come just now."""
+        self._namespaces.replay(send)
         for quota in self.quota_index.quotas.values():
             send(QuotaSet(quota))
         for namespace, weight in self._weights.sent.items():
@@ -215,6 +232,10 @@ class Mirror:
         for manifest in self.store.objects.values():
             if manifest.kind == "Node":
                 send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+        for manifest in self.store.objects.values():
+            found = volumes.storage_object(manifest)
+            if found is not None:
+                send(StorageSet(found))
         for device in self.devices.sent.values():
             send(DeviceSet(device))
         for record in self.records.values():
@@ -235,7 +256,10 @@ class Mirror:
         self._send(BudgetSet(self._budget_counts.budget(manifest)))
 
     def send_removal(self, manifest: Manifest) -> None:
-        """Send that a node or a budget was deleted."""
+        """Send that a node, a budget or a storage object was deleted."""
+        found = volumes.storage_object(manifest)
+        if found is not None:
+            self._send(StorageGone(*storage_key(found)))
         match manifest.kind:
             case "Node":
                 self._send(NodeGone(manifest.name))

@@ -6,7 +6,7 @@ A `Change` is what is applied and deleted at one moment.
 from dataclasses import dataclass, replace
 
 from aliquot.dialects import cron_jobs
-from aliquot.dialects.core import pods
+from aliquot.dialects.core import pod_rules, pods
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
 from aliquot.dialects.core.objects import (
@@ -112,6 +112,7 @@ class Store:
         self, spec: PodSpec | None, status: PodStatus | None, manifest: Manifest, field: str
     ) -> None:
         pods.shape(spec, status, manifest, Cards(), field)
+        pod_rules.check(spec, manifest, field)
         koordinator.quota_named(manifest)
         self.priority(spec, manifest, field)
         check_range(spec.priority if spec is not None else None, manifest, f"{field}.priority")

@@ -3,7 +3,7 @@
 Pods and workloads depend on other objects, and are checked by the store.
 """
 
-from aliquot.dialects.core import budgets, lifetimes, nodes, simulation_annotations
+from aliquot.dialects.core import budgets, lifetimes, nodes, simulation_annotations, volumes
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
     BudgetWire,
@@ -50,6 +50,8 @@ def check_by_itself(manifest: Manifest) -> None:
             gpu_quotas.quota(manifest)
         case GpuWire():
             gpus.device(manifest)
+        case _ if manifest.kind in volumes.KINDS:
+            volumes.storage_object(manifest)
         case PlainWire():
             volcano.queue_named(manifest.metadata, manifest)
     check_timestamp(manifest.metadata, manifest, "metadata")

@@ -18,6 +18,7 @@ from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.engine import Bind, Engine, Evict, Knobs, Reason, binds_and_evictions
 from aliquot.errors import EndlessError
 from aliquot.simulation.ages import Ages
+from aliquot.simulation.storage import Storage
 from aliquot.simulation.world import World
 from aliquot.validation.inputs import Inputs
 
@@ -46,6 +47,7 @@ class Simulation:
         knobs = knobs or Knobs()
         rules = knobs.system_namespaces, knobs.eviction.max_grace
         self.world = World(self.engine.apply, inputs.cards, ages, special, *rules)
+        self._storage = Storage(self.world)
         self.history: list[Executed] = []
         self.conditions = Conditions()
         self.now = 0
@@ -104,6 +106,7 @@ class Simulation:
         decided = False
         while True:
             self.world.mirror.refresh_budgets()
+            self._storage.follow()
             done = list(binds_and_evictions(self.engine.cycle(now)))
             if not done:
                 return decided
@@ -111,6 +114,7 @@ class Simulation:
             for decision in done:
                 self.history.append(Executed(now, decision))
                 if isinstance(decision, Bind):
+                    self._storage.bind(decision)
                     self.world.start(decision.pod.uid, decision.node, decision.devices, now)
                 else:
                     self._evict(decision, now)

@@ -8,8 +8,10 @@ successor has the same name.
 
 import heapq
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from aliquot.dialects.claims import stateful_claims
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.daemon_sets import Placement, daemon_pod, node_of
@@ -188,6 +190,11 @@ class Workload:
         """The name of the next pod: `<owner>-<index>`."""
         self.next_index += 1
         return f"{self.manifest.name}-{self.next_index - 1}"
+
+    def claims_of(self, pod: str) -> Iterator[Body]:
+        """The claims that are made for a pod of a StatefulSet."""
+        if self.manifest.kind == "StatefulSet":
+            yield from stateful_claims(self.manifest.body, pod)
 
     def pod_body(self, name: str, task: str) -> Body:
         """The next pod of a task, as an object."""

@@ -6,10 +6,11 @@ nothing: the simulation carries the engine's decisions out on it. Of the objects
 what lies between them counts, since virtual time begins at 0 (`simulation.ages`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from aliquot.dialects.core import lifetimes, nodes, pods, simulation_annotations
+from aliquot.dialects.claims import ephemeral_claims
+from aliquot.dialects.core import lifetimes, nodes, pods, simulation_annotations, volumes
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, owner_of, read
 from aliquot.dialects.core.pod_templates import WORKLOADS
@@ -28,6 +29,7 @@ from aliquot.engine import (
     SystemNamespaces,
     importance,
 )
+from aliquot.json import Body
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Change
@@ -62,6 +64,8 @@ class World:
         self._max_grace = max_grace
         self._groups = Groups(self.mirror.store)
         self.cron_jobs = CronJobs(self._is_active)
+        self.storage_changed = False
+        """Has a volume, a claim or a class changed, since this was last reset?"""
 
     def next_end(self) -> int | None:
         """When the next pod ends; None if none does."""
@@ -140,7 +144,7 @@ class World:
         for key, place in change.delete:
             self._delete(key, place, change.at)
         for manifest in change.apply:
-            self.mirror.store.put(manifest)
+            self._put(manifest)
             owner = owner_of(manifest)
             if owner is not None and isinstance(manifest.content, WORKLOADS):
                 self._owners_of_workloads.add(owner)
@@ -156,6 +160,27 @@ class World:
             self._follow_classes(change.at)
         if nodes_touched := {name for kind, _, name in touched if kind == "Node"}:
             self._follow_nodes(sorted(nodes_touched), change.at)
+
+    def _put(self, manifest: Manifest) -> None:
+        self.mirror.store.put(manifest)
+        self.storage_changed |= manifest.kind in volumes.KINDS
+
+    def put_storage(self, bodies: Iterable[Body], place: str) -> None:
+        """Write volumes, claims or classes, as the controllers of a cluster do."""
+        written = [read(Document(place, body)) for body in bodies]
+        found = [each for each in written if each is not None]
+        for each in found:
+            self._put(each)
+        if found:
+            self.mirror.refresh([each.key for each in found], lambda _: 0)
+
+    def _make_claims(self, bodies: Iterable[Body], owner: Manifest) -> None:
+        """Make the claims of a pod that are not there."""
+        for body in bodies:
+            body["metadata"]["namespace"] = owner.namespace
+            key = ("PersistentVolumeClaim", owner.namespace, body["metadata"]["name"])
+            if key not in self.mirror.store.objects:
+                self.put_storage([body], owner.place)
 
     def _follow_classes(self, now: int) -> None:
         """Workloads make the pods that were refused for a PriorityClass that exists now."""
@@ -195,6 +220,7 @@ class World:
     def _delete(self, key: Key, place: str, now: int) -> None:
         kind, namespace, name = key
         for manifest in self.mirror.store.delete(key, place):
+            self.storage_changed |= manifest.kind in volumes.KINDS
             self.mirror.send_removal(manifest)
             if isinstance(manifest.content, WORKLOADS):
                 self._drop_workload(manifest.key, now)
@@ -244,6 +270,8 @@ class World:
         self._uids[path] = record.pod.uid
         if record.owner is not None:
             self._by_owner.setdefault(record.owner, {})[record.pod.uid] = None
+        if any(use.owners for use in record.pod.rules.volumes):
+            self._make_claims(ephemeral_claims(manifest.body), manifest)
         if workload is not None:
             workload.add(record)
         if pods.finished(status):
@@ -381,6 +409,7 @@ class World:
             if f"{workload.manifest.namespace}/{name}" not in self._uids:
                 manifest = read(Document(workload.manifest.place, workload.pod_body(name, task)))
                 assert manifest is not None
+                self._make_claims(workload.claims_of(manifest.name), manifest)
                 self._apply_pod(manifest, now)
         if len(there) > wanted:
             in_keep_order = sorted(there, key=lambda uid: _keep_order(self.mirror.records[uid]))

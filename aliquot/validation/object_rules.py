@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.labels import to_text, unquoted_keys
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import Affinity, NodeWire, PodSpec, ResourceQuotaWire
+from aliquot.dialects.core.objects import NodeWire, PodSpec, ResourceQuotaWire
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import unsupported
 from aliquot.dialects.kep9.objects import QuotaWire
@@ -38,7 +38,7 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
     yield from gang_rules.check_member(manifest)
     yield from check_gpu_requests(manifest)
     for view in template_views(manifest):
-        yield from ignored_fields(manifest, view.spec, view.spec_field)
+        yield from supported_fields(manifest, view.spec, view.spec_field)
     match manifest.content:
         case QuotaWire() | CompositeQuotaWire():
             yield from check_quota(manifest)
@@ -68,20 +68,9 @@ def labels_are_text(manifest: Manifest) -> Iterator[Finding]:
                 yield manifest.finding("warning", f"{field}.{word}[{key}]", problem)
 
 
-def ignored_fields(manifest: Manifest, spec: PodSpec | None, field: str) -> Iterator[Finding]:
-    """Warn of fields of a pod that have no effect here yet."""
-    if spec is None:
-        return
-    affinity = spec.affinity or Affinity()
-    ignored = {
-        "affinity.podAffinity": affinity.pod_affinity,
-        "affinity.podAntiAffinity": affinity.pod_anti_affinity,
-        "topologySpreadConstraints": spec.topology_spread_constraints,
-    }
-    for path, value in ignored.items():
-        if value:
-            yield manifest.finding("warning", f"{field}.{path}", "is not considered yet")
-    if why := unsupported(spec):
+def supported_fields(manifest: Manifest, spec: PodSpec | None, field: str) -> Iterator[Finding]:
+    """Warn of what a pod needs and cannot have here."""
+    if spec is not None and (why := unsupported(spec)):
         yield can_never_start(manifest, f"{field}.resourceClaims", why)
 
 

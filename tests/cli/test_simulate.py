@@ -298,10 +298,10 @@ def test_unquoted_labels_are_read_as_written_with_a_warning(aliquot: Run) -> Non
 
 
 def test_what_is_not_considered_is_said(aliquot: Run) -> None:
-    spread = pod("a/p", {"cpu": 1}, topologySpreadConstraints=[{"maxSkew": 1}])
+    claimed = pod("a/p", {"cpu": 1}, resourceClaims=[{"name": "gpu", "resourceClaimName": "x"}])
     slip = {"apiVersion": "v1", "kind": "pod", "metadata": {"name": "p"}}
-    ran = aliquot("simulate", [node(), spread, slip], "-o", "json")
-    assert "topologySpreadConstraints: is not considered yet" in ran.err
+    ran = aliquot("simulate", [node(), claimed, slip], "-o", "json")
+    assert "spec.resourceClaims: can never start" in ran.err
     assert "did you mean Pod of v1?" in ran.err
 
 

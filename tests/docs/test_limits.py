@@ -20,20 +20,10 @@ NODE = {
     "metadata": {"name": "n"},
     "status": {"allocatable": {"cpu": "8", "pods": "10"}},
 }
-TERM = {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-SPREAD = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **TERM}
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
 VOLUME = {"name": "v", "persistentVolumeClaim": {"claimName": "is-not-there"}}
 POD_FIELDS: dict[str, dict[str, Any]] = {
-    "affinity.podAffinity": {
-        "affinity": {"podAffinity": {REQUIRED: [{**TERM, "namespaces": ["z"]}]}}
-    },
-    "affinity.podAntiAffinity": {"affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}},
-    "topologySpreadConstraints": {"topologySpreadConstraints": [{**SPREAD, "topologyKey": "none"}]},
-    "containers[].ports[].hostPort": {
-        "containers": [{**CONTAINER, "ports": [{"containerPort": 80, "hostPort": 80}]}]
-    },
     "volumes": {"volumes": [VOLUME]},
     "runtimeClassName": {"runtimeClassName": "is-not-there"},
 }
@@ -71,9 +61,6 @@ QUEUE = ("scheduling.volcano.sh/v1beta1", "Queue")
 ADMISSION = {"quota.scheduling.koordinator.sh/admission": "{}"}
 JOB = {"tasks": [{"name": "t", "replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}]}
 WARNED = {
-    "affinity.podAffinity": pod("p", **POD_FIELDS["affinity.podAffinity"]),
-    "affinity.podAntiAffinity": pod("p", **POD_FIELDS["affinity.podAntiAffinity"]),
-    "topologySpreadConstraints": pod("p", **POD_FIELDS["topologySpreadConstraints"]),
     "resourceClaims": pod("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}]),
     "scheduleTimeoutSeconds": other(
         "scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={**GROUP, "scheduleTimeoutSeconds": 9}

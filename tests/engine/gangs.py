@@ -11,5 +11,5 @@ def gang(engine: Engine, *members: Pod) -> None:
     for member in members:
         engine.apply(PodSet(member))
         books(engine).waiting.remove(member.uid)
-    asks = tuple(books(engine).placement.ask(member.shape) for member in members)
+    asks = tuple(books(engine).placement.shape_ask(member.shape) for member in members)
     books(engine).waiting.add(Claim(members, asks, books(engine).tree.quota_of(members[0])))

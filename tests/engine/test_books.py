@@ -1,19 +1,22 @@
 """What the books answer to those who read them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from aliquot.engine import Pod, Quota, Shape
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
-from aliquot.engine.model.events import PodGone, QuotaGone, QuotaSet
+from aliquot.engine.model.events import NodeGone, PodGone, PodSet, QuotaGone, QuotaSet
 from aliquot.engine.model.knobs import FairKnobs
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.policies.over_quota import over_quota_pods
 from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
 from aliquot.errors import TreeError
-from tests.build.values import amounts
+from tests.build.values import GPU, amounts
 from tests.engine.world import World
+from tests.properties.books import check_books
 
 
 def crowd() -> World:
@@ -161,3 +164,28 @@ def test_where_even_all_of_very_many_pods_are_not_enough_there_is_no_set() -> No
     assert (
         choose([unit(f"p-{n}", 0, 1) for n in range(100)], Requirements({"room": 101}, {})) is None
     )
+
+
+def test_an_assumed_pod_that_names_another_quota_is_charged_there() -> None:
+    """As it will be once its bind is confirmed."""
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=2))
+    for name in ("a", "b"):
+        world.quota(name, amounts(gpu=2))
+    pod = world.pod("a", "p", amounts(gpu=1))
+    world.cycle()
+    world.apply(PodSet(replace(pod, quota="b")))
+    assert {each.name: each.used[GPU] for each in world.engine.summarise()} == {"a": 0, "b": 1}
+
+
+def test_an_assumed_pod_that_changes_on_a_lost_node_is_leaving_as_it_is_now() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=2))
+    for name in ("a", "b"):
+        world.quota(name, amounts(gpu=2))
+    pod = world.pod("a", "p", amounts(gpu=1))
+    world.cycle()
+    world.apply(NodeGone("n"))
+    world.cycle()
+    world.apply(PodSet(replace(pod, quota="b")))
+    check_books(world.engine)

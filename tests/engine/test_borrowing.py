@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from aliquot.engine import Taint
 from aliquot.engine.columns import exact_sum
 from aliquot.engine.model.knobs import CapacityKnobs, EvictionKnobs, FairKnobs
 from aliquot.engine.model.quantity import LIMIT
@@ -181,3 +182,68 @@ def test_under_fair_a_pod_is_over_quota_in_any_guaranteed_resource() -> None:
     world.pod("a", "p", amounts(gpu=1), created=3)
     world.run()
     assert world.evicted() == ["c/x"]
+
+
+def pods_without_a_quota_go_first() -> World:
+    knobs = {"capacity": CapacityKnobs("freeCapacity")}
+    return World("capacity", eviction=EvictionKnobs(quotaless="lowest"), **knobs)
+
+
+def test_what_a_pod_without_a_quota_frees_may_be_lent() -> None:
+    """Room and right for the claim come free with it: no pod of a quota has to go as well."""
+    world = pods_without_a_quota_go_first()
+    world.node("n", amounts(gpu=1))
+    world.node("m", amounts(gpu=3), taints=(Taint("not", "here", "NoSchedule"),))
+    world.quota("a", amounts(gpu=2))
+    world.quota("b", amounts(gpu=1))
+    world.pod("none", "x", amounts(gpu=1), node="n")
+    for number in range(3):
+        world.pod("b", f"y-{number}", amounts(gpu=1), node="m")
+    world.pod("a", "p", amounts(gpu=1))
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["none/x"]
+
+
+def test_what_a_pod_without_a_quota_frees_need_not_be_given_up_in_the_claims_own_quota() -> None:
+    world = pods_without_a_quota_go_first()
+    world.node("n", amounts(gpu=4))
+    world.node("m", amounts(gpu=3))
+    world.quota("a", amounts(gpu=1))
+    world.pod("none", "x", amounts(gpu=3), node="n")
+    world.pod("a", "y", amounts(gpu=1), node="n")
+    world.pod("a", "z", amounts(gpu=3), node="m")
+    world.pod("a", "p", amounts(gpu=4), priority=10)
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["a/y", "none/x"]
+
+
+def test_what_a_leaving_pod_without_a_quota_frees_is_lent_once_it_is_gone() -> None:
+    world = pods_without_a_quota_go_first()
+    world.node("n", amounts(gpu=4))
+    world.quota("a", amounts(gpu=2))
+    world.quota("b", amounts(gpu=1))
+    world.pod("none", "x", amounts(gpu=1), node="n", terminating=True)
+    for number in range(3):
+        world.pod("b", f"y-{number}", amounts(gpu=1), node="n")
+    world.pod("a", "p", amounts(gpu=1))
+    world.run()
+    assert world.evicted() == []
+
+
+def test_a_claim_gives_up_what_its_group_borrows_not_what_all_do() -> None:
+    """Two pods of its own quota, and the claim is within what its group lends itself.
+
+    All quotas together are above the sum of min by more than that: c's pods were bound past us.
+    """
+    world = World()
+    world.node("n", amounts(gpu=7))
+    for team in ("a", "b"):
+        world.quota(team, amounts(gpu=1), group="research")
+    world.quota("c", amounts(gpu=1))
+    for number in range(4):
+        world.pod("c", f"x-{number}", amounts(gpu=1), node="n")
+    for number in range(3):
+        world.pod("a", f"y-{number}", amounts(gpu=1), node="n", created=number)
+    world.pod("a", "p", amounts(gpu=1), priority=1)
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == ["a/y-1", "a/y-2"]

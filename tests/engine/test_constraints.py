@@ -8,8 +8,13 @@ from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.columns import Resources
 from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
 from aliquot.engine.model.selector import Requirement, Term
-from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, tainted
-from aliquot.engine.placement.preferences import NodePreferences
+from aliquot.engine.placement.constraints import (
+    NodeRefusal,
+    node_refusal,
+    preference,
+    taint_refusal,
+)
+from aliquot.engine.placement.preferences import OPEN, NodeFit, NodePreferences
 
 NODE = Node(
     "n1",
@@ -90,8 +95,8 @@ def test_a_toleration_matches_by_key_value_and_effect(toleration: Toleration, pa
 
 
 def test_a_prefer_no_schedule_taint_is_counted_and_bars_no_pod() -> None:
-    assert tainted(NODE.taints, ())[1] == 1
-    assert tainted(NODE.taints, (Toleration("old", "Exists"),))[1] == 0
+    assert taint_refusal(NODE.taints, ())[1] == 1
+    assert taint_refusal(NODE.taints, (Toleration("old", "Exists"),))[1] == 0
 
 
 _KEYS, _VALUES = st.sampled_from("kl"), st.sampled_from(["", "x", "7", "-3", "+7", "1_0"])
@@ -149,8 +154,20 @@ def test_a_column_over_all_nodes_says_of_each_what_it_says_of_one(
             nodes.remove(f"n{i}")
         else:
             nodes.set(Node(f"n{i}", (), relabelled))
-    anew = NodePreferences(nodes)
-    one_by_one = [anew._points(wanted, slot) for slot in range(len(nodes.slots))]
-    assert anew._computed(wanted).tolist() == one_by_one
-    assert kept.of(wanted).tolist() == one_by_one
-    assert kept._computed(wanted).tolist() == one_by_one
+    one_by_one = [_judged(wanted, nodes.at(slot)) for slot in range(len(nodes.slots))]
+    assert _columns(NodePreferences(nodes).of(wanted)) == one_by_one
+    assert _columns(kept.of(wanted)) == one_by_one
+    assert _columns(kept._computed(wanted)) == one_by_one
+
+
+def _judged(wanted: NodeConstraints, node: Node | None) -> tuple[int, int, int]:
+    """What one node is by these constraints: open or refused, its preference, its soft taints."""
+    if node is None:
+        return NodeRefusal.GONE, 0, 0
+    soft = taint_refusal(node.taints, wanted.tolerations)[1]
+    return node_refusal(wanted, node) or OPEN, preference(wanted, node), soft
+
+
+def _columns(fit: NodeFit) -> list[tuple[int, int, int]]:
+    columns = fit.codes.tolist(), fit.preferred.tolist(), fit.soft_taints.tolist()
+    return list(zip(*columns, strict=True))

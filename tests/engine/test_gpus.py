@@ -23,6 +23,7 @@ from aliquot.engine.model.pod import Pod, Shape
 from tests.build import values
 from tests.build.engines import books
 from tests.build.values import GIB, amounts, device_set, gpu_amount, gpu_ask, gpu_quota_set
+from tests.engine.world import World
 
 CPU = amounts(cpu=64_000)
 CPU_OF_A_POD = amounts(cpu=1000)
@@ -294,7 +295,7 @@ def test_computing_and_memory_make_a_pod_alike_hard_to_place() -> None:
     made = engine(node_set("n"), device_set("d"))
     one, other = (
         books(made).placement.hardness(
-            books(made).placement.ask(gpu_pod("p", GpuAsk(each, each)).shape)
+            books(made).placement.shape_ask(gpu_pod("p", GpuAsk(each, each)).shape)
         )
         for each in (GpuAmount(3, 5), GpuAmount(5, 3))
     )
@@ -371,3 +372,34 @@ def test_a_pod_keeps_the_devices_it_was_given_where_the_cluster_does_not_name_th
     (other,) = {"d-1", "d-2"} - {given}
     assert books(made).devices.free(given) == gpu_amount(40, 20)
     assert books(made).devices.free(other) == gpu_amount(100, 80)
+
+
+def test_what_a_pod_takes_on_a_lost_node_does_not_depend_on_what_was_heard_of_first() -> None:
+    """The pod of a node that is gone, and its card, come in any order after a restart."""
+    none, whole = GpuAmount(0, 0), GpuAmount(WHOLE_GPU, WHOLE_GPU)
+    ask = GpuAsk(none, none, whole, whole, whole=True)
+    pod = PodSet(gpu_pod("p", ask, node="gone", devices=("card",)))
+    card, quota = device_set("card", "gone"), gpu_quota_set()
+    first, second = engine(quota, pod, card), engine(quota, card, pod)
+    assert first.gpu_quotas() == second.gpu_quotas()
+
+
+@pytest.mark.parametrize("policy", ["hierarchy", "queues"])
+def test_a_pod_is_no_demand_once_no_card_is_left_for_it(policy: str) -> None:
+    world = World(policy)
+    world.node("n", amounts(cpu=9_000))
+    for name in ("a", "b"):
+        world.quota(name, (), amounts(cpu=9_000), default_weight=1)
+        world.pod(name, "p", amounts(cpu=9_000), shape={"gpu": gpu_ask(1, 1)})
+    world.pod("a", "q", amounts(cpu=9_000))
+    world.pod("b", "filler", amounts(cpu=1), node="n")
+    world.apply(device_set("card"))
+    world.run()
+    assert shares(world) == {"a": 4_500, "b": 4_500}
+    world.apply(DeviceGone("card"))
+    assert shares(world) == {"a": 8_999, "b": 1}
+
+
+def shares(world: World) -> dict[str, int]:
+    """The runtime of every quota in cpu."""
+    return {each.name: each.runtime["cpu"] for each in world.engine.summarise()}

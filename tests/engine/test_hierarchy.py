@@ -2,7 +2,7 @@
 
 from aliquot.engine import Budget, NodeConstraints, Requirement
 from aliquot.engine.model.events import BudgetSet
-from aliquot.engine.model.knobs import SECOND, HierarchyKnobs
+from aliquot.engine.model.knobs import SECOND, EvictionKnobs, HierarchyKnobs
 from aliquot.engine.model.reasons import Reason
 from tests.build.values import GPU, amounts, node_set
 from tests.engine.world import World
@@ -270,3 +270,45 @@ def test_what_is_held_for_a_non_preemptible_pod_counts_against_the_next() -> Non
     told = "quota a: min 2 nvidia.com/gpu, used by pods that are not preemptible 2, pod asks 1"
     told += "; beyond that only preemptible pods start"
     assert world.told("a/more") == f"{told}; also NoNodeFits (nvidia.com/gpu)"
+
+
+def gang_with_a_pod_in_the_parent(members: int) -> World:
+    """Of a gang's pods one is in a quota that takes pods, and one in its parent, which does not."""
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=8))
+    world.quota("top", amounts(gpu=8), amounts(gpu=8), is_parent=True)
+    world.quota("a", amounts(gpu=4), parent="top")
+    world.gang("a/g", members)
+    world.pod("a", "first", amounts(gpu=2), gang="a/g", priority=1)
+    world.pod("a", "misplaced", amounts(gpu=3), gang="a/g", quota="top")
+    return world
+
+
+def requests(world: World) -> dict[str, int]:
+    return {each.name: each.request.get(GPU, 0) for each in world.engine.summarise()}
+
+
+def test_a_gangs_start_does_not_turn_pods_that_never_start_into_demand() -> None:
+    """`misplaced` waits behind the core, then by itself, and is no demand then either."""
+    world = gang_with_a_pod_in_the_parent(members=1)
+    assert list(world.run()) == ["a/first"]
+    assert requests(world) == {"a": 2, "top": 2}
+
+
+def test_a_gang_that_never_starts_is_no_demand_in_any_of_its_quotas() -> None:
+    """What its pod in the parent asks for is not taken off the demand of the other quota."""
+    world = gang_with_a_pod_in_the_parent(members=2)
+    world.pod("a", "other", amounts(gpu=5))
+    world.run()
+    assert requests(world)["top"] == 5
+
+
+def test_no_pod_goes_for_a_claim_above_the_max_of_the_system_quota() -> None:
+    """That quota has no runtime, but its max holds."""
+    world = World("hierarchy", eviction=EvictionKnobs(quotaless="lowest"))
+    world.node("n", amounts(gpu=2))
+    world.quota("system", (), amounts(gpu=1), unshared=True)
+    world.pod("none", "x", amounts(gpu=2), node="n")
+    world.pod("system", "p", amounts(gpu=2))
+    assert world.run() == {}
+    assert world.evicted() == []

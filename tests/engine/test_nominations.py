@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from aliquot.engine import NodeConstraints
 from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND
@@ -183,3 +184,29 @@ def test_what_was_done_before_is_not_done_again_until_something_changes() -> Non
     assert "did so before, and to ask them again goes in a circle" in world.told("a/high")
     world.quota("b", amounts(gpu=2))
     assert [each.pod.name for each in evictions(world.cycle())] == ["low"]
+
+
+def test_no_pod_goes_for_what_a_reservation_lacks() -> None:
+    """b would take back its share of c's idle min by one eviction, but for a's reservation of two.
+
+    What c's own pods wait for, which no node holds, is no part of that share in the order of turns;
+    so b's claim is behind the reserved one.
+    """
+    world = World("fair")
+    world.node("n", amounts(gpu=100))
+    for team, low, runs in (("a", 4, 8), ("b", 6, 6), ("c", 6, 0), ("d", 5, 7)):
+        world.quota(team, amounts(gpu=low))
+        for number in range(runs):
+            world.pod(team, f"x-{number}", amounts(gpu=1), node="n", created=number)
+    nowhere = {"constraints": NodeConstraints(selector=(("no", "node"),))}
+    world.pod("c", "q", amounts(gpu=6), shape=nowhere)
+    world.pod("a", "big", amounts(gpu=2), created=20)
+    world.run(0)
+    world.pod("d", "small", amounts(gpu=1), created=30)
+    world.apply(PodGone("d/x-0"))
+    assert world.run(10) == {"d/small": "n"}
+    world.run(80)
+    assert reserved(world) == {"big": "n"}
+    world.pod("b", "p", amounts(gpu=1), created=40)
+    world.run(90)
+    assert world.evicted() == []

@@ -26,6 +26,18 @@ def test_a_pod_of_its_quota_can_make_way_once_it_is_known_to_run() -> None:
     assert evicted(world) == ["a/less"]
 
 
+def test_a_pod_that_has_become_less_important_can_make_way() -> None:
+    """As when the priority of its gang is lowered."""
+    world = World()
+    world.node("n", amounts(gpu=2))
+    world.quota("a", amounts(gpu=1), amounts(gpu=1))
+    first = world.pod("a", "first", amounts(gpu=1), node="n", priority=3)
+    world.pod("a", "p", amounts(gpu=1), priority=3)
+    assert evicted(world) == []
+    world.apply(PodSet(replace(first, priority=0)))
+    assert evicted(world) == ["a/first"]
+
+
 def test_a_claim_waits_for_pods_that_have_just_started() -> None:
     """A cycle is due when the first of them has run for `minRuntime`, and then it goes."""
     world = World(eviction=EvictionKnobs(min_runtime=60 * SECOND))

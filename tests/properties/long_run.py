@@ -18,14 +18,18 @@ from random import Random
 
 from aliquot.engine import (
     Decision,
+    DeviceGone,
+    DeviceSet,
     Engine,
     Event,
+    Evict,
     NodeSet,
     Nominate,
     PodGone,
     PodSet,
     QuotaSet,
     QuotaSummary,
+    Reason,
     Wait,
     binds_and_evictions,
     evictions,
@@ -145,14 +149,39 @@ class LongRun:
         ):
             return  # what else was decided in this cycle may be the reason
         victims = [each.pod.uid for each in acts[0].victims]
-        for spared in (each.pod.uid for each in acts[0].victims if each.pod.gang is None):
+        for spared in (each for each in acts[0].victims if each.pod.gang is None):
             fresh = self.rebuilt()
             for uid in victims:
-                if uid != spared:
+                if uid != spared.pod.uid:
                     fresh.apply(PodGone(uid))
             fresh._gang_claims.refresh()
             why = fresh.why(acts[0].pods[0].uid)
-            assert why is not None, f"{spared} was not in the way of {acts[0].pods[0].uid}"
+            assert why is not None or self._would_grow(fresh, acts[0], spared), (
+                f"{spared.pod.uid} was not in the way of {acts[0].pods[0].uid}"
+            )
+
+    def _would_grow(self, fresh: Engine, act: Nominate, spared: Evict) -> bool:
+        """Would the quota of both grow beyond what it could keep, if this pod were spared?
+
+        A pod that replaces others of its quota must not make it grow so: it would have to give back
+        at once. In `fresh` the other victims are gone.
+        """
+        if spared.reason is not Reason.PREEMPTED_IN_QUOTA:
+            return False
+        lived, state = books(self.engine), books(fresh)
+        quota = str(self.engine.quota_of(spared.pod))
+        own, spare = state.tree.slots[quota], fresh._policy.reclaim.spare  # type: ignore[attr-defined]
+        before = {
+            name: lived.ledger.used.get(row, lived.tree.slots[quota])
+            for row, name in enumerate(lived.resources.names)
+        }
+        return any(
+            state.ledger.used.get(row, own) + amount
+            > max(before.get(state.resources.names[row], 0), spare(quota, row))
+            for pod in act.pods
+            for row, amount in state.bookings.pending(state.pods[pod.uid]).charge
+            if state.tree.guaranteed(row) is not None
+        )
 
     # Rest
 
@@ -196,7 +225,10 @@ class LongRun:
     # Rebuild
 
     def rebuilt(self) -> Engine:
-        """A fresh engine that was told how the cluster is, in another order."""
+        """A fresh engine that was told how the cluster is, in another order.
+
+        And which cards there were: of pods on them no GPU quota is rid because their card is.
+        """
         fresh = Engine(self.engine.policy, self.cluster.knobs)
         assumed = {uid: bind for uid, (_, bind) in self.observer.assumed.items()}
         facts = [
@@ -205,6 +237,9 @@ class LongRun:
         ]
         for event in self._shuffled(facts):
             fresh.apply(event)
+        for device in self.observer.gone_devices.values():
+            fresh.apply(DeviceSet(device))
+            fresh.apply(DeviceGone(device.name))
         state = books(fresh)
         state.nodes.lose(self.cluster.now, self.cluster.knobs.eviction.node_lost_after)
         state.strand(self.cluster.now)

@@ -62,6 +62,8 @@ class Observer:
         self.quotas: dict[str, Quota] = {}
         self.gangs: dict[str, Gang] = {}
         self.devices: dict[str, Device] = {}
+        self.gone_devices: dict[str, Device] = {}
+        """Cards that the engine has known: it goes on counting what pods on them hold."""
         self.pods: dict[str, Pod] = {}
         self.assumed: dict[str, tuple[int, Bind]] = {}
         """Binds that were decided and not confirmed, and since when."""
@@ -88,8 +90,10 @@ class Observer:
                 self.gangs.pop(name, None)
             case DeviceSet(device):
                 self.devices[device.name] = device
+                self.gone_devices.pop(device.name, None)
             case DeviceGone(name):
-                self.devices.pop(name, None)
+                if name in self.devices:
+                    self.gone_devices[name] = self.devices.pop(name)
             case PodSet(pod):
                 self.pods[pod.uid] = pod
                 if pod.node is not None:
@@ -338,15 +342,15 @@ class Observer:
             self._judge_eviction(victim)
 
     def _is_within_min(self, pod: Pod) -> bool:
-        """Is all that its quota uses within min, where that names something the pod asks for?
+        """Is all that its quota uses within min, where that names something the pod is charged?
 
         Then no pod of the quota is above what shields those that are not preemptible.
         """
         name = self.engine.quota_of(pod)
         if name is None or name not in self.quotas:
             return False
-        low, asks = dict(self.quotas[name].min), dict(pod.shape.requests)
-        named = [each for each in low if asks.get(each)]
+        low, charge = dict(self.quotas[name].min), self.charge(pod, str(self.node_of(pod.uid)))
+        named = [each for each in low if charge.get(each)]
         return bool(named) and all(self.used(name, each) <= low[each] for each in named)
 
     def _judge_eviction(self, eviction: Evict) -> None:

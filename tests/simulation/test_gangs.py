@@ -274,7 +274,7 @@ def test_a_weight_is_told_before_the_pods_it_counts_for() -> None:
     told: list[str] = []
     world = World(lambda event: told.append(type(event).__name__), Cards())
     world.change(Change(0, (read(pod("a/p")), read(weighed("a/x", 3)))))
-    assert told == ["WeightSet", "PodSet"]
+    assert told == ["WeightSet", "NamespaceSet", "PodSet"]
 
 
 def test_a_gang_knows_how_its_pods_ended() -> None:

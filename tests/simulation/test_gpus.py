@@ -8,6 +8,7 @@ from aliquot.engine.model.events import (
     Event,
     GpuQuotaGone,
     GpuQuotaSet,
+    NamespaceSet,
     NodeGone,
     NodeSet,
     PodGone,
@@ -70,6 +71,8 @@ def _name(event: Event) -> str:
             return f"quota {quota.namespace}/{quota.name}"
         case GpuQuotaGone(namespace):
             return f"no quota in {namespace}"
+        case NamespaceSet(namespace):
+            return f"namespace {namespace}"
         case NodeSet(each):
             return f"node {each.name}"
         case PodSet(each):
@@ -87,6 +90,7 @@ def test_everything_is_told_before_pods() -> None:
         "quota a/q",
         "node n",
         "device g",
+        "namespace a",
         "pod a/p",
         "pod a/j-0",
     ]
@@ -122,6 +126,7 @@ def test_a_gpu_goes_by_the_host_name_of_its_node() -> None:
 def test_no_devices_are_told_where_gpus_are_not_shared() -> None:
     assert Cluster(shared=False).step(node("n", gpu=2), pod("a/p", {"gpu": 1})) == [
         "node n",
+        "namespace a",
         "pod a/p",
     ]
 
@@ -169,7 +174,7 @@ def test_quotas_come_change_and_go() -> None:
     assert cluster.step(gpu_quota("a/q", {"maxWorkers": 1})) == ["quota a/q"]
     other = cluster.step(gpu_quota("a/r"), delete=("GPUResourceQuota/a/q",))
     assert other == ["quota a/r"]
-    assert cluster.step(SPACE, delete=("Namespace//a",)) == ["no quota in a"]
+    assert cluster.step(SPACE, delete=("Namespace//a",)) == ["namespace a", "no quota in a"]
     assert cluster.world.mirror.gpu_quotas.sent == {}
 
 

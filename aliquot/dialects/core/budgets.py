@@ -8,12 +8,11 @@ controller writes the status, asks `budget_state` as well.
 from dataclasses import dataclass
 
 from aliquot.dialects.core.amounts import share_of
-from aliquot.dialects.core.labels import text_map
+from aliquot.dialects.core.label_selectors import canonical, requirements
 from aliquot.dialects.core.manifest import Manifest, once
 from aliquot.dialects.core.objects import BudgetSpec, BudgetStatus, BudgetWire, LabelSelector
 from aliquot.engine import Budget, Requirement
 
-_OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist"}
 IntOrPercent = int | str
 """A number of pods, or a percentage of them, such as `25%`."""
 
@@ -90,15 +89,7 @@ def selector(manifest: Manifest) -> tuple[Requirement, ...]:
     content = manifest.content
     assert isinstance(content, BudgetWire)
     found = (content.spec or BudgetSpec()).selector or LabelSelector()
-    exact = text_map(found.match_labels, manifest, "spec.selector.matchLabels")
-    requirements = [Requirement(key, "In", (value,)) for key, value in sorted(exact.items())]
-    for each in found.match_expressions or []:
-        if each.operator not in _OPERATORS:
-            known = ", ".join(sorted(_OPERATORS))
-            problem = f"operator {each.operator!r} is none of {known}"
-            manifest.refuse("spec.selector.matchExpressions", problem)
-        requirements.append(Requirement(each.key, each.operator, tuple(each.values or ())))
-    return tuple(requirements)
+    return canonical(requirements(found, manifest, "spec.selector"))
 
 
 def _check_bound(value: IntOrPercent | None, manifest: Manifest, field: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from aliquot.dialects.core import objects as wire
+from aliquot.dialects.core import storage_objects as storage_wire
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.objects import Metadata, Wire
@@ -31,6 +32,7 @@ NOS_GROUPS = ("nos.nebuly.com", "nos.nebuly.ai")
 VOLCANO_GROUP = "scheduling.volcano.sh"
 VOLCANO_JOBS = "batch.volcano.sh"
 TENSOR_FUSION = "tensor-fusion.ai"
+STORAGE_GROUP = "storage.k8s.io"
 KOORDINATOR_PREFIX = "quota.scheduling.koordinator.sh/"
 MADE_BY_ALIQUOT = {"app.kubernetes.io/managed-by": "aliquot"}
 """The label of objects that Aliquot itself writes, where their design counts on them."""
@@ -41,6 +43,13 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("", "Pod"): wire.PodWire,
     ("", "ResourceQuota"): wire.ResourceQuotaWire,
     ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClassWire,
+    ("", "PersistentVolume"): storage_wire.VolumeWire,
+    ("", "PersistentVolumeClaim"): storage_wire.ClaimWire,
+    (STORAGE_GROUP, "StorageClass"): storage_wire.StorageClassWire,
+    (STORAGE_GROUP, "CSINode"): storage_wire.NodeDriversWire,
+    (STORAGE_GROUP, "CSIDriver"): storage_wire.StorageDriverWire,
+    (STORAGE_GROUP, "CSIStorageCapacity"): storage_wire.CapacityWire,
+    (STORAGE_GROUP, "VolumeAttachment"): storage_wire.AttachmentWire,
     ("policy", "PodDisruptionBudget"): wire.BudgetWire,
     ("", "ReplicationController"): wire.WorkloadWire,
     ("apps", "DaemonSet"): wire.WorkloadWire,
@@ -59,7 +68,10 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
     **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
-_CLUSTER_WIDE = {"Node", "Namespace", "PriorityClass", "Queue", "GPU"}
+_CLUSTER_WIDE = {
+    *("Node", "Namespace", "PriorityClass", "Queue", "GPU"),
+    *("PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment"),
+}
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMELESS = {"Timeline"}
@@ -109,9 +121,7 @@ class Manifest:
     @property
     def metadata(self) -> Metadata:
         """Its metadata."""
-        metadata = getattr(self.content, "metadata", None)
-        assert isinstance(metadata, Metadata)
-        return metadata
+        return metadata_of(self.content)
 
     def error(self, field: str, problem: str) -> InputError:
         """An error that names this object and a field of it."""
@@ -145,6 +155,18 @@ class Manifest:
     def finding(self, severity: Severity, field: str, problem: str) -> Finding:
         """A finding that names this object and a field of it."""
         return Finding(severity, self.place, self.title, field, problem)
+
+
+def metadata_of(content: Wire) -> Metadata:
+    """The metadata of an object."""
+    metadata = getattr(content, "metadata", None)
+    assert isinstance(metadata, Metadata)
+    return metadata
+
+
+def shape_of_kind(group: str, kind: str) -> type[Wire] | None:
+    """What objects of a kind are read as; None for kinds that have no part in scheduling."""
+    return _KINDS.get((group, kind))
 
 
 def once(reader: Callable[[Manifest], Result]) -> Callable[[Manifest], Result]:

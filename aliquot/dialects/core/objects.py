@@ -28,6 +28,7 @@ class OwnerReference(Wire):
 
     kind: str = ""
     name: str = ""
+    uid: str | None = None
     controller: bool | None = None
 
 
@@ -53,11 +54,21 @@ class ResourceRequirements(Wire):
     limits: Quantities | None = None
 
 
+class ContainerPort(Wire):
+    """A port of a container, and the port of its node that leads to it."""
+
+    container_port: int = 0
+    host_port: int | None = None
+    host_ip: str | None = msgspec.field(default=None, name="hostIP")
+    protocol: str | None = None
+
+
 class Container(Wire):
     """A container; restartPolicy Always makes an init container a sidecar."""
 
     name: str = ""
     resources: ResourceRequirements | None = None
+    ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
     image_pull_policy: str | None = None
 
@@ -68,6 +79,13 @@ class SelectorRequirement(Wire):
     key: str = ""
     operator: str = ""
     values: list[str] | None = None
+
+
+class LabelSelector(Wire):
+    """A selector of objects by their labels."""
+
+    match_labels: dict[str, Any] | None = None
+    match_expressions: list[SelectorRequirement] | None = None
 
 
 class SelectorTerm(Wire):
@@ -97,12 +115,52 @@ class NodeAffinity(Wire):
     preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] | None = None
 
 
+class PodAffinityTerm(Wire):
+    """Pods, and the node label by whose values a pod is to be near them, or far from them."""
+
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+    mismatch_label_keys: list[str] | None = None
+    topology_key: str = ""
+
+
+class WeightedPodAffinityTerm(Wire):
+    """Pods that a pod should be near, or far from, and the weight of that."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm | None = None
+
+
+class PodAffinity(Wire):
+    """The pods that a pod requires and prefers near it; in an anti-affinity, far from it."""
+
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] | None = (
+        None
+    )
+
+
 class Affinity(Wire):
-    """Affinity to nodes; affinity to pods is not considered."""
+    """Affinity to nodes, and to and against other pods."""
 
     node_affinity: NodeAffinity | None = None
-    pod_affinity: Any = None
-    pod_anti_affinity: Any = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Wire):
+    """How evenly pods are to be spread over the values of a node label."""
+
+    max_skew: int = 0
+    min_domains: int | None = None
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
 
 
 class TolerationWire(Wire):
@@ -112,6 +170,43 @@ class TolerationWire(Wire):
     operator: str | None = None
     value: str | None = None
     effect: str | None = None
+
+
+class ClaimSource(Wire):
+    """The claim that a volume of a pod mounts."""
+
+    claim_name: str = ""
+
+
+class DiskSource(Wire):
+    """A disk of a pod or a PersistentVolume: its names in all the plugins that are read."""
+
+    pd_name: str = ""
+    volume_id: str = msgspec.field(default="", name="volumeID")
+    iqn: str = ""
+    monitors: list[str] | None = None
+    pool: str | None = None
+    image: str = ""
+    disk_uri: str = msgspec.field(default="", name="diskURI")
+    kind: str | None = None
+    driver: str = ""
+    volume_handle: str = ""
+    read_only: bool | None = None
+
+
+class PodVolume(Wire):
+    """A volume of a pod: a claim, one that is made for it, or a disk."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: dict[str, Any] | None = None
+    gce_persistent_disk: DiskSource | None = None
+    aws_elastic_block_store: DiskSource | None = None
+    azure_disk: DiskSource | None = None
+    cinder: DiskSource | None = None
+    portworx_volume: DiskSource | None = None
+    iscsi: DiskSource | None = None
+    rbd: DiskSource | None = None
 
 
 class PodSpec(Wire):
@@ -131,7 +226,9 @@ class PodSpec(Wire):
     preemption_policy: str | None = None
     scheduling_gates: list[dict[str, Any]] | None = None
     resource_claims: list[dict[str, Any]] | None = None
-    topology_spread_constraints: Any = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    host_network: bool | None = None
+    volumes: list[PodVolume] | None = None
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None
 
@@ -273,13 +370,6 @@ class ResourceQuotaWire(Wire):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: ResourceQuotaSpec | None = None
-
-
-class LabelSelector(Wire):
-    """A selector of pods by their labels."""
-
-    match_labels: dict[str, Any] | None = None
-    match_expressions: list[SelectorRequirement] | None = None
 
 
 class BudgetSpec(Wire):

@@ -5,10 +5,12 @@ overhead, resizes and pod-level resources.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from aliquot.dialects.core import amounts, lifetimes
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.node_terms import node_term
 from aliquot.dialects.core.objects import (
     Container,
     Metadata,
@@ -17,10 +19,11 @@ from aliquot.dialects.core.objects import (
     PodWire,
     Quantities,
     ResourceRequirements,
-    SelectorRequirement,
     SelectorTerm,
 )
 from aliquot.dialects.core.pod_phases import Sums, add, larger, most, phases
+from aliquot.dialects.core.pod_rules import pod_rules
+from aliquot.dialects.core.volumes import volume_uses
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.gpu_memory import as_written
@@ -32,14 +35,13 @@ from aliquot.engine import (
     GPU_MEMORY,
     NodeConstraints,
     Pod,
-    Requirement,
+    PodRules,
     Shape,
     Term,
     Toleration,
     quantity,
 )
 
-_OPERATORS = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}
 _EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}
 FINISHED = {"Succeeded", "Failed"}
 """The phases of pods that have ended."""
@@ -58,12 +60,14 @@ def pod(
     known: Shape | None = None,
     started: int = 0,
     gone_by: int | None = None,
+    rules: PodRules | None = None,
 ) -> Pod:
     """A pod by itself: its quota and its gang depend on other objects and are left empty.
 
     `defaults` are the GPU requests of its namespace, for a pod that states none. `known` is the
-    shape, if it was computed before for an equal pod. A pod that has a node is not nominated.
-    `started` and `gone_by` are on the caller's clock, which is not always that of the manifest.
+    shape, and `rules` are the rules, if they were read before for an equal pod. A pod that has a
+    node is not nominated. `started` and `gone_by` are on the caller's clock, which is not always
+    that of the manifest.
     """
     pod_spec, pod_status = spec(manifest), status(manifest)
     metadata = manifest.metadata
@@ -92,7 +96,19 @@ def pod(
         grace_period=lifetimes.grace_period(manifest, pod_spec),
         gone_by=gone_by,
         endless=lifetimes.is_endless(manifest),
+        rules=_with_volumes(
+            pod_rules(pod_spec, manifest, labels) if rules is None else rules, pod_spec, manifest
+        ),
     )
+
+
+def _with_volumes(rules: PodRules, pod_spec: PodSpec, manifest: Manifest) -> PodRules:
+    """The rules of a pod together with what it mounts, which is seldom the same for two pods."""
+    if not pod_spec.volumes:
+        return rules
+    uid = manifest.metadata.uid
+    uses = volume_uses(pod_spec, manifest.namespace, manifest.name, uid)
+    return replace(rules, volumes=uses) if uses else rules
 
 
 def unsupported(pod_spec: PodSpec) -> str:
@@ -263,9 +279,11 @@ def _node_constraints(spec: PodSpec, manifest: Manifest, field: str) -> NodeCons
         at = f"{field}.affinity.nodeAffinity"
         needed = affinity.required_during_scheduling_ignored_during_execution
         if needed is not None:
-            required = tuple(_term(term, manifest, at) for term in needed.node_selector_terms or [])
+            required = tuple(
+                node_term(term, manifest, at) for term in needed.node_selector_terms or []
+            )
         preferred = tuple(
-            (each.weight, _term(each.preference or SelectorTerm(), manifest, at))
+            (each.weight, node_term(each.preference or SelectorTerm(), manifest, at))
             for each in affinity.preferred_during_scheduling_ignored_during_execution or []
         )
     return NodeConstraints(
@@ -276,20 +294,6 @@ def _node_constraints(spec: PodSpec, manifest: Manifest, field: str) -> NodeCons
         preferred=preferred,
         tolerations=_tolerations(spec, manifest, field),
     )
-
-
-def _term(term: SelectorTerm, manifest: Manifest, field: str) -> Term:
-    return Term(
-        tuple(_requirement(each, manifest, field) for each in term.match_expressions or []),
-        tuple(_requirement(each, manifest, field) for each in term.match_fields or []),
-    )
-
-
-def _requirement(written: SelectorRequirement, manifest: Manifest, field: str) -> Requirement:
-    if written.operator not in _OPERATORS:
-        known = ", ".join(sorted(_OPERATORS))
-        manifest.refuse(field, f"operator {written.operator!r} is none of {known}")
-    return Requirement(written.key, written.operator, tuple(written.values or ()))
 
 
 def _tolerations(spec: PodSpec, manifest: Manifest, field: str) -> tuple[Toleration, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.gangs import Gangs
+from aliquot.engine.books.kin import Kin
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.ranking import Owners, Ranking
@@ -25,14 +26,17 @@ from aliquot.engine.model.quantity import LIMIT
 
 _FACTS = (
     *("node", "quota", "priority", "created", "started", "preemptible", "ends"),
-    *("namespace", "gang", "needed"),
+    *("namespace", "gang", "needed", "kin"),
 )
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS = range(7)
-_NAMESPACE, _GANG, _NEEDED = range(7, 10)
+_NAMESPACE, _GANG, _NEEDED, _KIN = range(7, 11)
 _EMPTY = -1
 """In columns of slots without a pod."""
 _INFINITE = Fraction(LIMIT)
 """A request as a fraction of a min of 0: larger than any other fraction."""
+
+_MOST_SORTED = 64
+"""Up to so many pods of one age are sorted for a search; of more, their order is kept."""
 
 Column = NDArray[np.int64]
 UNKNOWN = LIMIT
@@ -69,11 +73,15 @@ class BoundPods:
         """The resources that some quota's min names, as the keys were computed."""
         self._in_quota: dict[int, dict[str, None]] = {}
         self._ranked: dict[int, list[str]] = {}
+        self._ranked_slots: dict[int, Column] = {}
         self._starts: dict[int, Column] = {}
         """Of quotas with gangs: for each place in `_ranked`, where its unit begins."""
         self._rankings: dict[int, Ranking] = {}
         """The order of importance without regard to gangs, of quotas for which it was asked."""
+        self._ranking_of_all: Ranking | None = None
+        """The same of the pods of all quotas, once it was needed."""
         self.namespace_slots, self.gang_slots = Owners(), Owners()
+        self.kins = Kin()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -88,19 +96,22 @@ class BoundPods:
         known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
-        needed = self._is_needed(pod)
-        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed)
+        needed, kin = self._is_needed(pod), self.kins.join(pod)
+        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed, kin)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
         if quota in self._rankings:
             self._rankings[quota].add(pod.uid)
+        if self._ranking_of_all is not None:
+            self._ranking_of_all.add(pod.uid)
         ranked = self._ranked.get(quota)
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
             self._drop_ranking(quota)
         elif ranked is not None:
             at = bisect_left(ranked, self._place(pod.uid), key=self._place)
             self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
+            self._ranked_slots[quota] = np.insert(self._ranked_slots[quota], at, slot)
 
     def remove(self, uid: str) -> None:
         """Remove a pod that is gone or terminating; does nothing if it is not here."""
@@ -110,16 +121,29 @@ class BoundPods:
             if quota in self._starts:
                 self._drop_ranking(quota)
             elif quota in self._ranked:
-                self._ranked[quota] = [each for each in self._ranked[quota] if each != uid]
+                ranked = self._ranked[quota]
+                at = ranked.index(uid)
+                self._ranked[quota] = [*ranked[:at], *ranked[at + 1 :]]
+                self._ranked_slots[quota] = np.delete(self._ranked_slots[quota], at)
             if quota in self._rankings:
                 self._rankings[quota].remove(uid)
+            if self._ranking_of_all is not None:
+                self._ranking_of_all.remove(uid)
             pod = self._pods[uid]
             self.namespace_slots.leave(pod.namespace)
+            self.kins.leave(pod)
             if pod.gang is not None:
                 self.gang_slots.leave(pod.gang)
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
             self._facts.data[:, slot] = _EMPTY
             self.slots.drop(uid)
+
+    def eligibility(self, uid: str) -> tuple[int, int, bool] | None:
+        """What of a pod makes it a victim or not: quota, priority, whether it is preemptible."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return None
+        return int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible
 
     def ranked(self, quota: int) -> list[str]:
         """The uids of a quota's pods, the most important first; a new list when that changes.
@@ -133,7 +157,14 @@ class BoundPods:
             if any(self._gangs.of(self._pods[uid]) is not None for uid in found):
                 found = self._rank_by_unit(quota, found)
             self._ranked[quota] = found
+            slots = [self.slots[uid] for uid in found]
+            self._ranked_slots[quota] = np.array(slots, dtype=np.int64)
         return found
+
+    def ranked_slots(self, quota: int) -> Column:
+        """The same pods as `ranked`, by slot."""
+        self.ranked(quota)
+        return self._ranked_slots[quota]
 
     def _place(self, uid: str) -> tuple[bool, OrderKey]:
         return self._pods[uid].preemptible, self._keys[uid]
@@ -158,6 +189,7 @@ class BoundPods:
 
     def _drop_ranking(self, quota: int) -> None:
         self._ranked.pop(quota, None)
+        self._ranked_slots.pop(quota, None)
         self._starts.pop(quota, None)
 
     def _rank_by_unit(self, quota: int, ranked: list[str]) -> list[str]:
@@ -194,10 +226,22 @@ class BoundPods:
                 cut = np.partition(ages, len(slots) - wanted)[len(slots) - wanted]
                 found += [int(slot) for slot in slots[ages > cut]]
                 slots = slots[ages == cut]
-        last = [int(slot) for slot in slots]
-        if len(last) > most - len(found):
-            last.sort(key=lambda slot: self._keys[str(self.slots.names[slot])], reverse=True)
-        return found + last[: most - len(found)]
+        wanted = most - len(found)
+        return found + (self._last(slots, wanted) if len(slots) > wanted else slots.tolist())
+
+    def _last(self, slots: NDArray[np.int64], most: int) -> list[int]:
+        """The last of these pods in the order of importance, the last one first."""
+        if len(slots) <= _MOST_SORTED:
+            names, keys = self.slots.names, self._keys
+            return sorted(slots.tolist(), key=lambda at: keys[str(names[at])], reverse=True)[:most]
+        if self._ranking_of_all is None:
+            distinct = _DistinctKeys(self._keys, self.slots)
+            self._ranking_of_all = Ranking(self._keys, distinct, self.slots)
+        these = np.zeros(self.node.shape, dtype=bool)
+        these[slots] = True
+        last_first = self._ranking_of_all.slots[::-1]
+        found: list[int] = last_first[these[last_first]][:most].tolist()
+        return found
 
     def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of its quota."""
@@ -226,6 +270,7 @@ class BoundPods:
         """
         if not self._order.by_request:
             return
+        self._ranking_of_all = None
         before, self._guaranteed = self._guaranteed, self._tree.guaranteed_rows()
         for each in [quota] if before == self._guaranteed else list(self._in_quota):
             for uid in self._in_quota.get(each, ()):
@@ -296,6 +341,23 @@ class BoundPods:
         """The slot of the pod's gang in `gang_slots`; below zero for none."""
         column: Column = self._facts.data[_GANG]
         return column
+
+    @property
+    def kin(self) -> Column:
+        """The number of the pod's namespace, labels and rules in `kins`."""
+        column: Column = self._facts.data[_KIN]
+        return column
+
+
+class _DistinctKeys:
+    """The keys of pods, those with equal keys told apart by slot: in reverse, the lower first."""
+
+    def __init__(self, keys: Mapping[str, OrderKey], slots: Slots) -> None:
+        self._keys = keys
+        self._slots = slots
+
+    def __getitem__(self, uid: str) -> tuple[OrderKey, int]:
+        return self._keys[uid], -self._slots[uid]
 
 
 def end_of(pod: Pod) -> int:

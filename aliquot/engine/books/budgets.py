@@ -106,13 +106,19 @@ class _Namespace:
         self._refresh()
         found = self._on.get(labels)
         if found is None:
-            counting = [self._tightest[kind] for kind in dict.fromkeys(map(self._kind, matching))]
+            counting = self._tightest_of(matching)
             if len(counting) > _MOST_COUNTED:
                 counting = sorted(counting, key=lambda one: one.key)[:_MOST_COUNTED]
                 if counting[0].left > 0:
                     self._cut[labels] = None
             found = self._on[labels] = tuple(sorted(counting, key=lambda one: one.number))
         return found
+
+    def _tightest_of(self, matching: Collection[_Entry]) -> list[_Entry]:
+        """Of these budgets, which select the same pods, the one of each kind that allows least."""
+        if len(matching) > len(self._tightest):
+            return [entry for entry in self._tightest.values() if entry in matching]
+        return [self._tightest[kind] for kind in dict.fromkeys(map(self._kind, matching))]
 
     @property
     def exhausted(self) -> bool:

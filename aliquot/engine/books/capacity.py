@@ -13,7 +13,7 @@ import numpy as np
 
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.columns import Resources
+from aliquot.engine.columns import Columns, Resources
 
 
 class Capacity:
@@ -24,9 +24,12 @@ class Capacity:
         self._nodes = nodes
         self._ledger = ledger
 
-    def lent(self, row: int) -> int:
-        """What all nodes have, of those that take no new pods only what runs there."""
-        return self._total(row) - self._idle_on(row, self._nodes.closed)
+    def lent(self, row: int, leaving: Columns | None = None) -> int:
+        """What all nodes have, of those that take no new pods only what runs there.
+
+        With the room of `leaving` pods, once they are gone.
+        """
+        return self._total(row) - self._idle_on(row, self._nodes.closed, leaving)
 
     def guaranteed(self, row: int) -> int:
         """What all nodes have, of lost ones only what runs there; and what is gone for a moment."""
@@ -36,10 +39,13 @@ class Capacity:
     def _total(self, row: int) -> int:
         return self._nodes.total.get(self._resources.names[row], 0)
 
-    def _idle_on(self, row: int, nodes: Iterable[int]) -> int:
+    def _idle_on(self, row: int, nodes: Iterable[int], leaving: Columns | None = None) -> int:
         """What is not used on these nodes, in Python's own integers: sums may be above an int64."""
         slots = list(nodes)
         if not slots:
             return 0
         has = self._nodes.allocatable.data[row][slots]
-        return int(np.maximum(has - self._ledger.taken.data[row][slots], 0).astype(object).sum())
+        taken = self._ledger.taken.data[row][slots]
+        if leaving is not None:
+            taken = taken - leaving.data[row][slots]
+        return int(np.maximum(has - taken, 0).astype(object).sum())

@@ -67,15 +67,22 @@ class Cursor(Generic[T]):
 
 
 class Freed(NamedTuple):
-    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota."""
+    """Where something came free: on nodes and in quotas (by slot), in a namespace's GPU quota.
+
+    `volumes` is news of claims, volumes and classes (see `model.volumes`).
+    """
 
     nodes: tuple[int, ...] = ()
     quotas: tuple[int, ...] = ()
     gpus: str | None = None
+    volumes: tuple[str, ...] = ()
 
 
 class NewlyBound(NamedTuple):
-    """A pod was bound: a possible victim for claims of higher priority of its quota."""
+    """A pod was bound, or has changed its quota or priority: a possible new victim.
+
+    For claims of higher priority of its quota.
+    """
 
     quota: str
     priority: int
@@ -93,6 +100,10 @@ class Changes:
         """Nodes (by slot) whose free capacity has changed."""
         self.freed = Log[Freed]()
         """What came free, for claims that wait for it."""
+        self.mounts = Log[str]()
+        """Nodes on which pods mount more volumes, or fewer, or that take more or fewer."""
+        self.volumes = Log[str]()
+        """Volumes that are new, gone, free or no longer free."""
         self.gangs = Log[str]()
         """Gangs that have changed, or a pod of theirs."""
         self.bound = Log[NewlyBound]()
@@ -103,6 +114,8 @@ class Changes:
         self.outside = Log[str]()
         """Changes of the cluster from outside, after which an eviction may be made once more (see
         `repeat_guard`); an entry names what has changed."""
+        self.held = Log[str]()
+        """Pods for which a node is held now."""
         self.lowered = Log[str]()
         """Quotas of which a bound was lowered."""
         self.created = Log[str]()
@@ -110,8 +123,9 @@ class Changes:
         self.lost = Log[str]()
         """Pods whose node was lost."""
         self._all: tuple[Log[int] | Log[Freed] | Log[str] | Log[NewlyBound], ...] = (
-            *(self.requests, self.usage, self.nodes, self.freed, self.gangs),
-            *(self.bound, self.victims, self.outside, self.lowered, self.created, self.lost),
+            *(self.requests, self.usage, self.nodes, self.freed, self.mounts, self.volumes),
+            *(self.gangs, self.bound, self.victims, self.outside, self.held),
+            *(self.lowered, self.created, self.lost),
         )
 
     def trim(self) -> None:

@@ -20,7 +20,10 @@ from aliquot.engine.books.changes import Changes, Freed
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.columns import Columns, Resources, Slots, Vector
 from aliquot.engine.model.gpu import Taken
+from aliquot.engine.model.label_index import Labels
+from aliquot.engine.model.pod_rules import NO_RULES, PodRules
 from aliquot.engine.model.quantity import LIMIT
+from aliquot.engine.model.volumes import VolumeBinding, claim_news, volume_news
 from aliquot.errors import LedgerError
 
 NOWHERE = -1
@@ -32,6 +35,13 @@ class Tally(Protocol):
 
     def post(self, booking: "Booking", sign: int) -> None:
         """Count a booking (sign +1), or stop counting it (-1)."""
+
+
+class NodeTally(Protocol):
+    """A further account of bookings on nodes: of what else they do there but take room."""
+
+    def post(self, booking: "Booking", sign: int, held: bool) -> None:
+        """Count a booking (sign +1), or stop counting it (-1); `held`: it is a nomination."""
 
 
 class Stage(IntEnum):
@@ -46,7 +56,8 @@ class Stage(IntEnum):
 class Booking(NamedTuple):
     """What a pod takes: `room` on a node (none while it waits), and a `charge` in a quota.
 
-    `namespace`, `gang` and `preemptible` are the pod's.
+    `namespace`, `gang` and what follows are the pod's; on a node, other pods may be near or far
+    from it by its `labels` and `rules`. `volumes` are those chosen for its unbound claims.
     """
 
     quota: str | None
@@ -57,6 +68,17 @@ class Booking(NamedTuple):
     gang: str | None = None
     gpu: Taken | None = None
     preemptible: bool = True
+    labels: Labels = ()
+    rules: PodRules = NO_RULES
+    terminating: bool = False
+    volumes: tuple[VolumeBinding, ...] = ()
+
+    @property
+    def volume_news(self) -> tuple[str, ...]:
+        """What may be free once it ends: its claims, and the volumes chosen for them."""
+        claims = (claim_news(use.claim) for use in self.rules.volumes if use.claim)
+        chosen = (volume_news(each.volume) for each in self.volumes if each.volume is not None)
+        return (*claims, *chosen)
 
 
 @dataclass(slots=True)
@@ -118,6 +140,8 @@ class Ledger:
         self._charged = (self.wanted, self.held, self.used, self.used)
         self.tallies: list[Tally] = []
         """Further accounts: told of every booking that is held, assumed or committed."""
+        self.node_tallies: list[NodeTally] = []
+        """The same, of those on nodes."""
         self.releases = 0
         """How many bookings on nodes were released so far: refusals hold until this grows."""
         self._changes = changes
@@ -168,6 +192,10 @@ class Ledger:
             entry.stage = Stage.COMMITTED
         else:
             self._book(uid, booking, Stage.COMMITTED)
+
+    def change(self, uid: str, booking: Booking) -> None:
+        """Book a pod anew that has changed, at the stage that it is in."""
+        self._book(uid, booking, self.entries[uid].stage)
 
     def release(self, uid: str) -> None:
         """Release a booking; does nothing if there is none."""
@@ -281,6 +309,7 @@ class Ledger:
             if entry.stage is Stage.HELD:
                 self.holding[uid] = None
                 self.holding_in.setdefault(entry.booking.quota, {})[uid] = None
+                self._changes.held.append(uid)
         self._post(entry, +1)
 
     def _post(self, entry: Entry, sign: int) -> None:
@@ -295,6 +324,8 @@ class Ledger:
                 self._refold(charged, slot, booking.charge)
         if entry.node == NOWHERE:
             return
+        for node_tally in self.node_tallies:
+            node_tally.post(booking, sign, entry.stage is Stage.HELD)
         if not self.taken.add(entry.node, booking.room, sign):
             self._refold(self.taken, entry.node, booking.room)
         self._note_node(entry.node)
@@ -305,7 +336,8 @@ class Ledger:
     def _report_freed(self, entry: Entry) -> None:
         """Report as freed what this entry held."""
         gpus = None if entry.booking.gpu is None else entry.booking.namespace
-        self._changes.freed.append(Freed((entry.node,), entry.path, gpus))
+        news = entry.booking.volume_news if entry.booking.rules.volumes else ()
+        self._changes.freed.append(Freed((entry.node,), entry.path, gpus, news))
 
     def _refold(self, columns: Columns, slot: int, vector: Vector) -> None:
         """Add up cells anew: from a saturated one nothing can be subtracted."""

@@ -1,23 +1,29 @@
-"""The bound pods of one quota in the order of importance, as an array of slots.
+"""Bound pods in the order of importance, of one quota or of all, as an array of slots.
 
 Sorting all pods of a quota for each decision would take longer than the decision. So the order is
 kept: a pod that comes or goes costs a bisection and one copy of the array.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Slots
-from aliquot.engine.model.importance import OrderKey
+
+
+class Keys(Protocol):
+    """The key of each pod; smaller is more important."""
+
+    def __getitem__(self, uid: str, /) -> Any: ...
 
 
 class Ranking:
     """The slots of pods, the most important first."""
 
-    def __init__(self, uids: Iterable[str], keys: Mapping[str, OrderKey], slots: Slots) -> None:
+    def __init__(self, uids: Iterable[str], keys: Keys, slots: Slots) -> None:
         self._keys = keys
         self._names = slots
         self._uids = sorted(uids, key=keys.__getitem__)

@@ -35,6 +35,12 @@ class Nominations:
         """The leaving pods that a nominated pod waits for."""
         self._ended: dict[str, tuple[int, ...]] = {}
         """The claims whose nomination timed out, with the versions of the books at that time."""
+        self._held = state.changes.held.cursor()
+        self._latest: dict[str | None, ImportanceKey] = {}
+        """Of each quota, the key of the least important claim that was nominated since the cycle
+        began, or before and is still."""
+        self._unsure: set[str | None] = set()
+        """The quotas in which a node is held for a pod whose claim was not noted."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._keys
@@ -47,19 +53,19 @@ class Nominations:
         And for the pods that leave its nodes. If it has no victims and `lacks_right`, it waits for
         the leaving pods of all quotas.
         """
-        self._keys.update(dict.fromkeys(claim.uids(), claim.key))
+        self._note_keys(dict.fromkeys(claim.uids(), claim.key))
         awaited = dict.fromkeys((*victims, *self._leaving_from(claim)))
         for uid in awaited:
             before = self._claimants.get(uid, ()) if uid in self._deadlines else ()
             self._deadlines[uid] = self._deadline_of(uid, now)
             self._claimants[uid] = tuple(dict.fromkeys((*before, *claim.uids())))
-            self._note_awaited(uid)
+            self._note_awaited(uid, claim.uids())
         if not awaited:
             until = self._last_departure(now) if lacks_right else now + self._hold_for
             self._until.update(dict.fromkeys(claim.uids(), until))
 
-    def _note_awaited(self, victim: str) -> None:
-        for uid in self._claimants[victim]:
+    def _note_awaited(self, victim: str, claimants: Iterable[str]) -> None:
+        for uid in claimants:
             self._awaited.setdefault(uid, {})[victim] = None
 
     def _leaving_from(self, claim: Claim) -> list[str]:
@@ -101,8 +107,8 @@ class Nominations:
         }
         self._claimants = {uid: self._claimants[uid] for uid in self._deadlines}
         self._awaited.clear()
-        for uid in self._claimants:
-            self._note_awaited(uid)
+        for uid, claimants in self._claimants.items():
+            self._note_awaited(uid, claimants)
         self._note_held(now)
         for uid in sorted(uid for uid, until in self._until.items() if until <= now):
             if uid in state.waiting:
@@ -118,10 +124,40 @@ class Nominations:
         unknown = {claims[uid].uid: claims[uid] for uid in held if uid not in self._keys}
         for claim in unknown.values():  # the cluster shows nominations from before a restart
             self.nominate(claim, (), now)
-        self._keys = {uid: claim.key for uid, claim in claims.items()}
+        self._keys = {}
+        self._held.read()
+        self._latest.clear()
+        self._unsure.clear()
+        self._note_keys({uid: claim.key for uid, claim in claims.items()})
         awaiting = {uid for claimants in self._claimants.values() for uid in claimants}
         end = now + self._hold_for
         self._until = {uid: self._until.get(uid, end) for uid in held if uid not in awaiting}
+
+    def _note_keys(self, keys: dict[str, ImportanceKey]) -> None:
+        """Note the keys of nominated pods."""
+        self._keys.update(keys)
+        for uid in keys:
+            self._note_latest(uid)
+
+    def _note_latest(self, uid: str) -> None:
+        """Note the key of a nominated pod as that of its quota, if none there is later."""
+        entry, key = self._state.ledger.entries.get(uid), self._keys.get(uid)
+        if entry is None:
+            return  # it is set aside, and noted when that ends
+        quota = entry.booking.quota
+        if key is not None:
+            self._latest[quota] = max(self._latest.get(quota, key), key)
+        elif entry.stage is Stage.HELD:
+            self._unsure.add(quota)
+
+    def may_be_later(self, quota: str | None, key: ImportanceKey) -> bool:
+        """May a pod of the quota be nominated for a less important claim than this?
+
+        It spares looking through all of them; a later one that is gone may still count.
+        """
+        for uid in self._held.read():
+            self._note_latest(uid)
+        return quota in self._unsure or key < self._latest.get(quota, key)
 
     def _versions(self) -> tuple[int, ...]:
         """What must change before a claim whose nomination timed out may be nominated again."""
@@ -149,12 +185,12 @@ class Nominations:
                 if uid in state.ledger.holding and uid not in state.reserved:
                     state.drop_nomination(uid)
                     self._until.pop(uid, None)
-        for uid in self._least_important_first(self._held()) if kept else ():
+        for uid in self._least_important_first(self._nominated()) if kept else ():
             entry = state.ledger.entries[uid]
             if entry.stage is Stage.HELD and not (self._fits_node(entry) and self._has_right(uid)):
                 self._drop(uid)
 
-    def _held(self) -> list[str]:
+    def _nominated(self) -> list[str]:
         """The pods that are nominated, reservations aside."""
         reserved = self._state.reserved
         return [uid for uid in self._state.ledger.holding if uid not in reserved]
@@ -272,7 +308,7 @@ class Nominations:
                 vacated.remove(node)
                 for victim in self.victims_of(claim):
                     self._claimants[victim] = (*self._claimants[victim], uid)
-                    self._note_awaited(victim)
+                    self._note_awaited(victim, (uid,))
                 return True
         return False
 

@@ -47,7 +47,7 @@ class Precedence:
             if not held or (claim.quota is None and not own):
                 continue
             owes_all = quota is None or self._policy.gates.owes_all_held(quota)
-            if owes_all and not own:
+            if owes_all and not (own and self._nominations.may_be_later(quota, claim.key)):
                 continue
             nominated = [uid for uid in held if uid not in reserved]
             if not claim.is_critical(self._state.knobs.system_namespaces):

@@ -330,7 +330,7 @@ class Reservations:
             self._without_nodes[claim.uid] = self._versions()
             return False
         for pod, node in zip(claim.pods, found.nodes, strict=True):
-            gpu = state.placement.ask(pod.shape).gpu
+            gpu = state.placement.shape_ask(pod.shape).gpu
             devices = () if gpu is None else state.devices.idle_first(gpu, node)
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
             state.reserved[pod.uid] = None

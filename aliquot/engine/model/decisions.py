@@ -11,15 +11,20 @@ from dataclasses import dataclass
 
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.model.volumes import VolumeBinding
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Bind this pod to this node, and to these devices if it asks for any."""
+    """Bind this pod to this node, and to these devices if it asks for any.
+
+    Before it is bound, its unbound claims get these volumes.
+    """
 
     pod: Pod
     node: str
     devices: tuple[str, ...] = ()
+    volumes: tuple[VolumeBinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

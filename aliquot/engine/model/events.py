@@ -13,6 +13,7 @@ from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Budget, Pod, check_pod
 from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.volumes import StorageKind, StorageObject
 from aliquot.errors import ArgumentError
 
 
@@ -81,6 +82,21 @@ class WeightSet:
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceSet:
+    """A namespace has these labels, by which pods select others' namespaces."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceGone:
+    """A namespace no longer exists."""
+
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSet:
     """A GPU exists, with this content."""
 
@@ -106,6 +122,22 @@ class GpuQuotaGone:
     """A namespace no longer has a quota of GPUs."""
 
     namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSet:
+    """A volume, a claim on one, a storage class or what else decides about volumes exists so."""
+
+    found: StorageObject
+
+
+@dataclass(frozen=True, slots=True)
+class StorageGone:
+    """Such an object no longer exists."""
+
+    kind: StorageKind
+    name: str
+    """`namespace/name` of what is in a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +192,14 @@ Event = (
     | GangSet
     | GangGone
     | WeightSet
+    | NamespaceSet
+    | NamespaceGone
     | DeviceSet
     | DeviceGone
     | GpuQuotaSet
     | GpuQuotaGone
+    | StorageSet
+    | StorageGone
     | BudgetSet
     | BudgetGone
     | EvictionsPaused

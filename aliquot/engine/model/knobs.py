@@ -77,6 +77,17 @@ class EvictionKnobs:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementWeights:
+    """How much each preference counts beside the others, 0 to 100; kube-scheduler's by default."""
+
+    pod_affinity: int = 2
+    topology_spread: int = 2
+    node_affinity: int = 2
+    taints: int = 3
+    image_locality: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementKnobs:
     """Of the choice of nodes."""
 
@@ -85,6 +96,7 @@ class PlacementKnobs:
     """How long a claim that others have passed waits before room and right are reserved for it."""
     reserve_share: int = 10
     """The percentage of any resource that all reservations but the first may keep, together."""
+    weights: PlacementWeights = field(default_factory=PlacementWeights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ class LabelIndex(Generic[Selected]):
         """What selects each set of labels seen so far."""
         self._signatures: dict[Selected, int] = {}
         self._by_selector: dict[Selector, dict[Selected, None]] = {}
+        self._selects: dict[Selected, list[dict[Selected, None]]] = {}
+        """What each is in, of `_known`: one list for all with the same selector."""
 
     def __contains__(self, each: Selected) -> bool:
         return each in self._selectors
@@ -47,16 +49,26 @@ class LabelIndex(Generic[Selected]):
         for place in _places(selector):
             self._by_place.setdefault(place, {})[each] = None
         alike = self._by_selector.setdefault(selector, {})
-        signature = self._signatures[next(iter(alike))] if alike else self._sign(selector)
-        alike[each], self._signatures[each] = None, signature
-        for number, found in enumerate(self._known.values()) if signature else ():
-            if signature >> number & 1:
-                found[each] = None
+        first = next(iter(alike), None)
+        if first is None:
+            signature, selects = self._compare(selector)
+        else:
+            signature, selects = self._signatures[first], self._selects[first]
+        alike[each], self._signatures[each], self._selects[each] = None, signature, selects
+        for found in selects:
+            found[each] = None
 
-    def _sign(self, selector: Selector) -> int:
-        """A bit for each known set of labels that the selector matches."""
-        known = enumerate(self._known)
-        return sum(1 << number for number, labels in known if _matches(selector, dict(labels)))
+    def _compare(self, selector: Selector) -> tuple[int, list[dict[Selected, None]]]:
+        """A bit for each known set of labels that the selector matches; and what selects these."""
+        known = enumerate(self._known.items())
+        matched = [
+            (number, found) for number, (labels, found) in known if _matches(selector, dict(labels))
+        ]
+        return sum(1 << number for number, _ in matched), [found for _, found in matched]
+
+    def alike(self, selector: Selector) -> Selected | None:
+        """The first of those with this selector, if there is one."""
+        return next(iter(self._by_selector.get(selector, ())), None)
 
     def remove(self, each: Selected) -> None:
         """Remove one; does nothing if it is not here."""
@@ -67,14 +79,14 @@ class LabelIndex(Generic[Selected]):
         del self._by_selector[selector][each]
         if not self._by_selector[selector]:
             del self._by_selector[selector]
+        for known in self._selects.pop(each):
+            del known[each]
         for place in _places(selector):
             found = self._by_place[place]
             del found[each]
             if not found:
                 del self._by_place[place]
-        if self._signatures.pop(each):
-            for known in self._known.values():
-                known.pop(each, None)
+        del self._signatures[each]
 
     def matching(self, labels: Labels) -> Collection[Selected]:
         """All that select these labels."""
@@ -95,6 +107,8 @@ class LabelIndex(Generic[Selected]):
         self.version += 1
         self._known.clear()
         self._signatures = dict.fromkeys(self._signatures, 0)
+        for selects in self._selects.values():
+            selects.clear()
 
     def _match(self, labels: Labels) -> Collection[Selected]:
         self.version += 1
@@ -102,9 +116,12 @@ class LabelIndex(Generic[Selected]):
         matching = [
             each for each in self._candidates(given) if _matches(self._selectors[each], given)
         ]
+        found = self._known[labels] = dict.fromkeys(matching)
+        lists = (self._selects[each] for each in matching)
+        for selects in {id(each): each for each in lists}.values():
+            selects.append(found)
         for each in matching:
             self._signatures[each] |= bit
-        found = self._known[labels] = dict.fromkeys(matching)
         return found
 
     def _candidates(self, labels: Mapping[str, str]) -> dict[Selected, None]:

@@ -12,10 +12,13 @@ from aliquot.engine.model.selector import Term
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
+UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+"""The key of the taint of cordoned nodes."""
+
 CLOSING_TAINTS = frozenset(
     {
         *("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"),
-        *("node.kubernetes.io/unschedulable", "node.kubernetes.io/out-of-service"),
+        *(UNSCHEDULABLE_TAINT, "node.kubernetes.io/out-of-service"),
         *("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"),
     }
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from aliquot.engine.model.checks import check, shown, sorted_amounts
 from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.node import ANY_NODE, NodeConstraints
+from aliquot.engine.model.pod_rules import NO_RULES, PodRules
 from aliquot.engine.model.quantity import Amounts
 from aliquot.engine.model.selector import Requirement
 from aliquot.errors import ArgumentError
@@ -100,6 +101,8 @@ class Pod:
     """The end of its grace period, once it is terminating."""
     endless: bool = False
     """Does its owner keep it running for good, as a Deployment does? A Job does not."""
+    rules: PodRules = NO_RULES
+    """What it asks of other pods, host ports and volumes."""
 
     @property
     def path(self) -> str:
@@ -165,6 +168,7 @@ def check_pod(pod: Pod) -> None:
         and (pod.gang is None or type(pod.gang) is str)
         and type(pod.labels) is tuple
         and type(pod.devices) is tuple
+        and type(pod.rules) is PodRules
         and (pod.expected_duration is None or isinstance(pod.expected_duration, int))
         and (pod.gone_by is None or isinstance(pod.gone_by, int))
     ):

@@ -26,6 +26,8 @@ class Reason(StrEnum):
     GPU_QUOTA_EXCEEDED = "GPUQuotaExceeded"
     GANG_INCOMPLETE = "GangIncomplete"
     NO_NODE_FITS = "NoNodeFits"
+    VOLUME_MISSING = "VolumeMissing"
+    WAITING_FOR_VOLUME = "WaitingForVolume"
     SCHEDULING_GATED = "SchedulingGated"
     NOT_SUPPORTED = "NotSupported"
     TERMINATING = "Terminating"
@@ -59,11 +61,16 @@ class Watch:
     """Any of its victims, or room that is freed for another claim, which it may take."""
     gpus: str | None = None
     """The namespace whose GPU usage must change."""
+    rules: bool = False
+    """What other pods are on nodes, as far as rules about pods and ports depend on it."""
     brake: bool = False
     """Evictions may go on that the brake has put off."""
+    volumes: str | None = None
+    """The claim, volume or class that must change; see `model.volumes`."""
 
 
 ROOM = Watch(nodes=True)
+RULES = Watch(rules=True)
 VICTIMS = Watch(victims=True)
 BORROWERS = Watch(borrowers=True)
 """A pod has started to borrow: a claim within its min could reclaim from it."""

@@ -4,9 +4,11 @@ Node affinity, disruption budgets and label selectors of the API are all made of
 requirement that cannot be read matches nothing.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _FEW_VALUES = 8
 """Up to so many values are compared one by one, which takes no longer than a look into a set."""
 
@@ -64,7 +66,4 @@ def _compares(requirement: Requirement, value: str | None) -> bool:
 
 def whole_number(text: str) -> int | None:
     """The number that a label or bound is, for `Gt` and `Lt`; None if it is none."""
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return int(text) if _NUMBER.fullmatch(text) else None

@@ -9,6 +9,7 @@ ties are broken the same way on every run.
 """
 
 from collections.abc import Iterator
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,20 @@ from numpy.typing import NDArray
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Columns, Resources, Vector, exact_sum
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.knobs import ScoreMode
-from aliquot.engine.model.pod import GPU_MEMORY, Shape
+from aliquot.engine.model.knobs import PlacementKnobs, ScoreMode
+from aliquot.engine.model.pod import GPU_MEMORY, Pod, Shape
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import ROOM, Reason, Refusal
+from aliquot.engine.model.reasons import ROOM, RULES, Reason, Refusal, Watch
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.free_capacity import FEW_ROWS, WHOLE, FreeCapacity
-from aliquot.engine.placement.preferences import NodePreferences
+from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
+from aliquot.engine.placement.preferences import OPEN, NodePreferences
+from aliquot.engine.placement.rule_sets import RuleSet, RuleSets
+from aliquot.engine.placement.volumes import VolumeFilter
 
 _RANK_BITS = 20
 """Room for the order of a million nodes."""
@@ -33,8 +38,10 @@ _MOST_SCORED = 31
 """How many requested resources count in the fill of a node: the most whose sum fits _FILL_BITS."""
 _FILL_BITS = 24
 """Bits of the fill: 2 * 31 * 2**18 is less than 2**24. With 20 for the rank, 1 for the
-extended resources and 17 for preferences, a score has 62 bits and stays positive in an int64."""
-_LEAN_BITS = 1
+extended resources and 17 for points, a score has 62 bits and stays positive in an int64: five
+preferences of at most 100 points, each of a weight of at most 100, are 50,000."""
+_POINTS_SHIFT = _RANK_BITS + _FILL_BITS + 1
+"""Where the points of preferences begin."""
 _UNASKED = -(2**63)
 """The need of a resource that is not requested: every node has that."""
 _INFEASIBLE = -(2**62)
@@ -46,15 +53,35 @@ _MOST_WARM = 1024
 _RULED_OUT = {
     NodeRefusal.SELECTOR: "not matched by its node selector or affinity",
     NodeRefusal.TAINT: "with a taint it does not tolerate",
+    NodeRefusal.UNSCHEDULABLE: "with a taint it does not tolerate",
+    NodeRefusal.PORT: "with a host port taken that it asks for",
+    NodeRefusal.VOLUME_RESTRICTION: "where another pod uses its volume",
+    NodeRefusal.VOLUME_LIMIT: "that take no more volumes of its driver",
+    NodeRefusal.VOLUME_BINDING: "without a volume for it",
+    NodeRefusal.VOLUME_ZONE: "in another zone than its volume",
+    NodeRefusal.SPREAD: "where its pods would be spread too unevenly (topology spread)",
+    NodeRefusal.AFFINITY: "not near the pods that it must run near (pod affinity)",
+    NodeRefusal.ANTI_AFFINITY: "near pods that it must not run near (pod anti-affinity)",
+    NodeRefusal.OTHERS_ANTI_AFFINITY: "near pods that it must not run near (their anti-affinity)",
     NodeRefusal.DELETED: "being deleted",
 }
+
+
+Moment = tuple[object, ...]
+"""What a refusal depends on: as long as this is equal, it holds."""
 
 
 class Ask:
     """The request of a shape, by rows of the columns, with its scores over the nodes."""
 
-    def __init__(self, shape: Shape, resources: Resources, mode: ScoreMode) -> None:
+    def __init__(
+        self, shape: Shape, resources: Resources, mode: ScoreMode, rule_set: RuleSet | None = None
+    ) -> None:
         self.shape = shape
+        self.rule_set = rule_set
+        """The rules about other pods, ports and volumes that hold for it, if any do."""
+        self.prefers = False
+        """Is some node better than another for it, apart from how full they are?"""
         self.gpu = None if shape.gpu is None or shape.gpu.sliced else shape.gpu
         """Its request of GPU devices, unless the node assigns them (slices)."""
         self.room = resources.vector(shape.requests)
@@ -63,9 +90,9 @@ class Ask:
         self._charges = charges
         self.read = 0
         """How far its scores have read the list of recomputed nodes."""
-        self.refused: tuple[tuple[int, int], Refusal] | None = None
+        self.refused: tuple[Moment, Refusal] | None = None
         """Why no node has room, and until when that holds (see `Placement._moment`)."""
-        self.capacity: tuple[tuple[int, int], int, Refusal] | None = None
+        self.capacity: tuple[Moment, int, Refusal] | None = None
         """How many such pods the nodes have room for, and why no more, and until when."""
         self.feasible: tuple[int, bool] | None = None
         """Whether an empty node would hold such a pod, for this version of nodes and devices."""
@@ -136,16 +163,22 @@ class Placement:
         ledger: Ledger,
         devices: Devices,
         changes: Changes,
-        mode: ScoreMode = "pack",
+        volumes: Volumes,
+        knobs: PlacementKnobs,
     ) -> None:
         self._resources = resources
         self._nodes = nodes
         self._ledger = ledger
         self._devices = devices
-        self._mode = mode
-        self._asks: dict[Shape, Ask] = {}
+        self._mode = knobs.score
+        self._weights = knobs.weights
+        self._asks: dict[Shape | tuple[Shape, RuleSet], Ask] = {}
+        self._passing: WeakValueDictionary[tuple[Shape, RuleSet], Ask] = WeakValueDictionary()
+        """Those of pods with volumes, which may be of one pod each: forgotten with the pod."""
         self._warm: dict[Ask, None] = {}
         self._preferences = NodePreferences(nodes)
+        self.volumes = VolumeFilter(nodes, volumes, ledger, changes)
+        self.rule_sets = RuleSets(nodes, ledger, self._preferences, self.volumes)
         self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
         """How many extended resources every node has, and for which nodes and resources."""
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
@@ -153,17 +186,35 @@ class Placement:
     def refresh(self) -> None:
         """Bring the free capacity of changed nodes up to date."""
         self._capacity.refresh()
+        self.volumes.refresh()
 
-    def ask(self, shape: Shape) -> Ask:
-        """The one Ask of a shape."""
+    def shape_ask(self, shape: Shape) -> Ask:
+        """The one Ask of a shape, for what does not depend on rules."""
         found = self._asks.get(shape)
         if found is None:
             found = self._asks[shape] = Ask(shape, self._resources, self._mode)
         return found
 
+    def ask(self, pod: Pod) -> Ask:
+        """The one Ask of all pods of this shape for which the same rules hold."""
+        rule_set = self.rule_sets.of(pod)
+        if rule_set is None:
+            return self.shape_ask(pod.shape)
+        key = pod.shape, rule_set
+        if pod.rules.volumes:
+            found = self._passing.get(key)
+            if found is None:
+                found = Ask(pod.shape, self._resources, self._mode, rule_set)
+                self._passing[key] = found
+            return found
+        found = self._asks.get(key)
+        if found is None:
+            found = self._asks[key] = Ask(pod.shape, self._resources, self._mode, rule_set)
+        return found
+
     def pick(self, ask: Ask, classes: list[str] | None = None) -> str | None:
         """The best node for such a pod, of these classes if given; None if no node has room."""
-        scores = self._refreshed(ask)
+        scores = self._scores(ask)
         if classes is not None:
             scores = np.where(self._nodes.of_classes(classes), scores, -1)
         best = int(scores.argmax()) if len(scores) else -1
@@ -173,7 +224,7 @@ class Placement:
 
     def alternatives(self, ask: Ask, but: str) -> Iterator[str]:
         """The other nodes that have room for such a pod, the best first."""
-        scores = self._refreshed(ask)
+        scores = self._scores(ask)
         for slot in np.argsort(-scores, kind="stable"):
             if scores.item(slot) < 0:
                 return
@@ -187,22 +238,34 @@ class Placement:
         Not if bookings are tried: when they are taken back, it may hold no longer. A question is
         answered with the numbers of now, and keeps nothing.
         """
+        blocked = self._blocked(ask)
+        if blocked is not None:
+            return blocked
         if classes is not None:
             return self.pick(ask, classes) or self.refusal(ask)
         ledger = self._ledger
-        if ask.refused is not None and ask.refused[0] == self._moment and not ledger.asking:
+        moment = None if ask.refused is None else self._moment(ask)
+        if ask.refused is not None and ask.refused[0] == moment and not ledger.asking:
             return ask.refused[1]
         node = self.pick(ask)
         if node is not None:
             return node
         refusal = self.refusal(ask)
         if not ledger.tentative:
-            ask.refused = (self._moment, refusal)
+            ask.refused = (self._moment(ask), refusal)
         return refusal
+
+    def _blocked(self, ask: Ask) -> Refusal | None:
+        """Why such a pod can start nowhere, whatever the node: what is wrong with its claims."""
+        if ask.rule_set is None or not ask.rule_set.rules.volumes:
+            return None
+        return self.volumes.blocking(ask.rule_set.rules)
 
     def known_capacity(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
         """How many such pods the nodes have room for, and why no more, if known to be fewer."""
-        if ask.capacity is None or ask.capacity[0] != self._moment or ask.capacity[1] >= number:
+        if ask.capacity is None or ask.capacity[1] >= number:
+            return None
+        if ask.capacity[0] != self._moment(ask):
             return None
         if self._ledger.asking:
             return None
@@ -211,21 +274,38 @@ class Placement:
     def note_capacity(self, ask: Ask, number: int, refusal: Refusal) -> None:
         """Remember for how many such pods there is room, until capacity is released."""
         if not self._ledger.tentative:
-            ask.capacity = (self._moment, number, refusal)
+            ask.capacity = (self._moment(ask), number, refusal)
 
-    @property
-    def _moment(self) -> tuple[int, int]:
-        """A refusal holds as long as this stays the same: no capacity released, no node changed."""
-        return self._ledger.releases, self.version()
+    def _moment(self, ask: Ask) -> Moment:
+        """A refusal holds as long as this stays the same: no capacity released, no node changed.
+
+        Where rules hold, no pod may have come either.
+        """
+        moment = self._ledger.releases, self.version()
+        return moment if ask.rule_set is None else (*moment, *self.rule_moment(ask))
+
+    def rule_moment(self, ask: Ask) -> Moment:
+        """Equal as long as the rules that hold for such a pod leave it the same nodes."""
+        if ask.rule_set is None:
+            return ()
+        return self._nodes.version, self.rule_sets.fingerprint(ask.rule_set)
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
-        """Has any of these nodes room for such a pod now?"""
-        scores = self._refreshed(ask)
+        """Has any of these nodes room for such a pod now? By its rules, others may have as well."""
+        scores = self._scores(ask)
+        if ask.rule_set is not None:
+            return bool((scores >= 0).any())
         return any(scores.item(slot) >= 0 for slot in slots)
 
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that such a pod may run on, whatever they have free."""
-        return self._preferences.of(ask.shape.constraints) >= 0
+        open_to: NDArray[np.bool_] = self._preferences.of(ask.shape.constraints).codes == OPEN
+        return open_to
+
+    def nodes_by_rules(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes that constraints and rules leave such a pod now, whatever they have free."""
+        open_to: NDArray[np.bool_] = self.ruled_out(ask) == OPEN
+        return open_to
 
     def device_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that would have devices for such a pod if all devices were idle."""
@@ -242,32 +322,33 @@ class Placement:
 
     def classes(self, ask: Ask) -> list[str]:
         """The classes of the nodes that such a pod may run on, sorted."""
-        preferences = self._preferences.of(ask.shape.constraints)
+        codes = self._preferences.of(ask.shape.constraints).codes
         return sorted(
             {
                 node.node_class
                 for name, node in self._nodes.known.items()
-                if preferences.item(self._nodes.slots[name]) >= 0
+                if codes.item(self._nodes.slots[name]) == OPEN
             }
         )
 
     def refusal(self, ask: Ask) -> Refusal:
         """Why no node has room for such a pod: how many nodes fail each filter, with numbers."""
         self._capacity.refresh()
-        preferences = self._preferences.of(ask.shape.constraints)
-        open_to = preferences >= 0
+        codes = self._preferences.of(ask.shape.constraints).codes
+        open_to = codes == OPEN
         exact = dict(ask.shape.requests)
         causes: list[tuple[int, str, str | None]] = []
         for row, amount in ask.room:
-            here = self._capacity.free.data[row, : len(preferences)][open_to]
+            here = self._capacity.free.data[row, : len(codes)][open_to]
             lacking = int((here < amount).sum())
             if lacking:
                 name = self._resources.names[row]
                 most = text(name, max(int(here.max()), 0))
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
+        column = self.ruled_out(ask)
         for code, words in _RULED_OUT.items():
-            ruled_out = int((preferences == code).sum())
+            ruled_out = int((column == code).sum())
             if ruled_out:
                 causes.append((ruled_out, words, None))
         if ask.gpu is not None:
@@ -280,7 +361,10 @@ class Placement:
         message = f"0 of {count} nodes can hold it: {listed}{self._scattered(ask, open_to)}{kept}"
         if not count:
             message = "there are no nodes"
-        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=(ROOM,))
+        watch: tuple[Watch, ...] = (ROOM,) if ask.rule_set is None else (ROOM, RULES)
+        if ask.rule_set is not None:
+            watch += self.volumes.watches(ask.rule_set.rules)
+        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=watch)
 
     def _scattered(self, ask: Ask, open_to: NDArray[np.bool_]) -> str:
         """`; it needs one node with ...`: where all open nodes together have enough of everything.
@@ -324,9 +408,9 @@ class Placement:
 
     def could_hold(self, ask: Ask) -> bool:
         """Would any node have room for such a pod if it were empty?"""
-        moment = self.version() + self._devices.version
+        moment = self.feasibility_version()
         if ask.feasible is None or ask.feasible[0] != moment:
-            open_to = self._preferences.of(ask.shape.constraints) >= 0
+            open_to = self.open_nodes(ask)
             if ask.laid_out != len(self._resources):
                 ask.lay_out(self._resources, self._mode)
             has = ask.of(self._nodes.allocatable, len(open_to))
@@ -344,6 +428,67 @@ class Placement:
             + len(self._resources.names)
             + self._capacity.epoch
         )
+
+    def feasibility_version(self) -> int:
+        """Grows whenever `could_hold` may have another answer."""
+        return self.version() + self._devices.version
+
+    def _scores(self, ask: Ask) -> NDArray[np.int64]:
+        """The scores of the nodes: those of the shape, and what rules and preferences make of them.
+
+        Below zero where the pod does not fit.
+        """
+        scores = self._refreshed(ask)
+        if ask.rule_set is None and not ask.prefers:
+            return scores
+        if ask.rule_set is not None:
+            scores = np.where(self.ruled_out(ask) == OPEN, scores, -1)
+        if ask.prefers or self._rules_prefer(ask):
+            feasible = scores >= 0
+            points = total(self.points(ask, feasible), self._weights, len(feasible))
+            scores = np.where(feasible, scores + (points << _POINTS_SHIFT), -1)
+        return scores
+
+    def _rules_prefer(self, ask: Ask) -> bool:
+        return ask.rule_set is not None and self.rule_sets.prefers(ask.rule_set)
+
+    def ruled_out(self, ask: Ask) -> NDArray[np.int64]:
+        """By node, `OPEN`, or why it is refused whatever it has free: constraints, then rules."""
+        constraints = ask.shape.constraints
+        codes = self._preferences.of(constraints).codes
+        if ask.rule_set is None:
+            return codes
+        column = codes.copy()
+        self.rule_sets.refuse(ask.rule_set, constraints, column)
+        return column
+
+    def judged(self, ask: Ask) -> NDArray[np.int64]:
+        """By node, `OPEN`, or the first reason why such a pod cannot start there now.
+
+        First in the order of kube-scheduler's plugins.
+        """
+        self._capacity.refresh()
+        constraints = ask.shape.constraints
+        column = self._preferences.of(constraints).codes.copy()
+        if ask.rule_set is not None and (code := self.volumes.blocking_code(ask.rule_set.rules)):
+            column[:] = code
+            return column
+        short = np.zeros(len(column), dtype=bool)
+        for row, amount in ask.room:
+            short |= self._capacity.free.data[row, : len(column)] < amount
+        if ask.gpu is not None:
+            short |= self._devices.points(ask.gpu, np.arange(len(column))) < 0
+        if ask.rule_set is None:
+            column[short & (column == OPEN)] = NodeRefusal.RESOURCES
+        else:
+            self.rule_sets.refuse(ask.rule_set, constraints, column, short)
+        return column
+
+    def points(self, ask: Ask, feasible: NDArray[np.bool_]) -> PointsBySource:
+        """What such a pod prefers, over the nodes that could hold it."""
+        constraints = ask.shape.constraints
+        fit = self._preferences.of(constraints)
+        return points_by_source(self.rule_sets, ask.rule_set, constraints, fit, feasible)
 
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date."""
@@ -374,16 +519,17 @@ class Placement:
         """Compute the part of the scores that changes only with the nodes."""
         if ask.laid_out != len(self._resources):
             ask.lay_out(self._resources, self._mode)
-        preferences = self._preferences.of(ask.shape.constraints)
-        has = ask.of(self._nodes.allocatable, len(preferences))
-        used = self._nodes.allocatable.data[ask.special, : len(preferences)] != 0
-        lean = self._special()[: len(preferences)] == used.sum(axis=0)
+        fit = self._preferences.of(ask.shape.constraints)
+        ask.prefers = fit.prefers
+        count = len(fit.codes)
+        has = ask.of(self._nodes.allocatable, count)
+        used = self._nodes.allocatable.data[ask.special, :count] != 0
+        lean = self._special()[:count] == used.sum(axis=0)
         takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE
         fill = _MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
-        points = (preferences << _LEAN_BITS | lean) << _FILL_BITS
-        points = (points + fill) << _RANK_BITS
-        points += 2**_RANK_BITS - 1 - self._nodes.rank
-        ask.base = np.where(preferences < 0, _INFEASIBLE, points)
+        base = (lean.astype(np.int64) << _FILL_BITS) + fill
+        base = (base << _RANK_BITS) + (2**_RANK_BITS - 1 - self._nodes.rank)
+        ask.base = np.where(fit.codes == OPEN, base, _INFEASIBLE)
 
     def _special(self) -> NDArray[np.int64]:
         """How many extended resources every node has."""

@@ -10,6 +10,7 @@ from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk, Taken
 from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.volumes import VolumeBinding
 from aliquot.engine.placement.best_node import Placement
 
 
@@ -29,11 +30,21 @@ class Bookings:
         self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
     ) -> Booking:
         """What a pod takes on a node and its quota is charged; on these devices, if given."""
-        known, ask = self._nodes.known.get(node), self._placement.ask(pod.shape)
+        known, ask = self._nodes.known.get(node), self._placement.shape_ask(pod.shape)
         charge = ask.charge(None if known is None else known.node_class)
         gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
-        own = pod.namespace, pod.gang, gpu, pod.preemptible
-        return Booking(quota, charge, node, ask.room, *own)
+        own = pod.namespace, pod.gang, gpu, pod.preemptible, pod.labels, pod.rules, pod.terminating
+        volumes = self._on_volumes(pod, node) if pod.rules.volumes else ()
+        return Booking(quota, charge, node, ask.room, *own, volumes)
+
+    def _on_volumes(self, pod: Pod, node: str) -> tuple[VolumeBinding, ...]:
+        """What becomes of a pod's unbound claims on a node: as booked, until it is bound there."""
+        entry = self._ledger.entries.get(pod.uid)
+        if entry is not None and entry.booking.node == node:
+            return entry.booking.volumes
+        if pod.node is not None or node not in self._nodes.known:
+            return ()
+        return self._placement.volumes.choose(pod.rules, node)
 
     def _on_devices(self, pod: Pod, ask: GpuAsk, node: str, devices: tuple[str, ...]) -> Taken:
         """What a pod takes of a node's devices: of these, else of its own, else of the best."""
@@ -49,5 +60,5 @@ class Bookings:
 
     def pending(self, pod: Pod) -> Booking:
         """What a pending pod requests."""
-        charge = self._placement.ask(pod.shape).charge(None)
+        charge = self._placement.shape_ask(pod.shape).charge(None)
         return Booking(self._tree.quota_of(pod), charge, namespace=pod.namespace, gang=pod.gang)

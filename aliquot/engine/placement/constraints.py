@@ -7,7 +7,13 @@ functions of one pod and one node; `preferences` keeps their results.
 from collections.abc import Mapping
 from enum import IntEnum
 
-from aliquot.engine.model.node import Node, NodeConstraints, Taint, Toleration
+from aliquot.engine.model.node import (
+    UNSCHEDULABLE_TAINT,
+    Node,
+    NodeConstraints,
+    Taint,
+    Toleration,
+)
 from aliquot.engine.model.selector import Term, requirement_matches
 
 
@@ -18,20 +24,56 @@ class NodeRefusal(IntEnum):
     SELECTOR = -2
     TAINT = -3
     DELETED = -4
+    PORT = -5
+    VOLUME_RESTRICTION = -6
+    VOLUME_LIMIT = -7
+    VOLUME_BINDING = -8
+    VOLUME_ZONE = -9
+    SPREAD = -10
+    AFFINITY = -11
+    ANTI_AFFINITY = -12
+    OTHERS_ANTI_AFFINITY = -13
+    UNSCHEDULABLE = -14
+    RESOURCES = -15
+
+
+PLUGINS = {
+    NodeRefusal.UNSCHEDULABLE: "NodeUnschedulable",
+    NodeRefusal.DELETED: "NodeUnschedulable",
+    NodeRefusal.TAINT: "TaintToleration",
+    NodeRefusal.SELECTOR: "NodeAffinity",
+    NodeRefusal.PORT: "NodePorts",
+    NodeRefusal.RESOURCES: "NodeResourcesFit",
+    NodeRefusal.VOLUME_RESTRICTION: "VolumeRestrictions",
+    NodeRefusal.VOLUME_LIMIT: "NodeVolumeLimits",
+    NodeRefusal.VOLUME_BINDING: "VolumeBinding",
+    NodeRefusal.VOLUME_ZONE: "VolumeZone",
+    NodeRefusal.SPREAD: "PodTopologySpread",
+    NodeRefusal.AFFINITY: "InterPodAffinity",
+    NodeRefusal.ANTI_AFFINITY: "InterPodAffinity",
+    NodeRefusal.OTHERS_ANTI_AFFINITY: "InterPodAffinity",
+}
+"""The plugin of kube-scheduler that refuses a node for the same reason, in its order."""
 
 
 def node_refusal(constraints: NodeConstraints, node: Node) -> NodeRefusal | None:
     """Why the pod may not run on this node; None if it may."""
     if node.deleted:
         return NodeRefusal.DELETED
+    refusal, _ = taint_refusal(node.taints, constraints.tolerations)
+    if refusal is not None:
+        return refusal
+    return None if selected(constraints, node) else NodeRefusal.SELECTOR
+
+
+def selected(constraints: NodeConstraints, node: Node) -> bool:
+    """Do the pod's node selector and required affinity admit this node?"""
     labels = dict(node.labels)
     if any(labels.get(key) != value for key, value in constraints.selector):
-        return NodeRefusal.SELECTOR
-    if constraints.required is not None and not any(
+        return False
+    return constraints.required is None or any(
         _matches(term, node.name, labels) for term in constraints.required
-    ):
-        return NodeRefusal.SELECTOR
-    return NodeRefusal.TAINT if tainted(node.taints, constraints.tolerations)[0] else None
+    )
 
 
 def preference(constraints: NodeConstraints, node: Node) -> int:
@@ -42,14 +84,19 @@ def preference(constraints: NodeConstraints, node: Node) -> int:
     )
 
 
-def tainted(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> tuple[bool, int]:
-    """Does a taint keep the pod off, and how many PreferNoSchedule taints does it not tolerate?"""
+def taint_refusal(
+    taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]
+) -> tuple[NodeRefusal | None, int]:
+    """Which taint keeps the pod off, and how many PreferNoSchedule taints does it not tolerate?"""
     if not taints:
-        return False, 0
+        return None, 0
     tolerated = _Tolerations(tolerations)
-    left = [taint.effect for taint in taints if not tolerated.cover(taint)]
-    soft = left.count("PreferNoSchedule")
-    return soft < len(left), soft
+    left = [taint for taint in taints if not tolerated.cover(taint)]
+    hard = [taint.key for taint in left if taint.effect != "PreferNoSchedule"]
+    if not hard:
+        return None, len(left)
+    cordoned = UNSCHEDULABLE_TAINT in hard
+    return NodeRefusal.UNSCHEDULABLE if cordoned else NodeRefusal.TAINT, len(left) - len(hard)
 
 
 def _matches(term: Term, name: str, labels: Mapping[str, str]) -> bool:

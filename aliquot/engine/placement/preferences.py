@@ -1,7 +1,7 @@
-"""What each node is worth by a pod's node constraints: refused, or how much preferred.
+"""What each node is by a pod's node constraints: refused, or how much preferred.
 
-Many shapes share one `NodeConstraints`, most of them the empty one, so a column over the nodes is
-kept for each `NodeConstraints`. It is computed for all nodes at once, from the columns of their
+Many shapes share one `NodeConstraints`, most of them the empty one, so columns over the nodes are
+kept for each `NodeConstraints`. They are computed for all nodes at once, from the columns of their
 labels; where few nodes have changed since, for these alone.
 """
 
@@ -10,25 +10,56 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.model.node import NodeConstraints, Taint
-from aliquot.engine.placement.constraints import NodeRefusal, node_refusal, preference, tainted
+from aliquot.engine.placement.constraints import (
+    NodeRefusal,
+    node_refusal,
+    preference,
+    taint_refusal,
+)
 from aliquot.engine.placement.node_labels import NodeLabels
 
-MOST_SOFT_TAINTS = 15
-MOST_PREFERRED = 2**13 - 1
-"""Both saturate, so that points fit the 17 bits that a score has for them (see `best_node`)."""
 _FEW_NODES = 8
 """Up to so many changed nodes are looked at one by one: that takes as long as a pass over all."""
 _MOST_KEPT = 1_024
-"""Columns that are kept: at 5,000 nodes 40 KB each, 40 MB in all."""
+"""Columns that are kept: at 5,000 nodes 120 KB each, 120 MB in all."""
+OPEN = 0
 _Column = NDArray[np.int64]
 
 
+class NodeFit:
+    """Columns over the nodes, for one `NodeConstraints`."""
+
+    __slots__ = ("codes", "preferred", "soft_taints")
+
+    def __init__(self, count: int) -> None:
+        self.codes = np.full(count, NodeRefusal.GONE, dtype=np.int64)
+        """`OPEN`, or why the pod may not run there."""
+        self.preferred = np.zeros(count, dtype=np.int64)
+        """The sum of the weights of the preferred terms that the node matches."""
+        self.soft_taints = np.zeros(count, dtype=np.int64)
+        """How many PreferNoSchedule taints the pod does not tolerate."""
+
+    def lengthen(self, count: int) -> None:
+        """Add nodes, which are gone until they are looked at."""
+        more = count - len(self.codes)
+        if more > 0:
+            none = np.zeros(more, dtype=np.int64)
+            self.codes = np.append(self.codes, none + NodeRefusal.GONE)
+            self.preferred = np.append(self.preferred, none)
+            self.soft_taints = np.append(self.soft_taints, none)
+
+    @property
+    def prefers(self) -> bool:
+        """Is any node preferred to another?"""
+        return bool(self.preferred.any() or self.soft_taints.any())
+
+
 class NodePreferences:
-    """A column over the nodes for each `NodeConstraints`: below zero the refusal, else points."""
+    """Columns over the nodes for each `NodeConstraints`."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._kept: dict[NodeConstraints, tuple[int, _Column]] = {}
+        self._kept: dict[NodeConstraints, tuple[int, NodeFit]] = {}
         self._labels = NodeLabels()
         self._read = 0
         self._taints: dict[tuple[Taint, ...], dict[int, None]] = {}
@@ -37,46 +68,61 @@ class NodePreferences:
         self._groups: list[tuple[tuple[Taint, ...], _Column]] = []
         """The same, with the slots as arrays."""
 
-    def of(self, constraints: NodeConstraints) -> _Column:
-        """The column, up to date."""
-        read, column = self._kept.pop(constraints, (0, np.empty(0, dtype=np.int64)))
-        if read != self._nodes.version or len(column) != len(self._nodes.slots):
-            column = self._refreshed(constraints, read, column)
-        self._kept[constraints] = (self._nodes.version, column)
+    def of(self, constraints: NodeConstraints) -> NodeFit:
+        """The columns, up to date."""
+        read, fit = self._kept.pop(constraints, (0, None))
+        count = len(self._nodes.slots)
+        if fit is None or read != self._nodes.version or len(fit.codes) != count:
+            fit = self._refreshed(constraints, read, fit)
+        self._kept[constraints] = (self._nodes.version, fit)
         if len(self._kept) > _MOST_KEPT:
             del self._kept[next(iter(self._kept))]
-        return column
+        return fit
 
-    def _refreshed(self, constraints: NodeConstraints, read: int, column: _Column) -> _Column:
-        """The column, with the nodes that have changed since it was read."""
-        changed, more = self._nodes.changed_since(read), len(self._nodes.slots) - len(column)
-        if len(changed) > _FEW_NODES:
+    def _refreshed(self, constraints: NodeConstraints, read: int, fit: NodeFit | None) -> NodeFit:
+        """The columns, with the nodes that have changed since they were read."""
+        changed = self._nodes.changed_since(read)
+        if fit is None or len(changed) > _FEW_NODES:
             return self._computed(constraints)
-        column = np.append(column, np.full(more, NodeRefusal.GONE, dtype=np.int64))
+        fit.lengthen(len(self._nodes.slots))
         for slot in changed:
-            column[slot] = self._points(constraints, slot)
-        return column
+            self._look_at(fit, constraints, slot)
+        return fit
 
-    def _computed(self, constraints: NodeConstraints) -> _Column:
-        """The points of all nodes."""
+    def _computed(self, constraints: NodeConstraints) -> NodeFit:
+        """The columns, of all nodes."""
         self._refresh_labels()
-        labels, preferred = self._labels, np.zeros(self._labels.count, dtype=np.int64)
+        labels, fit = self._labels, NodeFit(self._labels.count)
+        open_to = self.selected(constraints)
+        for weight, term in constraints.preferred:
+            fit.preferred += weight * labels.matching(term)
+        for taints, slots in self._groups:
+            refusal, soft = taint_refusal(taints, constraints.tolerations)
+            here = np.where(open_to[slots], OPEN, NodeRefusal.SELECTOR)
+            fit.codes[slots] = here if refusal is None else refusal
+            fit.soft_taints[slots] = soft
+        fit.codes[list(self._nodes.deleted)] = NodeRefusal.DELETED
+        fit.preferred[(fit.codes == NodeRefusal.GONE) | (fit.preferred < 0)] = 0
+        return fit
+
+    def selected(self, constraints: NodeConstraints) -> NDArray[np.bool_]:
+        """The nodes that a node selector and a required affinity admit, whatever their taints."""
+        self._refresh_labels()
+        labels = self._labels
         open_to = np.ones(labels.count, dtype=bool)
         for key, value in constraints.selector:
             open_to &= labels.with_value(key, value)
         if constraints.required is not None:
             open_to &= labels.matching_any(constraints.required)
-        for weight, term in constraints.preferred:
-            preferred += weight * labels.matching(term)
-        points = np.clip(preferred, 0, MOST_PREFERRED) * (MOST_SOFT_TAINTS + 1)
-        column = np.full(labels.count, NodeRefusal.GONE, dtype=np.int64)
+        return open_to
+
+    def tolerated(self, constraints: NodeConstraints) -> NDArray[np.bool_]:
+        """The nodes whose taints are tolerated, whatever their labels."""
+        self._refresh_labels()
+        found = np.zeros(self._labels.count, dtype=bool)
         for taints, slots in self._groups:
-            hard, soft = tainted(taints, constraints.tolerations)
-            tolerated = MOST_SOFT_TAINTS - min(soft, MOST_SOFT_TAINTS)
-            here = NodeRefusal.TAINT if hard else points[slots] + tolerated
-            column[slots] = np.where(open_to[slots], here, NodeRefusal.SELECTOR)
-        column[list(self._nodes.deleted)] = NodeRefusal.DELETED
-        return column
+            found[slots] = taint_refusal(taints, constraints.tolerations)[0] is None
+        return found
 
     def _refresh_labels(self) -> None:
         """Bring the columns of labels and taints up to date."""
@@ -95,14 +141,11 @@ class NodePreferences:
             self._groups = [(each, np.fromiter(slots, dtype=np.int64)) for each, slots in found]
         self._labels.count, self._read = len(self._nodes.slots), self._nodes.version
 
-    def _points(self, constraints: NodeConstraints, slot: int) -> int:
+    def _look_at(self, fit: NodeFit, constraints: NodeConstraints, slot: int) -> None:
+        """Bring one node up to date."""
         node = self._nodes.at(slot)
-        if node is None:
-            return NodeRefusal.GONE
-        refusal = node_refusal(constraints, node)
-        if refusal is not None:
-            return refusal
-        preferred = min(max(preference(constraints, node), 0), MOST_PREFERRED)
-        _, soft = tainted(node.taints, constraints.tolerations)
-        tolerated = MOST_SOFT_TAINTS - min(soft, MOST_SOFT_TAINTS)
-        return preferred * (MOST_SOFT_TAINTS + 1) + tolerated
+        refusal = NodeRefusal.GONE if node is None else node_refusal(constraints, node)
+        fit.codes[slot] = OPEN if refusal is None else refusal
+        taints = () if node is None else node.taints
+        fit.soft_taints[slot] = taint_refusal(taints, constraints.tolerations)[1]
+        fit.preferred[slot] = 0 if node is None else max(preference(constraints, node), 0)

@@ -31,7 +31,8 @@ class Demand:
         state = self._state
         if state.ledger.speculative:
             return None
-        versions = (state.tree.version, state.placement.version(), state.waiting.changes)
+        feasible = state.placement.feasibility_version()
+        versions = (state.tree.version, feasible, state.waiting.changes)
         moved = bool(self._usage) and not unshared.isdisjoint(self._usage.read())
         if not (self._requests or moved or self._total_moved() or versions != self._versions):
             return None
@@ -51,26 +52,46 @@ class Demand:
 
 
 class Unsatisfiable:
-    """The requests of claims that can never start, by slot and row: they do not count as demand."""
+    """What pods request that can never start, by slot and row: it does not count as demand.
 
-    def __init__(self, state: State, is_unsatisfiable: Callable[[State, Claim], bool]) -> None:
+    The core of a gang counts as a whole. The gang's other pods count by themselves, as they do once
+    the core runs: what is demanded does not change when a gang starts. Each pod counts in its own
+    quota, and `takes_pods` says of a quota whether pods may ever start in it.
+    """
+
+    def __init__(self, state: State, takes_pods: Callable[[str], bool]) -> None:
         self._state = state
-        self._is_unsatisfiable = is_unsatisfiable
+        self._takes_pods = takes_pods
         self._versions = (-1, -1, -1)
         self.amounts: dict[int, dict[int, int]] = {}
 
     def refresh(self) -> bool:
         """Bring the sums up to date; True if they have changed."""
         state = self._state
-        versions = (state.placement.version(), state.waiting.changes, state.tree.version)
+        feasible = state.placement.feasibility_version()
+        versions = (feasible, state.waiting.changes, state.tree.version)
         if versions == self._versions:
             return False
         self._versions = versions
         before, self.amounts = self.amounts, {}
         for claim, number in state.waiting.kinds():
-            if claim.quota not in state.tree.quotas or not self._is_unsatisfiable(state, claim):
-                continue
-            sums = self.amounts.setdefault(state.tree.slots[str(claim.quota)], {})
-            for row, amount in claim.charge(None):
-                sums[row] = sums.get(row, 0) + amount * number
+            self._count(claim, number)
+            for pod in claim.others:
+                self._count(state.claims.of((pod,)), number)
         return before != self.amounts
+
+    def _count(self, claim: Claim, number: int) -> None:
+        """Count what so many claims like this one request, if they can never start."""
+        tree = self._state.tree
+        parts = [part for part in claim.parts or (claim,) if part.quota in tree.quotas]
+        holds = self._state.placement.could_hold
+        if not parts or (
+            not claim.pods[0].blocked
+            and all(self._takes_pods(str(part.quota)) for part in parts)
+            and all(map(holds, claim.asks))
+        ):
+            return
+        for part in parts:
+            sums = self.amounts.setdefault(tree.slots[str(part.quota)], {})
+            for row, amount in part.charge(None):
+                sums[row] = sums.get(row, 0) + amount * number

@@ -41,6 +41,10 @@ class Gates(Protocol):
     def rights(self, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in the quotas before the gates let the claim pass."""
 
+    def other_rights(self, claim: Claim, node_class: str | None) -> Rights | None:
+        """Something else that would do as well to come free, if there is such a thing."""
+        return None
+
     @abstractmethod
     def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
         """Is the claim within its quota's min, runtime or deserved, as the policy has it?

@@ -10,10 +10,12 @@ its min changes.
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.state import State
 
 Rows = tuple[int, ...]
@@ -75,18 +77,16 @@ def _split(
     low: tuple[int, ...],
     overdue: tuple[int, ...],
 ) -> MinSplit:
-    """Work the split out anew, in Python's own integers: no sum is too large for them.
+    """Work the split out anew.
 
     Of resources that its pods do not use, there is nothing to add up.
     """
     used = state.ledger.used
     bounds = zip(rows, low, overdue, strict=True)
     counted = [each for each in bounds if each[2] or used.get(each[0], slot)]
-    slots = np.array([state.bound_pods.slots[uid] for uid in ranked], dtype=np.int64)
-    sums = [
-        np.cumsum(state.bound_pods.charge.data[row][slots].astype(object)) + begin
-        for row, _, begin in counted
-    ]
+    slots = state.bound_pods.ranked_slots(slot)
+    charge = state.bound_pods.charge.data
+    sums = [_sums(charge[row][slots], begin) for row, _, begin in counted]
     passed = [total > bound for total, (_, bound, _) in zip(sums, counted, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.bound_pods.unit_start(slot, first)
@@ -95,6 +95,12 @@ def _split(
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
     return MinSplit(ranked, low, overdue, floor, slots[first:], total)
+
+
+def _sums(amounts: NDArray[np.int64], begin: int) -> NDArray[Any]:
+    """The sums so far; in Python's own integers where they may be too large for an int64."""
+    exact = amounts.sum(dtype=np.float64) + begin < LIMIT
+    return np.cumsum(amounts if exact else amounts.astype(object)) + begin
 
 
 def over_quota_pods(state: State) -> set[str]:

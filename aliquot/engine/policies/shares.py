@@ -210,17 +210,20 @@ class ShareGates(Gates, Generic[B]):
         )
 
     def rights(self, claim: Claim, node_class: str | None) -> Rights:
-        """What must come free in its quota and every ancestor, to be within share and max."""
+        """What must come free in its quota and every ancestor, to be within share and max.
+
+        A quota outside the tree of shares has max alone.
+        """
         rights: Rights = {}
-        if claim.quota is None or self.is_outside(claim):
+        if claim.quota is None:
             return rights
         state, book = self._state, self._shares.read()
-        lineage = state.tree.lineage(claim.quota)
-        for account in book.accounts(claim.quota):
+        lineage, outside = state.tree.lineage(claim.quota), self.is_outside(claim)
+        for account in lineage if outside else book.accounts(claim.quota):
             slot = account if account in lineage else lineage[0]
             for row, amount in claim.charge(node_class):
                 most = state.tree.max.get(row, account)
-                if row in book.rows:
+                if row in book.rows and not outside:
                     most = min(most, self.share_to_keep(row, account))
                 short = book.after_leaving(row, account) + amount - most
                 if most < LIMIT and short > rights.get(Right(slot, row), 0):
@@ -262,7 +265,7 @@ class ShareGates(Gates, Generic[B]):
     def could_start(self, claim: Claim, node_class: str | None) -> bool:
         """Not if the claim asks for more than the whole share of its quota or an ancestor."""
         if claim.quota is None or self.is_outside(claim):
-            return True
+            return within_max(self._state, claim, node_class)
         book = self._shares.read()
         return within_max(self._state, claim, node_class) and all(
             amount <= book.amounts.get(row, account)

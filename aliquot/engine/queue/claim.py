@@ -148,7 +148,7 @@ class Claims:
 
     def of(self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False) -> Claim:
         """The claim of these pods."""
-        asks = tuple(self._placement.ask(pod.shape) for pod in pods)
+        asks = tuple(self._placement.ask(pod) for pod in pods)
         held = any(pod.uid in self._ledger.holding for pod in pods)
         claim = Claim(pods, asks, self._tree.quota_of(pods[0]), held, others, missing, surplus)
         if len(pods) > 1 and any(self._tree.quota_of(pod) != claim.quota for pod in pods):

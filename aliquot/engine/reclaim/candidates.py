@@ -16,6 +16,7 @@ from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.device_fit import DeviceRoom
+from aliquot.engine.reclaim.rule_fit import RuleRoom
 from aliquot.engine.state import State
 
 _ALL_NODES = 24
@@ -46,18 +47,22 @@ class Candidates:
         claim: Claim,
         eligible: Eligible,
         gpus: DeviceRoom,
+        rules: RuleRoom,
         classes: list[str] | None,
     ) -> None:
         self._state = state
         self._claim = claim
         self._eligible = eligible
         self._gpus = gpus
+        self._rules = rules
         self._classes = classes
         self._charged_pods: dict[Right, Mask] = {}
         by_priority = state.bound_pods.priority
         self.importance = by_priority if eligible.order is None else eligible.order.levels
         """The least important pods are considered first."""
         self.evictable = eligible.evictable & self._within_limits()
+        self.protected: Mask | None = None
+        """Those of them whose disruption budgets allow no further eviction; None where none are."""
         self.planned: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take, less what victims free."""
 
@@ -89,8 +94,9 @@ class Candidates:
         if not evictable.any():
             yield evictable, 0, _BEST_NODES
             return
-        protected = self._budget_exhausted()
-        for base in ([evictable & ~protected] if protected.any() else []) + [evictable]:
+        exhausted = self._budget_exhausted()
+        self.protected = exhausted if exhausted.any() else None
+        for base in ([] if self.protected is None else [evictable & ~exhausted]) + [evictable]:
             for level in self._levels(base):
                 these = base & (importance <= level)
                 yield these, _MOST_ELSEWHERE, _BEST_NODES
@@ -115,7 +121,7 @@ class Candidates:
         return [int(slot) for slot in slots[in_order[:most]]]
 
     def _budget_exhausted(self) -> Mask:
-        """Those of the pods whose disruption budgets allow no further eviction."""
+        """The evictable pods whose disruption budgets allow no further eviction."""
         state, protected = self._state, np.zeros_like(self.evictable)
         running = state.bound_pods
         for namespace in state.budgets.exhausted_in():
@@ -146,6 +152,8 @@ class Candidates:
             shortage += np.maximum(amount - free, 0) / amount
         if ask.gpu is not None:
             possible &= self._device_nodes(ask, evictable, shortage)
+        if ask.rule_set is not None:
+            possible &= self._rules.sift(evictable, shortage)
         found = np.flatnonzero(possible)
         order = np.lexsort((self._state.nodes.rank[found], shortage[found]))
         ordered = [int(slot) for slot in found[order]]

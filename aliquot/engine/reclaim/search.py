@@ -7,36 +7,29 @@ that are leaving already count as gone, so no further pod is evicted for the sam
 checked as a whole before it is returned: the claim would start, and no victim could be spared.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aliquot.engine.books.ledger import Entry
 from aliquot.engine.columns import Slots
 from aliquot.engine.gpus.quotas import Exceeded
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.placement.best_node import Ask
-from aliquot.engine.policies.eligible import (
-    Account,
-    Eligible,
-    Mask,
-    Right,
-    Rights,
-    gang_account,
-    kept_account,
-    namespace_account,
-)
+from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.candidates import LAST_NODES, Candidates
+from aliquot.engine.reclaim.cost_bound import CostBound
 from aliquot.engine.reclaim.device_fit import DeviceRoom, Option
-from aliquot.engine.reclaim.eviction_units import EvictionUnit, EvictionUnits
-from aliquot.engine.reclaim.victim_set import Cost, PricedUnit, Requirements, choose, cost, price
+from aliquot.engine.reclaim.eviction_units import EvictionUnits
+from aliquot.engine.reclaim.prices import NO_NODE, Prices
+from aliquot.engine.reclaim.rule_fit import RuleRoom
+from aliquot.engine.reclaim.victim_set import Cost, PricedUnit, Requirements, choose, cost
 from aliquot.engine.state import State
-
-_NO_NODE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +70,8 @@ def search(
     no_victims = Eligible(
         np.zeros_like(state.bound_pods.node, dtype=bool), Reason.PREEMPTED, lambda _: ""
     )
-    for rank, several in enumerate(
-        _with_leaving_first([no_victims] if state.leaving else [], ranks)
-    ):
+    waits = [no_victims] if state.leaving and not rights else []  # only victims free rights
+    for rank, several in enumerate(_with_leaving_first(waits, ranks)):
         attempts = (_Attempt(state, claim, rights, eligible, classes) for eligible in several)
         found = [plan for attempt in attempts if (plan := attempt.plan(rank)) is not None]
         if found:
@@ -128,15 +120,11 @@ class _Attempt:
         self.eligible = eligible
         self.eviction_units = EvictionUnits(state)
         self.gpus = DeviceRoom(state, claim)
-        self.candidates = Candidates(state, claim, eligible, self.gpus, classes)
-        self._uncounted: dict[object, set[int]] = {
-            right: self.candidates.outside_sum(right) for right in self.rights
-        }
-        """Of each right, the quotas whose pods do not free it."""
+        self.rules = RuleRoom(state, claim)
+        self.candidates = Candidates(state, claim, eligible, self.gpus, self.rules, classes)
         self.limits: dict[object, int] = dict(eligible.limits.items())
-        self._accounts = {account for account, _ in (*eligible.limits, *self.rights)}
-        self._narrow_accounts = any(not isinstance(account, int) for account in self._accounts)
-        self._priced_cache: dict[tuple[tuple[str, ...], int], PricedUnit] = {}
+        fits = self.gpus, self.rules
+        self.prices = Prices(state, self.candidates, *fits, self.rights, eligible.limits)
 
     def plan(self, rank: int) -> Plan | None:
         """The best plan with victims of this group, if there is one."""
@@ -151,6 +139,8 @@ class _Attempt:
             choice.nodes.append(node)
             choice.devices.append(devices)
             choice.units += units
+        if not self._rules_hold(choice, choice.units):
+            return None
         choice.units = sorted(self._pruned(choice), key=self._soft_draw)
         left = self._budgets(choice.units)
         victims = tuple(self._victim(uid, left) for unit in choice.units for uid in unit.uids)
@@ -167,24 +157,37 @@ class _Attempt:
         best: tuple[Cost, int, Option, list[PricedUnit]] | None = None
         candidates = self.candidates
         first = not candidates.planned
+        self.rules.begin(ask)
         for mask, most, looked_at in candidates.widening():
             if best is not None and looked_at == LAST_NODES:
                 break
             nodes = candidates.nodes(ask, rights, mask, looked_at)
             evictable = _MaskedPods(self.state.bound_pods.slots, mask)
-            elsewhere = self._elsewhere(evictable, rights, most) if nodes else []
+            elsewhere = cache(partial(self._elsewhere, evictable, rights, most))
             for slot, option in self._options(ask, nodes, evictable):
+                if best is not None and not self._may_cost_less(ask, slot, evictable, best[0]):
+                    continue
                 needs = self._needs(ask, slot, rights) | self.gpus.needs(ask, option, first)
+                needs |= self.rules.needs(slot)
                 units = self._units_for(slot, evictable, elsewhere, needs)
                 budgets = self._budgets(units)
-                limits = self.limits | self.eviction_units.limits
+                limits = self.limits | self.eviction_units.limits | self.rules.limits(slot)
                 requirements = Requirements(needs, limits, budgets, self.eligible.soft)
                 chosen = choose(units, requirements, None if best is None else best[0])
-                if chosen is not None:
+                if chosen is not None and self._admits(slot, chosen):
                     best = (cost(chosen, budgets), slot, option, chosen)
             if best is not None and best[0][0] == 0:
                 break
         return None if best is None else best[1:]
+
+    def _admits(self, node: int, chosen: list[PricedUnit]) -> bool:
+        """Do rules let the pod start on a node once these are evicted?"""
+        return self.rules.admits(node, [uid for unit in chosen for uid in unit.uids])
+
+    def _rules_hold(self, choice: _Choice, units: list[PricedUnit]) -> bool:
+        """Do rules let the whole claim start once these are evicted?"""
+        victims = [uid for unit in units for uid in unit.uids]
+        return self.rules.holds(choice.nodes, choice.devices, victims)
 
     def _options(
         self, ask: Ask, nodes: list[int], evictable: "_MaskedPods"
@@ -199,7 +202,9 @@ class _Attempt:
     def _commit(self, ask: Ask, node: int, devices: Option, units: list[PricedUnit]) -> None:
         """Take the node, devices and victims of one pod out of what the next pods may use."""
         entries, planned = self.state.ledger.entries, self.candidates.planned
-        self.gpus.commit(ask, devices, [uid for unit in units for uid in unit.uids])
+        victims = [uid for unit in units for uid in unit.uids]
+        self.gpus.commit(ask, devices, victims)
+        self.rules.commit(node, devices, victims)
         for row, amount in ask.room:
             planned[row, node] = planned.get((row, node), 0) + amount
         for unit in units:
@@ -214,12 +219,26 @@ class _Attempt:
                     {key: limits[key] - n for key, n in unit.draws.items() if key in limits}
                 )
 
+    def _may_cost_less(self, ask: Ask, node: int, evictable: "_MaskedPods", most: Cost) -> bool:
+        """Could a set on this node cost less, as far as the room there tells?"""
+        shortages = self._shortages(ask, node)
+        if not shortages:
+            return True
+        bound = CostBound(
+            self.state.bound_pods, self.candidates.importance, self.candidates.protected
+        )
+        least = bound.least(evictable.on(self.state.bound_pods.node, node), shortages)
+        return least is not None and least < most
+
+    def _shortages(self, ask: Ask, node: int) -> dict[int, int]:
+        """How much room the node is short of for the pod, by row."""
+        short = {row: amount - int(self.candidates.free(row)[node]) for row, amount in ask.room}
+        return {row: amount for row, amount in short.items() if amount > 0}
+
     def _needs(self, ask: Ask, node: int, rights: Rights) -> dict[object, int]:
         needs: dict[object, int] = dict(rights.items())
-        for row, amount in ask.room:
-            short = amount - int(self.candidates.free(row)[node])
-            if short > 0:
-                needs["room", row] = short
+        for row, amount in self._shortages(ask, node).items():
+            needs["room", row] = amount
         return needs
 
     def _elsewhere(self, evictable: "_MaskedPods", rights: Rights, most: int) -> list[PricedUnit]:
@@ -233,24 +252,30 @@ class _Attempt:
             namespace = self.state.in_namespace(self.claim.pods[0].namespace)
             frees[[running.slots[uid] for uid in namespace if uid in running.slots]] = True
         least = self.candidates.least_important(evictable.mask & frees, most)
-        return self._priced_units(least, evictable, _NO_NODE)
+        return self._priced_units(least, evictable, NO_NODE)
 
     def _units_for(
         self,
         node: int,
         evictable: "_MaskedPods",
-        elsewhere: list[PricedUnit],
+        elsewhere: Callable[[], list[PricedUnit]],
         needs: dict[object, int],
     ) -> list[PricedUnit]:
         """The units on the node, and those elsewhere unless freed room frees all right as well."""
         entries = self.state.ledger.entries
-        here = np.flatnonzero(evictable.mask & (self.state.bound_pods.node == node))
-        units = self._priced_units(here.tolist(), evictable, node)
+        here = evictable.on(self.state.bound_pods.node, node).tolist()
+        if self.rules.matters:
+            here = sorted({*here, *self.rules.in_the_way(node, evictable.mask)})
+        units = self._priced_units(here, evictable, node)
         enough = all(_room_frees_right(right, needs, units) for right in self.rights)
         if enough and not self.gpus.rights:
             return units
+        own = {uid for unit in units for uid in unit.uids}
+        others = [unit for unit in elsewhere() if own.isdisjoint(unit.uids)]
+        if self.rules.matters:
+            others = [self.prices.anew(unit, node) for unit in others]
         return units + [
-            unit for unit in elsewhere if all(entries[uid].node != node for uid in unit.uids)
+            unit for unit in others if all(entries[uid].node != node for uid in unit.uids)
         ]
 
     def _priced_units(
@@ -260,44 +285,9 @@ class _Attempt:
         names = self.state.bound_pods.slots.names
         uids = [str(names[slot]) for slot in slots]
         return [
-            self._priced(eviction_unit, node)
+            self.prices.of(eviction_unit, node)
             for eviction_unit in self.eviction_units.of(uids, evictable)
         ]
-
-    def _priced(self, eviction_unit: EvictionUnit, node: int) -> PricedUnit:
-        found = self._priced_cache.get((eviction_unit.uids, node))
-        if found is not None:
-            return (
-                replace(found, draws=found.draws | eviction_unit.draws)
-                if eviction_unit.draws
-                else found
-            )
-        frees: dict[object, int] = {}
-        draws: dict[object, int] = {}
-        for uid in eviction_unit.uids:
-            entry = self.state.ledger.entries[uid]
-            accounts: tuple[Account, ...] = (
-                _accounts(entry) if self._narrow_accounts else entry.path
-            )
-            for row, amount in entry.booking.charge:
-                for account in accounts:
-                    if account in self._accounts:
-                        if entry.path[0] not in self._uncounted.get((account, row), ()):
-                            _add(frees, self.rights, (account, row), amount)
-                        _add(draws, self.limits, (account, row), amount)
-            for row, amount in entry.booking.room if entry.node == node else ():
-                frees["room", row] = frees.get(("room", row), 0) + amount
-            for key, amount in self.gpus.frees(entry):
-                frees[key] = frees.get(key, 0) + amount
-        pods = [self.state.pods[uid] for uid in eviction_unit.uids]
-        budgets = tuple(self.state.budgets.on(pod) for pod in pods)
-        name = self.state.bound_pods.name(eviction_unit.uids[0])
-        slots = self.state.bound_pods.slots
-        importance = [int(self.candidates.importance[slots[pod.uid]]) for pod in pods]
-        priced = self._priced_cache[eviction_unit.uids, node] = price(
-            pods, name, frees, draws, budgets, importance
-        )
-        return replace(priced, draws=draws | eviction_unit.draws) if eviction_unit.draws else priced
 
     def _budgets(self, units: Sequence[PricedUnit]) -> dict[str, int]:
         paths = {path for unit in units for each in unit.budgets for path in each}
@@ -331,6 +321,8 @@ class _Attempt:
         """Do these evictions free right for the claim, and room on its nodes and devices?"""
         victims = [uid for unit in units for uid in unit.uids]
         if not self.gpus.is_feasible(self.claim.asks, choice.devices, victims):
+            return False
+        if not self._rules_hold(choice, units):
             return False
         entries = self.state.ledger.entries
         for right, amount in self.rights.items():
@@ -383,26 +375,17 @@ class _MaskedPods:
     def __init__(self, slots: Slots, mask: Mask) -> None:
         self._slots = slots
         self.mask = mask
+        self._on: dict[int, NDArray[np.int64]] = {}
 
     def __contains__(self, uid: object) -> bool:
         return isinstance(uid, str) and uid in self._slots and bool(self.mask[self._slots[uid]])
 
-
-def _accounts(entry: Entry) -> tuple[Account, ...]:
-    """All accounts that a pod is charged in."""
-    booking = entry.booking
-    return (
-        *entry.path,
-        *map(kept_account, entry.path),
-        namespace_account(booking.quota, booking.namespace),
-        gang_account(booking.gang),
-    )
-
-
-def _add(sums: dict[object, int], to: Container[object], key: object, amount: int) -> None:
-    """Add an amount to a key's sum, if the key counts."""
-    if key in to:
-        sums[key] = sums.get(key, 0) + amount
+    def on(self, nodes: NDArray[np.int64], node: int) -> NDArray[np.int64]:
+        """The slots of those on a node, given the nodes of all pods."""
+        found = self._on.get(node)
+        if found is None:
+            found = self._on[node] = np.flatnonzero(self.mask & (nodes == node))
+        return found
 
 
 def _maximum(rights: Rights, others: Rights) -> Rights:

@@ -11,11 +11,13 @@ in the set that could be spared.
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
 
 from aliquot.engine.model.importance import Natural
 from aliquot.engine.model.pod import Pod
 
-_PRIORITY_OFFSET = 2**31
+PRIORITY_OFFSET = 2**31
 """Priorities are int32: with this added none is negative, so a larger set never has a lower sum."""
 _MOST_STEPS = 4_000
 """Steps of the exact search once it has a set: at 10 to 30 us each, it ends within some 0.1 s."""
@@ -32,8 +34,7 @@ Age = tuple[int, int]
 """When a pod was started, then created: larger is younger."""
 
 
-@dataclass(frozen=True, slots=True)
-class PricedUnit:
+class PricedUnit(NamedTuple):
     """An eviction unit, with its importance, what its eviction frees, and what it draws on.
 
     `priority` and `age` are those of its most important pod; `total` is the sum of the pods'
@@ -50,6 +51,10 @@ class PricedUnit:
     budgets: tuple[tuple[str, ...], ...]
     total: int
 
+    def drawing(self, more: Amounts) -> "PricedUnit":
+        """The same unit, where its eviction draws on these as well."""
+        return self._replace(draws=self.draws | more)
+
 
 def price(
     pods: Sequence[Pod],
@@ -64,7 +69,7 @@ def price(
     highest = max(importance)
     of_highest = (pod for pod, each in zip(pods, importance, strict=True) if each == highest)
     age = min((pod.started, pod.created) for pod in of_highest)
-    total = sum(each + _PRIORITY_OFFSET for each in importance)
+    total = sum(each + PRIORITY_OFFSET for each in importance)
     uids = tuple(pod.uid for pod in pods)
     return PricedUnit(uids, highest, age, name, frees, draws, budgets, total)
 
@@ -84,13 +89,12 @@ class Requirements:
     """Limits that the last victim may exceed; the one with the largest draw counts as the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Allowance:
+class _Allowance(NamedTuple):
     """What may still be taken, and the largest draw so far on each soft limit."""
 
     limits: Amounts
     soft: Set[object]
-    largest: Amounts = field(default_factory=dict)
+    largest: Amounts
 
     def allows(self, unit: PricedUnit) -> bool:
         """May this unit be evicted as well?"""
@@ -121,7 +125,7 @@ class _Allowance:
 def cost(units: Sequence[PricedUnit], budgets: dict[str, int]) -> Cost:
     """The cost of evicting all of these; smaller is better."""
     if not units:
-        return (0, -_PRIORITY_OFFSET, 0, 0, (0, 0))
+        return (0, -PRIORITY_OFFSET, 0, 0, (0, 0))
     highest = max(unit.priority for unit in units)
     oldest = min(unit.age for unit in units if unit.priority == highest)
     return (
@@ -155,13 +159,14 @@ def choose(
 
     There is none if even all units are not enough, or may not all be evicted.
     """
-    useful = [unit for unit in units if _may_help(unit, requirements)]
+    usefulness = _Usefulness(requirements)
+    useful = [unit for unit in units if usefulness.of(unit)]
     useful.sort(key=lambda unit: unit.name, reverse=True)
     useful.sort(
         key=lambda unit: (
             unit.priority,
             len(unit.uids) > 1,
-            -_usefulness(unit, requirements),
+            -usefulness.of(unit),
             _negated(unit.age),
         )
     )
@@ -172,17 +177,37 @@ def choose(
     return start if bound is None or cost(start, requirements.budgets) < bound else None
 
 
-def _may_help(unit: PricedUnit, requirements: Requirements) -> bool:
-    """Does the unit free anything that is needed, and may it be evicted at all?"""
-    frees = any(unit.frees.get(need) for need in requirements.needs)
-    return frees and _Allowance(requirements.limits, requirements.soft).allows(unit)
+class _Usefulness:
+    """How much of all needs a unit meets: 0 if it may not be evicted at all.
+
+    Units that free and draw the same share these amounts (see `prices`), and the answer.
+    """
+
+    def __init__(self, requirements: Requirements) -> None:
+        self._requirements = requirements
+        self._allowance = _Allowance(requirements.limits, requirements.soft, {})
+        self._of: dict[tuple[int, int], float] = {}
+
+    def of(self, unit: PricedUnit) -> float:
+        """More of it comes first, to find good sets early."""
+        amounts = id(unit.frees), id(unit.draws)
+        found = self._of.get(amounts)
+        if found is None:
+            found = self._of[amounts] = self._work_out(unit)
+        return found
+
+    def _work_out(self, unit: PricedUnit) -> float:
+        if not self._allowance.allows(unit):
+            return 0
+        needs = self._requirements.needs
+        return sum(min(unit.frees.get(n, 0), amount) / amount for n, amount in needs.items())
 
 
 def _greedy(units: list[PricedUnit], requirements: Requirements) -> list[PricedUnit] | None:
     """A set to start from: in order, each unit that frees a need and may be evicted."""
     needs, left, chosen = (
         dict(requirements.needs),
-        _Allowance(requirements.limits, requirements.soft),
+        _Allowance(requirements.limits, requirements.soft, {}),
         [],
     )
     for unit in units:
@@ -217,15 +242,7 @@ def _remaining(needs: Amounts, unit: PricedUnit) -> Amounts:
     return {need: amount for need, amount in left.items() if amount > 0}
 
 
-def _usefulness(unit: PricedUnit, requirements: Requirements) -> float:
-    """How much of all needs the unit meets: more first, to find good sets early."""
-    return sum(
-        min(unit.frees.get(n, 0), amount) / amount for n, amount in requirements.needs.items()
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Partial:
+class _Partial(NamedTuple):
     """A set being built: its units, what it still needs, what may still be taken."""
 
     chosen: tuple[PricedUnit, ...]
@@ -255,14 +272,14 @@ class _Search:
         if start is not None:
             self._keep_if_better(tuple(_pruned(start, requirements)))
         self.steps = 0
-        self.ahead: list[Amounts] = [dict.fromkeys(requirements.needs, 0)]
-        self.largest: list[Amounts] = [dict.fromkeys(requirements.needs, 0)]
-        for unit in reversed(units):
-            had, top = self.ahead[-1], self.largest[-1]
-            self.ahead.append({n: had[n] + unit.frees.get(n, 0) for n in had})
-            self.largest.append({n: max(top[n], unit.frees.get(n, 0)) for n in top})
-        self.ahead.reverse()
-        self.largest.reverse()
+        self.ahead: dict[object, list[int]] = {}
+        """Of each need, what the units from each place on free of it."""
+        self.largest: dict[object, list[int]] = {}
+        """The most that one of these frees of it."""
+        for need in requirements.needs:
+            frees = [unit.frees.get(need, 0) for unit in reversed(units)]
+            self.ahead[need] = [*accumulate(frees, initial=0)][::-1]
+            self.largest[need] = [*accumulate(frees, max, initial=0)][::-1]
         self.youngest = [unit.age for unit in units]
         for at in range(len(units) - 2, -1, -1):
             if units[at].priority == units[at + 1].priority:
@@ -272,7 +289,7 @@ class _Search:
         """The best set, if there is one below the bound."""
         needs, left = (
             dict(self.requirements.needs),
-            _Allowance(self.requirements.limits, self.requirements.soft),
+            _Allowance(self.requirements.limits, self.requirements.soft, {}),
         )
         self._branch(0, _Partial((), needs, left, cost((), {})))
         return None if self.best is None else _pruned(list(self.best), self.requirements)
@@ -289,7 +306,7 @@ class _Search:
         if not partial.needs:
             self._keep_if_better(partial.chosen)
             return
-        if any(self.ahead[at][need] < amount for need, amount in partial.needs.items()):
+        if any(self.ahead[need][at] < amount for need, amount in partial.needs.items()):
             return
         if self.steps > _MOST_STEPS and (
             self.best is not None or self.steps > _MOST_STEPS_WITHOUT_SET
@@ -304,7 +321,7 @@ class _Search:
 
     def _lower_bound(self, at: int, partial: _Partial) -> Cost:
         """The least cost of any set grown from here."""
-        more = max(-(-a // self.largest[at][need]) for need, a in partial.needs.items())
+        more = max(-(-a // self.largest[need][at]) for need, a in partial.needs.items())
         unit = self.units[at]
         violations, highest, total, count, age = partial.cost
         if unit.priority > highest:
@@ -314,7 +331,7 @@ class _Search:
         return (
             violations,
             highest,
-            total + more * (unit.priority + _PRIORITY_OFFSET),
+            total + more * (unit.priority + PRIORITY_OFFSET),
             count + more,
             age,
         )

@@ -41,7 +41,7 @@ def _of_pod(uid: str, state: State, pod: Pod | None) -> str:
     committed = entry is not None and entry.stage is Stage.COMMITTED
     if pod is None:
         return f"pod {uid} is booked, and does not run" if committed else ""
-    ask = state.placement.ask(pod.shape)
+    ask = state.placement.shape_ask(pod.shape)
     if entry is None or not committed:
         return f"pod {pod.path} runs on {pod.node}, and is not booked"
     node = state.nodes.known.get(pod.node or "")

@@ -26,7 +26,7 @@ from aliquot.engine.model.summaries import (
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.policies.over_quota import over_quota_pods
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.report import audit, refusals, resize, tree_figures
+from aliquot.engine.report import audit, nodes, refusals, resize, tree_figures
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.gangs import summarise_gang
@@ -116,6 +116,20 @@ class Questions:
     def nominated_node(self, uid: str) -> str | None:
         """The node that is nominated for this waiting pod, if any."""
         return self.booked_node(uid) if uid in self._state.ledger.holding else None
+
+    def node_refusals(self, uid: str) -> dict[str, str]:
+        """The nodes that refuse a waiting pod now, each with a plugin of kube-scheduler.
+
+        The first of its plugins; the nodes that are not named could hold the pod.
+        """
+        return nodes.refusals(self._state, self._known_pod(uid))
+
+    def preferences(self, uid: str) -> dict[str, dict[str, int]]:
+        """What a waiting pod prefers: of each node that could hold it, points by plugin, 0 to 100.
+
+        Plugins that make no difference are left out.
+        """
+        return nodes.preferences(self._state, self._known_pod(uid))
 
     def is_wanted(self, eviction: Evict) -> bool:
         """Is this pod to leave, and does its claim, or another nominated one, still need it to?

@@ -82,7 +82,7 @@ def _of_devices(state: State, pod: Pod, devices: tuple[str, ...]) -> Refusal | N
 def _of_node(state: State, pod: Pod, node: str) -> Refusal | None:
     """The refusal of its node, if that has too little room left."""
     slot = state.nodes.slots[node]
-    for row, amount in state.placement.ask(pod.shape).room:
+    for row, amount in state.placement.shape_ask(pod.shape).room:
         has = int(state.placement.free_soon(row, state.leaving.room)[slot])
         if amount > has:
             name = state.resources.names[row]

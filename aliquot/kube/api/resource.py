@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
+from aliquot.dialects.core.manifest import STORAGE_GROUP
 from aliquot.dialects.crds import DEFINITIONS
 
 
@@ -54,11 +55,21 @@ NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 RESOURCE_QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 EVENTS = Resource("", "v1", "events", "Event")
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 SECRETS = Resource("", "v1", "secrets", "Secret")
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+STORAGE: tuple[Resource, ...] = (
+    Resource(STORAGE_GROUP, "v1", "storageclasses", "StorageClass", namespaced=False),
+    Resource(STORAGE_GROUP, "v1", "csinodes", "CSINode", namespaced=False),
+    Resource(STORAGE_GROUP, "v1", "csidrivers", "CSIDriver", namespaced=False),
+    Resource(STORAGE_GROUP, "v1", "csistoragecapacities", "CSIStorageCapacity"),
+    Resource(STORAGE_GROUP, "v1", "volumeattachments", "VolumeAttachment", namespaced=False),
+)
+"""The kinds that decide about volumes, beside these and the claims on them."""
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",

@@ -23,12 +23,15 @@ from aliquot.errors import InputError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import (
     BUDGETS,
+    CLAIMS,
     CUSTOM,
     NAMESPACES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
+    STORAGE,
+    VOLUMES,
     Resource,
 )
 from aliquot.kube.control.eviction_pause import PauseSwitch
@@ -43,7 +46,8 @@ from aliquot.mirror.mirror import Mirror
 _log = structlog.get_logger()
 
 WATCHED: tuple[Resource, ...] = (
-    *(NODES, NAMESPACES, RESOURCE_QUOTAS, PRIORITY_CLASSES, BUDGETS),
+    *(NODES, NAMESPACES, RESOURCE_QUOTAS, PRIORITY_CLASSES, BUDGETS, CLAIMS, VOLUMES),
+    *STORAGE,
     *(each for each in CUSTOM.values() if each.group != VOLCANO_JOBS),
 )
 """All kinds but pods."""

@@ -9,21 +9,27 @@ from typing import Any
 import structlog
 
 from aliquot.dialects.core.documents import Document
-from aliquot.dialects.core.manifest import Key, Manifest, read
-from aliquot.dialects.core.objects import NodeWire
+from aliquot.dialects.core.manifest import Key, Manifest, metadata_of, read, shape_of_kind
+from aliquot.dialects.core.objects import NodeWire, Wire
 from aliquot.dialects.core.times import timestamp
+from aliquot.dialects.core.volumes import storage_object
 from aliquot.dialects.kep9.quotas import KINDS as QUOTA_KINDS
 from aliquot.dialects.koordinator.keys import FIGURES
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
 from aliquot.dialects.volcano.gangs import KIND as POD_GROUP
 from aliquot.errors import InputError
 from aliquot.json import Body
-from aliquot.kube.api.resource import NODES, Resource
+from aliquot.kube.api.resource import NODES, STORAGE, Resource
 from aliquot.kube.watch.valid_objects import PLACE, ValidObjects
 from aliquot.mirror.mirror import Mirror
 
 _OWN_STATUS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
 """The kinds whose status only Aliquot writes, so that a change of it is no news."""
+_SHAPES: dict[Resource, type[Wire]] = {
+    NODES: NodeWire,
+    **{each: shape for each in STORAGE if (shape := shape_of_kind(each.group, each.kind))},
+}
+"""What objects are decoded to of which there may be many: no more is kept than is read."""
 SHARING_MODE_KINDS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
 """The kinds that the sharing mode depends on."""
 _log = structlog.get_logger()
@@ -110,8 +116,8 @@ class Objects:
         return manifest
 
     def _keep_last_valid(self, resource: Resource, found: Any, error: InputError) -> None:
-        """Keep the last valid version of an object in force; a node is left as it was."""
-        if isinstance(found, NodeWire):
+        """Keep the last valid version of an object in force; what is many is left as it was."""
+        if isinstance(found, Wire):
             return
         key = (resource.kind, *name_of(found))
         kept = self._valid.keep(resource.group, key, body_of(resource, found))
@@ -133,21 +139,23 @@ class Objects:
 
 def name_of(found: Any) -> tuple[str, str]:
     """Namespace and name of an object."""
-    if isinstance(found, NodeWire):
-        return "", found.metadata.name
+    if isinstance(found, Wire):
+        about = metadata_of(found)
+        return about.namespace or "", about.name
     metadata = found.get("metadata") or {}
     return metadata.get("namespace") or "", metadata.get("name") or ""
 
 
 def shape_of(resource: Resource) -> type[Any]:
-    """What objects of a kind are decoded to: `dict`, but for nodes, which are many and large."""
-    return NodeWire if resource == NODES else dict
+    """What objects of a kind are decoded to: `dict`, but for what is many and never written."""
+    return _SHAPES.get(resource, dict)
 
 
 def manifest_of(resource: Resource, found: Any) -> Manifest | None:
     """An object as a manifest; None if its kind does not matter here."""
-    if isinstance(found, NodeWire):
-        return Manifest("Node", "", "", found.metadata.name, PLACE, found, {})
+    if isinstance(found, Wire):
+        namespace, name = name_of(found)
+        return Manifest(resource.kind, resource.group, namespace, name, PLACE, found, {})
     return read(Document(PLACE, body_of(resource, found)))
 
 
@@ -161,6 +169,9 @@ def _relevant(manifest: Manifest) -> object:
     if isinstance(manifest.content, NodeWire):
         node = manifest.content
         return node.metadata.labels, node.spec, node.status
+    storage = storage_object(manifest)
+    if storage is not None:
+        return storage
     metadata: Body = manifest.body.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     others = {key: value for key, value in annotations.items() if key not in FIGURES}

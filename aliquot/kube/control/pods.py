@@ -10,15 +10,16 @@ from collections.abc import Container
 import msgspec
 import structlog
 
-from aliquot.dialects.core import lifetimes, pods
+from aliquot.dialects.core import lifetimes, pod_rules, pods
 from aliquot.dialects.core.manifest import Manifest, owner_of
 from aliquot.dialects.core.objects import PodSpec, PodStatus, PodWire
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine import Pod, Shape
+from aliquot.engine import NO_RULES, Pod, Shape
 from aliquot.errors import InputError
+from aliquot.kube.control.rules_cache import RulesCache
 from aliquot.kube.control.shown_status import ShownStatus
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
@@ -47,6 +48,7 @@ class Pods:
         self._mirror = mirror
         self._scheduler_names = scheduler_names
         self._shapes: dict[bytes, Shape] = {}
+        self._rules = RulesCache()
         self._encoder = msgspec.json.Encoder()
 
     def put(self, wire: PodWire) -> None:
@@ -115,7 +117,8 @@ class Pods:
     def _read(self, wire: PodWire) -> PodRecord | None:
         """The pod's record; None if it is invalid and pending.
 
-        An invalid pod that is bound is read without labels and annotations: it uses its node.
+        An invalid pod that is bound is read without labels, annotations and rules: it uses its
+        node.
         """
         try:
             return self._record(wire)
@@ -127,8 +130,9 @@ class Pods:
         if waits:
             return None
         bare = msgspec.structs.replace(wire.metadata, labels=None, annotations=None)
+        spec = pod_rules.without_rules(wire.spec or PodSpec())
         try:
-            return self._record(msgspec.structs.replace(wire, metadata=bare))
+            return self._record(msgspec.structs.replace(wire, metadata=bare, spec=spec))
         except InputError:
             return None
 
@@ -144,7 +148,8 @@ class Pods:
         if spec.node_name:
             started = lifetimes.start_time(manifest, status) or created
         gone_by = timestamp(wire.metadata.deletion_timestamp, _PLACE, "deletionTimestamp")
-        rest = (mirror.cards, defaults, shape, started, gone_by)
+        rules = self._rules.rules(spec, manifest) if pod_rules.has_rules(spec) else NO_RULES
+        rest = (mirror.cards, defaults, shape, started, gone_by, rules)
         pod = pods.pod(manifest, uid, priority_infos, created, *rest)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)

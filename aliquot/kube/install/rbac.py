@@ -11,9 +11,10 @@ administrators, as ResourceQuotas are: the role for that must be bound explicitl
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from aliquot.dialects.core.manifest import KEP9_GROUPS, VOLCANO_GROUP
+from aliquot.dialects.core.manifest import KEP9_GROUPS, STORAGE_GROUP, VOLCANO_GROUP
 from aliquot.dialects.crds import DEFINITIONS
 from aliquot.json import Body
+from aliquot.kube.api.resource import STORAGE
 from aliquot.kube.install.installation import (
     CERTIFICATE,
     CONFIGURATION,
@@ -93,9 +94,11 @@ def _scheduler() -> list[Body]:
         _rule("", ("pods/binding", "pods/eviction"), ("create",)),
         _rule("", ("pods/status",), ("patch",)),
         _rule("", ("nodes", "namespaces", "resourcequotas"), _READ),
+        _rule("", ("persistentvolumes", "persistentvolumeclaims"), ("get", *_READ, "patch")),
         _rule("", ("events",), ("create", "patch")),
         _rule("policy", ("poddisruptionbudgets",), _READ),
         _rule("scheduling.k8s.io", ("priorityclasses",), _READ),
+        _rule(STORAGE_GROUP, [each.plural for each in STORAGE], _READ),
         *_ours(_READ),
         *_ours(("patch",), part="/status"),
     ]

@@ -6,10 +6,11 @@ down to the partition, each when all others are ready. Claims of pods are made, 
 
 from http import HTTPStatus
 
+from aliquot.dialects.claims import stateful_claims
 from aliquot.dialects.volcano.made_groups import group_name
-from aliquot.dialects.workloads import claim_name, ordinals, starts_in_order, stateful_pod
+from aliquot.dialects.workloads import ordinals, starts_in_order, stateful_pod
 from aliquot.errors import InputError, RefusalError
-from aliquot.json import Body, fresh
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.storage.entry import Key
@@ -119,21 +120,10 @@ class StatefulSets:
 
     async def _make_claims(self, body: Body, pod: str) -> None:
         namespace = body["metadata"]["namespace"]
-        labels = ((body["spec"].get("selector") or {}).get("matchLabels")) or {}
-        for template in body["spec"].get("volumeClaimTemplates") or ():
-            name = claim_name(template, pod)
-            if self._api.store.get(self._claim.storage, namespace, name) is not None:
-                continue
-            written = template.get("metadata") or {}
-            claim: Body = {
-                "metadata": {
-                    "name": name,
-                    "labels": {**(written.get("labels") or {}), **labels},
-                    "annotations": dict(written.get("annotations") or {}),
-                },
-                "spec": fresh(template.get("spec") or {}),
-            }
-            await self._api.create(self._claim, namespace, claim)
+        for claim in stateful_claims(body, pod):
+            name = claim["metadata"]["name"]
+            if self._api.store.get(self._claim.storage, namespace, name) is None:
+                await self._api.create(self._claim, namespace, claim)
 
     async def _update(self, body: Body, newest: Revision, pods: dict[int, Body]) -> None:
         """Replace the highest pod of an older revision, unless another one is not ready yet."""

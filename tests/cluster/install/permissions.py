@@ -24,6 +24,9 @@ SCHEDULER = (
     + """
 list watch: poddisruptionbudgets.policy
 get patch: pods
+get list watch patch: persistentvolumes persistentvolumeclaims
+list watch: storageclasses.storage.k8s.io csinodes.storage.k8s.io csidrivers.storage.k8s.io
+list watch: csistoragecapacities.storage.k8s.io volumeattachments.storage.k8s.io
 create: pods/binding pods/eviction
 patch: pods/status
 create patch: events

@@ -113,12 +113,28 @@ class Borrowing(Gates):
 
     def rights(self, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in the sum of min and below max, once leaving pods are gone."""
+        return self._rights(claim, node_class)
+
+    def other_rights(self, claim: Claim, node_class: str | None) -> Rights | None:
+        """In a lending group, what must come free for the claim to take nothing from others."""
+        if claim.quota is None or self._state.tree.quotas[claim.quota].group == "":
+            return None
+        found = self._rights(claim, node_class, inside_group=True)
+        return found if found != self._rights(claim, node_class) else None
+
+    def _rights(self, claim: Claim, node_class: str | None, inside_group: bool = False) -> Rights:
         rights: Rights = {}
         if claim.quota is None:
             return rights
         root = self._state.tree.slots[ROOT]
+        group = self._state.tree.groups.get(self._state.tree.quotas[claim.quota].group, root)
         for row, amount in claim.charge(node_class):
-            shortages = {root: self._against_sum(claim.quota, row, amount, after_leaving).beyond}
+            beyond = self._against_sum(claim.quota, row, amount, after_leaving).beyond
+            shortages = {root: beyond}
+            low = self._state.tree.min.get(row, group)
+            inside = after_leaving(self._state, row, group) + amount - low
+            if inside_group and 0 < inside < beyond:
+                shortages = {group: inside}
             for slot in self._state.tree.path(claim.quota)[:-1]:
                 most = self._state.tree.max.get(row, slot)
                 shortages[slot] = (
@@ -135,12 +151,13 @@ class Borrowing(Gates):
         """
         tree = self._state.tree
         root = tree.slots[ROOT]
-        most = self._lendable(row)
+        later = used is after_leaving
+        most = self._lendable(row, later)
         if most is None or most >= LIMIT:
             return _Sum(root, LIMIT, 0, 0, self._bound_name)
         in_use = used(self._state, row, root)
         if not tree.names(tree.slots[quota], row):
-            free = self._capacity(row) - self._unused_min(row, used)
+            free = self._capacity(row, later) - self._unused_min(row, used)
             if free > most:
                 return _Sum(root, free, in_use, amount, "nodes less unused min")
             return _Sum(root, most, in_use, amount, self._bound_name)
@@ -170,7 +187,7 @@ class Borrowing(Gates):
         slot, root = self._state.tree.slots[quota], self._state.tree.slots[ROOT]
         found: Rights = {}
         for row in range(len(self._state.resources)):
-            most = self._lendable(row)
+            most = self._lendable(row, later=True)
             if most is not None and most < LIMIT:
                 borrowed = after_leaving(self._state, row, slot) - self._state.tree.min.get(
                     row, slot
@@ -246,8 +263,8 @@ class Borrowing(Gates):
         ):
             idle_min = idle_min - np.minimum(part, idle_min)
         owed = exact_sum(tree.min.data[row][others] - idle_min)
-        capacity = self._capacity(row)
-        lendable = self._lendable(row) if tree.names(own, row) else None
+        capacity = self._capacity(row, later=True)
+        lendable = self._lendable(row, later=True) if tree.names(own, row) else None
         most = capacity if lendable is None else min(capacity, lendable)
         return max(tree.min.get(row, own), most - owed)
 
@@ -255,17 +272,22 @@ class Borrowing(Gates):
     def _bound_name(self) -> str:
         return "guaranteed or free" if self._lend_free else "sum of min"
 
-    def _lendable(self, row: int) -> int | None:
-        """What all quotas together may use of this resource; None if none guarantees any of it."""
+    def _lendable(self, row: int, later: bool = False) -> int | None:
+        """What all quotas together may use of this resource; None if none guarantees any of it.
+
+        Now, or `later`, once leaving pods are gone.
+        """
         guaranteed = self._state.tree.guaranteed(row)
         if guaranteed is None or not self._lend_free:
             return guaranteed
-        return max(guaranteed, self._capacity(row))
+        return max(guaranteed, self._capacity(row, later))
 
-    def _capacity(self, row: int) -> int:
+    def _capacity(self, row: int, later: bool = False) -> int:
         """What the nodes have for quotas: less what pods without a quota use."""
-        outside = self._state.ledger.used.get(row, self._state.tree.slots[OUTSIDE])
-        return self._state.capacity.lent(row) - outside
+        state, outside = self._state, self._state.tree.slots[OUTSIDE]
+        if not later:
+            return state.capacity.lent(row) - state.ledger.used.get(row, outside)
+        return state.capacity.lent(row, state.leaving.room) - staying(state, row, outside)
 
 
 def _sum_over(state: State, row: int, slots: NDArray[np.int64], used: Used) -> int:

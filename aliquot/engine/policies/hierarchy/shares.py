@@ -14,7 +14,6 @@ from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies import usage
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.policies.shares import ShareBook
-from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.state import State
 
@@ -31,7 +30,7 @@ class Shares(ShareBook):
         self._requesting: dict[int, None] = {}
         self._uncharged: set[int] = set()
         """The unshared quotas, and the account of pods without a quota."""
-        self._unsatisfiable = Unsatisfiable(state, self._is_unsatisfiable)
+        self._unsatisfiable = Unsatisfiable(state, self._takes_pods)
         self.own: dict[int, int] = {}
         """The implicit child for a parent's own pods, by the parent's slot."""
         self._parents: dict[int, int] = {}
@@ -166,12 +165,10 @@ class Shares(ShareBook):
                 self._tree.ask(slot, row, 0)
             self._tree.ask(account, row, max(total - unsatisfiable.get(row, 0), 0))
 
-    def _is_unsatisfiable(self, state: State, claim: Claim) -> bool:
-        """Can the claim not start, whatever the shares are? Then it does not count as demand."""
-        quota, first = state.tree.quotas[str(claim.quota)], claim.pods[0]
-        misplaced = quota.is_parent and self._knobs.parent_pods == "refuse"
-        holds = state.placement.could_hold
-        return first.blocked or misplaced or not all(map(holds, claim.asks))
+    def _takes_pods(self, quota: str) -> bool:
+        """Do pods start in this quota? In a parent only where it has an implicit child."""
+        is_parent = self._state.tree.quotas[quota].is_parent
+        return not is_parent or self._knobs.parent_pods == "implicitChild"
 
     def _measure(self) -> None:
         """Feed the total to the share tree: what the nodes have, less use outside the tree."""

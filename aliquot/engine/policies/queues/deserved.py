@@ -17,7 +17,6 @@ from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies import usage
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
 from aliquot.engine.policies.shares import ShareBook
-from aliquot.engine.queue.claim import Claim
 from aliquot.engine.sharing.waterfill import floors, level
 from aliquot.engine.state import State
 
@@ -44,7 +43,7 @@ class Deserved(ShareBook):
         self._in_order: list[_Queue] = []
         """All queues, each after the queue above it: trees may be deeper than Python recurses."""
         self._queues: dict[int, _Queue] = {}
-        self._unsatisfiable = Unsatisfiable(state, _is_unsatisfiable)
+        self._unsatisfiable = Unsatisfiable(state, self._takes_pods)
         self._uncharged: set[int] = set()
         """The unshared quotas, and the account of pods without a quota."""
         self.unshared: list[int] = []
@@ -170,6 +169,11 @@ class Deserved(ShareBook):
         self._uncharged = {*self.unshared, tree.slots[OUTSIDE]}
         self.amounts.data[:] = 0
 
+    def _takes_pods(self, queue: str) -> bool:
+        """Do pods start in this queue? Not in a parent, nor while it or one above it is closed."""
+        tree = self._state.tree
+        return not (tree.quotas[queue].is_parent or tree.closed(queue))
+
     def _measure(self) -> None:
         """Work out the total to share: what the nodes have, less use outside the queues."""
         state, root = self._state, self._state.tree.slots[ROOT]
@@ -253,11 +257,3 @@ def _weight(row: int, queue: _Queue, state: State) -> int:
     resource = state.resources.names[row]
     weights = dict(queue.quota.weight)
     return weights.get(resource) or queue.high.get(row) or queue.low.get(row) or per_one(resource)
-
-
-def _is_unsatisfiable(state: State, claim: Claim) -> bool:
-    """Can the claim not start, whatever its queue deserves? Then it does not count as demand."""
-    quota, first = str(claim.quota), claim.pods[0]
-    misplaced = state.tree.quotas[quota].is_parent or bool(state.tree.closed(quota))
-    holds = state.placement.could_hold
-    return first.blocked or misplaced or not all(map(holds, claim.asks))
