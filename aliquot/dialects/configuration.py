@@ -125,6 +125,7 @@ class Placement(Section):
     score: Literal["pack", "spread"] = "pack"
     reserve_after: str | int | float = "60s"
     reserve_share: int = 10
+    volume_bind_timeout: str | int | float = "10m"
     weights: Weights = msgspec.field(default_factory=Weights)
 
 
@@ -265,6 +266,9 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
                 configuration.placement.reserve_after, place, "placement.reserveAfter"
             ),
             reserve_share=configuration.placement.reserve_share,
+            volume_bind_timeout=duration(
+                configuration.placement.volume_bind_timeout, place, "placement.volumeBindTimeout"
+            ),
             weights=PlacementWeights(**structs.asdict(configuration.placement.weights)),
         ),
         system_namespaces=system_namespaces(configuration),

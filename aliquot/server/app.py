@@ -12,6 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from aliquot.dialects.core.volumes import STANDARD_CLASS
 from aliquot.dialects.crds import definitions
 from aliquot.dialects.priorities import SYSTEM
 from aliquot.json import Body, fresh
@@ -20,7 +21,6 @@ from aliquot.server.admission.admission import Admission
 from aliquot.server.api import Api
 from aliquot.server.controllers import simulated_nodes
 from aliquot.server.controllers.all_controllers import controllers
-from aliquot.server.controllers.claims import DEFAULT_CLASS
 from aliquot.server.credentials import Credentials, credentials, write_kubeconfig
 from aliquot.server.http.bodies import LIMITS
 from aliquot.server.http.handler import Handler
@@ -121,7 +121,7 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         try:
             await _bootstrap(api, settings.nodes)
             if settings.controllers:
-                await _create_missing(api, "StorageClass", fresh(DEFAULT_CLASS))
+                await _create_missing(api, "StorageClass", fresh(STANDARD_CLASS))
             running_controllers = controllers(api) if settings.controllers else nullcontext()
             async with running_controllers, _listen(api, found, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host

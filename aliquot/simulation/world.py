@@ -268,10 +268,10 @@ class World:
             _carry_over(old, record)
         self.mirror.add(record)
         self._uids[path] = record.pod.uid
-        if record.owner is not None:
-            self._by_owner.setdefault(record.owner, {})[record.pod.uid] = None
         if any(use.owners for use in record.pod.rules.volumes):
             self._make_claims(ephemeral_claims(manifest.body), manifest)
+        if record.owner is not None:
+            self._by_owner.setdefault(record.owner, {})[record.pod.uid] = None
         if workload is not None:
             workload.add(record)
         if pods.finished(status):

@@ -347,3 +347,59 @@ def test_standard_input_is_read_with_a_byte_order_mark(aliquot: Run) -> None:
     ran = aliquot("validate", "-", stdin="\ufeff" + json.dumps(pod("a/p", {"cpu": "x"})))
     assert ran.code == 1
     assert ran.out.startswith("standard input\n  error    line 1: Pod a/p: spec.containers[0]")
+
+
+def test_volumes_that_a_cluster_never_has_are_warnings(aliquot: Run) -> None:
+    """A claim that is not there, a class that is not there, volumes that are too small."""
+
+    def mounts(path: str, claim: str) -> Body:
+        made = pod(path)
+        made["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+        return made
+
+    def asks(name: str, storage_class: str) -> Body:
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": "a"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": storage_class,
+                "resources": {"requests": {"storage": "10Gi"}},
+            },
+        }
+
+    shelf = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "shelf"},
+        "provisioner": "kubernetes.io/no-provisioner",
+    }
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {
+            "capacity": {"storage": "5Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "shelf",
+            "hostPath": {"path": "/v"},
+        },
+    }
+    objects = [mounts("a/p", "nowhere"), mounts("a/q", "large"), asks("large", "shelf")]
+    objects += [asks("classless", "gone"), shelf, volume]
+    at = "spec.volumes[0].persistentVolumeClaim.claimName"
+    assert warnings(aliquot, node(), *objects) == [
+        ("Pod a/p", at, "there is no claim a/nowhere: what mounts it waits"),
+        (
+            "PersistentVolumeClaim a/large",
+            "spec.resources.requests[storage]",
+            "asks for 10Gi; the largest volume of class shelf has 5Gi",
+        ),
+        (
+            "PersistentVolumeClaim a/classless",
+            "spec.storageClassName",
+            "there is no storage class gone: the claim gets no volume",
+        ),
+    ]
+    assert warnings(aliquot, mounts("a/p", "nowhere")) == []

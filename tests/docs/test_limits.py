@@ -22,9 +22,7 @@ NODE = {
 }
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-VOLUME = {"name": "v", "persistentVolumeClaim": {"claimName": "is-not-there"}}
 POD_FIELDS: dict[str, dict[str, Any]] = {
-    "volumes": {"volumes": [VOLUME]},
     "runtimeClassName": {"runtimeClassName": "is-not-there"},
 }
 """By what the page calls it, a field by which kube-scheduler would not start two such pods on a

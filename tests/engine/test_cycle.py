@@ -8,6 +8,7 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Bind, Wait
 from aliquot.engine.model.events import BindFailed, NodeSet, PodGone, PodSet, QuotaSet
+from aliquot.engine.model.knobs import SECOND, Knobs, PlacementKnobs
 from aliquot.engine.model.node import Taint
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.reasons import Refusal
@@ -175,3 +176,15 @@ def test_a_cordoned_node_takes_no_new_pods() -> None:
     assert refusal.message == "0 of 1 nodes can hold it: 1 with a taint it does not tolerate"
     engine.apply(node_set("n1", 4))
     assert started(engine) == {"p-2": "n1"}
+
+
+def test_an_assumed_pod_is_not_taken_back_while_its_volumes_may_be_bound() -> None:
+    made = Engine(knobs=Knobs(placement=PlacementKnobs(volume_bind_timeout=3600 * SECOND)))
+    made.apply(node_set("n", 1))
+    made.apply(pod_set("p", 1))
+    assert [type(each) for each in made.cycle(0)] == [Bind]
+    assert made.cycle(3600 * SECOND) == []
+    deadline = made.next_deadline()
+    assert deadline is not None
+    assert deadline > 3600 * SECOND
+    assert [type(each) for each in made.cycle(deadline)] == [Bind]

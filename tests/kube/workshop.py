@@ -8,11 +8,12 @@ import msgspec
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.core.objects import NodeWire, PodWire
+from aliquot.dialects.core.volumes import BIND_COMPLETED
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
-from aliquot.kube.api.resource import CUSTOM, NODES
+from aliquot.kube.api.resource import CLAIMS, CUSTOM, NODES, VOLUMES
 from aliquot.kube.control.events import Events
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
@@ -81,6 +82,7 @@ class Workshop:
         self.executor = Executor(
             *(self.engine, client, self.writer, self.pod_status, events, Metrics()),
             *(self.intake.feed.report, lambda: None),
+            shown_volumes=self.intake.shown_volumes,
         )
         self.now = 0
         self.intake.feed.connect(self.engine, self.intake.mirror)
@@ -89,6 +91,7 @@ class Workshop:
         """A node is there."""
         body = manifests.node(name, gpu=str(gpus), pods="100")
         self.intake.objects.put(NODES, msgspec.convert(body, NodeWire))
+        self.intake.shown_volumes.nodes[name] = {}
         self.intake.objects.settle()
 
     def no_node(self, name: str) -> None:
@@ -100,6 +103,20 @@ class Workshop:
         """A team is guaranteed so many GPUs."""
         self.intake.objects.put(QUOTAS, manifests.quota(f"{team}/q", {"gpu": str(low)}))
         self.intake.objects.settle()
+
+    def claim(self, path: str, volume: str = "") -> None:
+        """A claim is there; it is bound to this volume, if one is named."""
+        namespace, _, name = path.partition("/")
+        annotations = {BIND_COMPLETED: "yes"} if volume else {}
+        metadata = {"namespace": namespace, "name": name, "uid": path, "annotations": annotations}
+        self.intake.shown_volumes.put(
+            CLAIMS, {"metadata": metadata, "spec": {"volumeName": volume}}
+        )
+        if volume:
+            reference = {"namespace": namespace, "name": name, "uid": path}
+            self.intake.shown_volumes.put(
+                VOLUMES, {"metadata": {"name": volume}, "spec": {"claimRef": reference}}
+            )
 
     def pod(self, name: str, team: str, gpus: int = 1, node: str = "", **status: Any) -> None:
         """A pod is there, like this."""

@@ -43,7 +43,8 @@ class Storage:
             return LIMIT
         if self.chosen(uses, node) is None:
             return BINDING
-        return 0 if all(self._in_zone(volume, node) for volume in self._bound(uses)) else ZONE
+        named = tuple(use for use in uses if not use.owners)  # ephemeral ones have no zone
+        return 0 if all(self._in_zone(volume, node) for volume in self._bound(named)) else ZONE
 
     def is_blocked(self, uses: Uses) -> bool:
         """Can the pod start nowhere, for what is wrong with its claims?"""
@@ -134,7 +135,8 @@ class Storage:
         return None
 
     def _smallest(self, claim: VolumeClaim, node: Node, taken: set[str | None]) -> str | None:
-        usable = [each for each in self.volumes.values() if self._suits(each, claim)]
+        ordered = sorted(self.volumes.values(), key=lambda each: each.name)
+        usable = [each for each in ordered if self._suits(each, claim)]
         kept = [each for each in usable if self.kept_for(each) == claim.path]
         if kept:
             return kept[0].name if self._reaches(kept[0], node) else None

@@ -96,6 +96,8 @@ class PlacementKnobs:
     """How long a claim that others have passed waits before room and right are reserved for it."""
     reserve_share: int = 10
     """The percentage of any resource that all reservations but the first may keep, together."""
+    volume_bind_timeout: int = 600 * SECOND
+    """How long the volumes of a pod may take to be bound before its Bind is given up."""
     weights: PlacementWeights = field(default_factory=PlacementWeights)
 
 

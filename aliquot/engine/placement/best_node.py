@@ -438,12 +438,13 @@ class Placement:
 
         Below zero where the pod does not fit.
         """
-        scores = self._refreshed(ask)
-        if ask.rule_set is None and not ask.prefers:
+        plain = ask if ask.rule_set is None else self.shape_ask(ask.shape)
+        scores = self._refreshed(plain)
+        if ask.rule_set is None and not plain.prefers:
             return scores
         if ask.rule_set is not None:
             scores = np.where(self.ruled_out(ask) == OPEN, scores, -1)
-        if ask.prefers or self._rules_prefer(ask):
+        if plain.prefers or self._rules_prefer(ask):
             feasible = scores >= 0
             points = total(self.points(ask, feasible), self._weights, len(feasible))
             scores = np.where(feasible, scores + (points << _POINTS_SHIFT), -1)

@@ -23,11 +23,12 @@ def log_decisions(decisions: Iterable[Decision]) -> None:
             _log.info("would decide", decision=word, pod=pod.path, **details)
 
 
-def _details(decision: Decision) -> Iterator[tuple[Pod, dict[str, str]]]:
+def _details(decision: Decision) -> Iterator[tuple[Pod, dict[str, object]]]:
     """The pods of a decision, and what is logged of each."""
     match decision:
-        case Bind(pod, node):
-            yield pod, {"node": node}
+        case Bind(pod, node, _, volumes):
+            chosen = {each.claim: each.volume or "provisioned" for each in volumes}
+            yield pod, {"node": node, **({"volumes": chosen} if chosen else {})}
         case Wait(pod, refusal):
             yield pod, {"reason": refusal.reason.value, "message": refusal.message}
         case Evict(pod, _, reason, message):

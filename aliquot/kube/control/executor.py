@@ -10,6 +10,7 @@ is written at once. The executor asks the engine, and never changes it: what cam
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -18,13 +19,22 @@ from aliquot.kube.api.client import Client
 from aliquot.kube.control.binder import Binder
 from aliquot.kube.control.events import Events, of_pod
 from aliquot.kube.control.evictor import Evictor, Limits
-from aliquot.kube.control.pod_status import BINDING_FAILED, PodStatus, event_message, refusal_of
+from aliquot.kube.control.pod_status import (
+    BINDING_FAILED,
+    PodStatus,
+    event_message,
+    refusal_of,
+)
+from aliquot.kube.control.shown_volumes import ShownVolumes
+from aliquot.kube.control.volume_binder import VolumeBinder
 from aliquot.kube.control.write_results import Backoff, BindRefused, EvictionRefused, WriteResult
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 
 _NO_EVENT = {Reason.SCHEDULING_GATED, Reason.WAITING_FOR_VICTIMS}
 """Reasons without a FailedScheduling event: a user's gate, or a pod about to start."""
+VOLUME_BIND_TIMEOUT = 600.0
+"""Seconds: the default of kube-scheduler."""
 BUDGET_OVERRIDDEN = "DisruptionBudgetOverridden"
 """The event on a pod that was deleted although disruption budgets refuse its eviction."""
 _log = structlog.get_logger()
@@ -53,6 +63,8 @@ class Executor:
         report: Callable[[WriteResult], None],
         catch_up: Callable[[], None],
         limits: Limits | None = None,
+        shown_volumes: ShownVolumes | None = None,
+        volume_bind_timeout: float = VOLUME_BIND_TIMEOUT,
     ) -> None:
         self._engine = engine
         self._pod_status = pod_status
@@ -61,6 +73,10 @@ class Executor:
         self._report = report
         self._catch_up = catch_up
         self._binder = Binder(client, writer, self._bound, self._bind_failed)
+        self._volume_binder = VolumeBinder(
+            *(client, writer, shown_volumes or ShownVolumes(), pod_status.shows),
+            *(self._bind, self._bind_failed, self._wait_for_volumes, volume_bind_timeout),
+        )
         self._evictor = Evictor(
             *(client, writer, self._is_wanted, self._evicted),
             *(self._evict_failed, self._refused_by_budget, engine.is_owed, self._deleted),
@@ -75,9 +91,10 @@ class Executor:
         self._metrics.decided(decisions)
         for decision in decisions:
             match decision:
-                case Bind(pod):
-                    self._pod_status.withdraw_refusal(pod.uid)
-                    self._binder.bind(decision)
+                case Bind(volumes=()):
+                    self._bind(decision)
+                case Bind():
+                    self._volume_binder.bind(decision)
                 case Evict():
                     self._evict(decision)
                 case Nominate():
@@ -92,13 +109,28 @@ class Executor:
         for each in backoffs:
             message = f"binding was refused: {each.problem}; tried again in {each.seconds:.0f} s"
             self._fail(each.pod, BINDING_FAILED, message)
-            self._pod_status.refuse(each.pod, (BINDING_FAILED, message))
+            self._pod_status.refuse(each.pod, (BINDING_FAILED, message), at_once=True)
             self._pod_status.clear_nomination(each.pod)
 
+    def check_volumes(self) -> None:
+        """Bind the pods whose volumes are bound by now; give up those whose never will be."""
+        self._volume_binder.check()
+
+    def stop(self) -> None:
+        """Forget what is under way: nothing more is written for this engine."""
+        self._volume_binder.stop()
+
+    def _bind(self, decision: Bind) -> None:
+        self._pod_status.withdraw_refusal(decision.pod.uid)
+        self._binder.bind(decision)
+
+    def _wait_for_volumes(self, pod: Pod, message: str) -> None:
+        self._pod_status.refuse(pod, (Reason.WAITING_FOR_VOLUME.value, message))
+
     def _refuse(self, pod: Pod, refusal: Refusal) -> None:
-        written = self._pod_status.refuse(pod, refusal_of(refusal))
-        if written and refusal.reason not in _NO_EVENT:
-            self._fail(pod, refusal.reason, refusal.message)
+        fail = partial(self._fail, pod, refusal.reason, refusal.message)
+        then = [] if refusal.reason in _NO_EVENT else [fail]
+        self._pod_status.refuse(pod, refusal_of(refusal), *then)
 
     def _fail(self, pod: Pod, reason: str, message: str) -> None:
         words = event_message(reason, message)

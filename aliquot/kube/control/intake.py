@@ -39,6 +39,7 @@ from aliquot.kube.control.feed import Feed
 from aliquot.kube.control.objects import SHARING_MODE_KINDS, Objects, manifest_of, name_of, shape_of
 from aliquot.kube.control.pods import Pods
 from aliquot.kube.control.sharing_mode import PodHints, SharingMode, sharing_mode
+from aliquot.kube.control.shown_volumes import ShownVolumes
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Reflector
 from aliquot.mirror.mirror import Mirror
@@ -52,8 +53,11 @@ WATCHED: tuple[Resource, ...] = (
 )
 """All kinds but pods."""
 
+_WRITTEN = (PODS, CLAIMS, VOLUMES)
+"""The kinds that a former leader may have written to bind pods: they are listed again before
+leadership is taken over."""
 _POLL_SECONDS = 0.01
-"""How often `refresh` looks whether the list is complete: small beside the time of a list."""
+"""How often `refresh` looks whether the lists are complete: small beside the time of a list."""
 
 
 @dataclass(slots=True)
@@ -101,15 +105,18 @@ class Intake:
         self.scheduler_names: Container[str] = scheduler_names or named
         self.pod_listeners: list[Callable[[PodWire], None]] = []
         """Called with each pod as the watch shows it, before it is applied."""
+        self.shown_volumes = ShownVolumes()
+        """Claims, volumes and nodes, for the volume binder."""
         self.reflectors: dict[Resource, Reflector[Any]] = {}
         self.ready = False
         """Has everything been listed, pods by the current sharing mode?"""
-        self.read_since = 0.0
-        """When the last list of pods was begun: what was written before is in it."""
         self._client = client
         self._configuration = configuration
         self._policy = policy
         self._wake = wake
+        self._watching: dict[Resource, asyncio.Task[None]] = {}
+        self._list_begun: dict[Resource, float] = {}
+        """When the last list of each kind was begun: what was written before is in it."""
         self._bodies: dict[tuple[Resource, str, str], Any] = {}
         """All objects but pods, as decoded, for the next mirror."""
         self._news: deque[tuple[Resource, Any]] = deque()
@@ -141,11 +148,16 @@ class Intake:
         """The kinds that have not been listed yet."""
         return [each.full_name for each, event in self._complete.items() if not event.is_set()]
 
+    @property
+    def read_since(self) -> float:
+        """When the last lists of pods, and of what is bound with them, were begun."""
+        return min(self._list_begun.get(each, 0.0) for each in _WRITTEN)
+
     async def run(self) -> None:
         """List and watch until cancelled."""
         async with asyncio.TaskGroup() as self._group:
             for resource in WATCHED:
-                self._group.create_task(self._reflect(resource, shape_of(resource)).run())
+                self._follow(self._reflect(resource, shape_of(resource)))
             for resource in WATCHED:
                 await self._complete[resource].wait()
             self.settle()
@@ -161,38 +173,50 @@ class Intake:
         self._complete[PODS].clear()
         self._pod_news = deque()
         self._build()
-        self.read_since = time.monotonic()
-        self._watching = self._group.create_task(self._reflect(PODS, PodWire).run())
+        self._follow(self._reflect(PODS, PodWire))
         await self._complete[PODS].wait()
         self.settle()
         if not self._mode_changed.is_set():
             self.ready = True
             self._wake()
             await self._mode_changed.wait()
-        self._watching.cancel()
+        self._watching[PODS].cancel()
+
+    def _follow(self, reflector: Reflector[Any]) -> None:
+        self._list_begun[reflector.resource] = time.monotonic()
+        self._watching[reflector.resource] = self._group.create_task(reflector.run())
 
     async def refresh(self) -> None:
-        """List all pods again, so that all that was written before is known."""
-        reflector = self.reflectors[PODS]
-        lists = reflector.lists
-        self._watching.cancel()
-        reflector.list_again()
-        self.read_since = time.monotonic()
-        self._watching = self._group.create_task(reflector.run())
-        while not self.ready or (reflector is self.reflectors[PODS] and reflector.lists == lists):
+        """List pods, claims and volumes again, so that all that was written before is known."""
+        lists = {}
+        for resource in _WRITTEN:
+            reflector = self.reflectors[resource]
+            lists[reflector] = reflector.lists
+            self._watching[resource].cancel()
+            reflector.list_again()
+            self._follow(reflector)
+        while not self.ready or any(
+            reflector is self.reflectors[reflector.resource] and reflector.lists == before
+            for reflector, before in lists.items()
+        ):
             await asyncio.sleep(_POLL_SECONDS)
         self.settle()
 
-    def settle(self) -> bool:
-        """Apply all queued changes to the mirror; returns whether there were any.
+    @property
+    def queued(self) -> int:
+        """How many changes wait to be applied."""
+        return len(self._news) + len(self._pod_news)
 
-        Objects come before pods, which are read by them.
+    def settle(self, most: int | None = None) -> bool:
+        """Apply the queued changes to the mirror; returns whether there were any.
+
+        Objects come before pods, which are read by them; of pods, at most so many.
         """
-        news = bool(self._news or self._pod_news)
+        news = bool(self.queued)
         while self._news:
             self._apply(*self._news.popleft())
         self.objects.settle()
-        while self._pod_news:
+        for _ in range(min(len(self._pod_news), most or len(self._pod_news))):
             _, found = self._pod_news.popleft()
             if isinstance(found, Name):
                 self.pods.gone(found.uid)
@@ -200,18 +224,34 @@ class Intake:
                 for listener in self.pod_listeners:
                     listener(found)
                 self.pods.put(found)
-        self._update_sharing_mode()
+        if not self._pod_news:
+            self._update_sharing_mode()
         return news
 
     def _apply(self, resource: Resource, found: Any) -> None:
         if resource == NAMESPACES:
             self._note_pause(found)
+        self._note_volume(resource, found)
         if isinstance(found, Name):
             self._bodies.pop((resource, found.namespace, found.name), None)
             self.objects.gone(resource, found.namespace, found.name)
         else:
             self._bodies[(resource, *name_of(found))] = found
             self.objects.put(resource, found)
+
+    def _note_volume(self, resource: Resource, found: Any) -> None:
+        """A claim, a volume or a node may have changed, as the volume binder sees them."""
+        shown = self.shown_volumes
+        if resource == NODES:
+            if isinstance(found, Name):
+                shown.nodes.pop(found.name, None)
+            else:
+                shown.nodes[found.metadata.name] = found.metadata.labels or {}
+        elif resource in (CLAIMS, VOLUMES):
+            if isinstance(found, Name):
+                shown.gone(resource, found.namespace, found.name)
+            else:
+                shown.put(resource, found)
 
     def _note_pause(self, found: Any) -> None:
         """Evictions may have been paused or resumed: the namespace of Aliquot says so."""

@@ -7,7 +7,7 @@ last, in the same step as the write, so that nothing can happen in between.
 from dataclasses import replace
 
 from aliquot.json import Body
-from aliquot.server.admission import limit_ranges, priorities, service_addresses
+from aliquot.server.admission import limit_ranges, priorities, service_addresses, volumes
 from aliquot.server.admission.resource_quotas import UsageIndex
 from aliquot.server.admission.webhooks import AdmissionRequest, Webhooks
 from aliquot.server.http.options import WriteOptions
@@ -39,7 +39,11 @@ class Admission:
             limit_ranges.limit(self._store, kind, body)
             _add_tolerations(body)
             priorities.resolve(self._store, kind, body)
-        if kind.unique_name == "PriorityClass":
+        elif kind.unique_name == "PersistentVolumeClaim":
+            volumes.admit_claim(self._store, body)
+        elif kind.unique_name == "PersistentVolume":
+            volumes.admit_volume(body)
+        elif kind.unique_name == "PriorityClass":
             priorities.only_default(self._store, kind, body)
         if self.webhooks.any():
             metadata.set_managers(body, metadata.read_managers(managers))

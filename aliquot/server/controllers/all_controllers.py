@@ -6,13 +6,15 @@ from contextlib import asynccontextmanager
 
 from aliquot.server.api import Api
 from aliquot.server.controllers.budgets import Budgets
-from aliquot.server.controllers.claims import Claims
 from aliquot.server.controllers.definitions import Definitions
 from aliquot.server.controllers.garbage import Garbage
 from aliquot.server.controllers.kubelets import Kubelets
 from aliquot.server.controllers.namespaces import Namespaces
 from aliquot.server.controllers.quotas import Quotas
 from aliquot.server.storage.owners import OwnerIndex
+from aliquot.server.volumes.claims import Claims
+from aliquot.server.volumes.ephemeral_claims import EphemeralClaims
+from aliquot.server.volumes.protection import Protection
 from aliquot.server.workloads.cron_jobs import CronJobs
 from aliquot.server.workloads.daemon_sets import DaemonSets
 from aliquot.server.workloads.deployments import Deployments
@@ -45,6 +47,8 @@ async def controllers(api: Api) -> AsyncIterator[None]:
         Jobs(api, owners, pod_maker).worker.run(),
         VolcanoJobs(api, owners, pod_maker).worker.run(),
         Claims(api).worker.run(),
+        EphemeralClaims(api).worker.run(),
+        Protection(api).worker.run(),
         Budgets(api, owners).worker.run(),
         Quotas(api, api.admission.usage).worker.run(),
         kubelets.worker.run(),

@@ -18,6 +18,8 @@ from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.entry import Entry, Key
 from aliquot.server.storage.window import Change
 from aliquot.server.subresources.budgets import phase
+from aliquot.server.volumes.ephemeral_claims import claims_of
+from aliquot.server.volumes.keys import CLAIMS
 
 _LEASES = "kube-node-lease"
 _WRITES = WriteOptions(manager="kubelet")
@@ -27,6 +29,8 @@ _MOST_RENEWALS = 50
 """Leases renewed a second at most: with many nodes each is renewed less often."""
 _START_SECONDS = 0.5
 """From bound to running: short, but long enough for a watch to see the pod pending."""
+_VOLUME_SECONDS = 1.0
+"""How often a pod that is bound before its claims are looks for them."""
 _STOP_SECONDS = 1.0
 """From deletion to gone, within the grace period: short, but visible as Terminating."""
 
@@ -117,6 +121,8 @@ class Kubelets:
         left = self._bound[key] + _START_SECONDS - asyncio.get_running_loop().time()
         if left > 0:
             return left
+        if not self._has_volumes(pod):
+            return _VOLUME_SECONDS
         self._last_address += 1
         one, two, three = (
             self._last_address >> 16 & 255,
@@ -126,6 +132,14 @@ class Kubelets:
         status = simulated_nodes.started(pod, timestamp(), f"10.{one}.{two}.{three}")
         await self._write_status(key, pod, status)
         return None
+
+    def _has_volumes(self, pod: Body) -> bool:
+        """Are all claims of a pod bound?"""
+        claims = (
+            self._api.store.get(CLAIMS, pod["metadata"]["namespace"], name)
+            for name in claims_of(pod)
+        )
+        return all(each is not None and phase(each.read()) == "Bound" for each in claims)
 
     async def _complete(self, key: Key, pod: Body) -> float | None:
         written = (pod["metadata"].get("annotations") or {}).get(simulated_nodes.DURATION)
