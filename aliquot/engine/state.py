@@ -180,8 +180,6 @@ class State:
             assert entry.booking.node is not None
             quota = self.tree.membership.of(pod.quota, pod.namespace)
             self.ledger.change(pod.uid, self.bookings.booking(pod, quota, entry.booking.node))
-            if pod.uid in self.leaving:  # its node was lost
-                self.track_bound(pod)
 
     def _is_assumed_on(self, node: str, entry: Entry | None) -> bool:
         return entry is not None and entry.stage is Stage.ASSUMED and entry.booking.node == node

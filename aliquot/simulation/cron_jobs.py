@@ -11,7 +11,16 @@ from aliquot.dialects import cron_jobs
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, read
 from aliquot.dialects.core.simulation_annotations import DURATION, GRACE
+from aliquot.dialects.core.times import span
+from aliquot.errors import InputError
 from aliquot.mirror.store import Change
+
+_MOST_DUE = 100_000
+"""How often the CronJobs of a simulation may be due, together: one every minute for 69 days. Each
+Job takes a millisecond or so, so this is two minutes."""
+_SAMPLED = 500
+"""Times from which it is estimated how often a CronJob will be due: those of a minute's schedule
+within a working day, and of a monthly one within forty years."""
 
 
 @dataclass(slots=True)
@@ -34,6 +43,8 @@ class CronJobs:
         self.once = False
         """Makes each CronJob only one Job?"""
         self._is_active = is_active
+        self._due = 0
+        """How often a CronJob was due."""
         self._known: dict[Key, _CronJob] = {}
 
     def apply(self, manifest: Manifest, now: int) -> None:
@@ -59,9 +70,29 @@ class CronJobs:
         """What CronJobs delete and make now."""
         for each in self._known.values():
             if each.due is not None and each.due <= now and self._goes_on(each):
+                self._count_due(each, now)
                 each.due, each.waits = _next(each.manifest, now), True
             if each.waits:
                 yield from self._start(each, now)
+
+    def check_end(self, until: int) -> None:
+        """Refuse to simulate until then, if CronJobs stay as they are and are due far too often.
+
+        It is estimated, so that the answer comes at once; what is not seen here ends in the middle.
+        """
+        expected = {key: _times(each, until) for key, each in self._known.items()}
+        if self._due + sum(expected.values()) > 2 * _MOST_DUE:
+            often = self._known[max(expected, key=lambda key: expected[key])].manifest
+            problem = (
+                f"CronJobs are due about {self._due + sum(expected.values()):,} times "
+                f"until {span(until)}, this one most often"
+            )
+            raise _too_often(often, problem)
+
+    def _count_due(self, each: _CronJob, now: int) -> None:
+        self._due += 1
+        if self._due > _MOST_DUE:
+            raise _too_often(each.manifest, f"CronJobs were due {_MOST_DUE:,} times by {span(now)}")
 
     def _goes_on(self, each: _CronJob) -> bool:
         return not self.once or not each.jobs
@@ -78,6 +109,22 @@ class CronJobs:
         each.jobs.append(job.key)
         each.active.append(job.key)
         yield Change(now, apply=(job,))
+
+
+def _times(each: _CronJob, until: int) -> int:
+    """About how often a CronJob is due until then, if it stays as it is."""
+    first = at = each.due
+    for count in range(_SAMPLED):
+        if at is None or at > until:
+            return count
+        last, at = at, _next(each.manifest, at)
+    assert first is not None
+    return _SAMPLED + (until - last) * (_SAMPLED - 1) // (last - first)
+
+
+def _too_often(manifest: Manifest, problem: str) -> InputError:
+    advice = f"a simulation takes {_MOST_DUE:,}: use a shorter --until, or suspend it"
+    return manifest.error("spec.schedule", f"{problem}; {advice}")
 
 
 def _next(manifest: Manifest, now: int) -> int | None:

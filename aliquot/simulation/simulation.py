@@ -9,6 +9,7 @@ many as there are, since their owners do not replace them. Between two of these,
 limited, and so are moments at which the engine wants to look again and then decides nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from aliquot.dialects.core.times import seconds
@@ -50,6 +51,8 @@ class Simulation:
         self.history: list[Executed] = []
         self.conditions = Conditions()
         self.now = 0
+        self.passed: Callable[[int], None] = lambda moment: None
+        """Called with each moment, so that progress can be shown."""
         self._changes = list(reversed(inputs.changes))
         self._evictions = 0
         """How many, since an object changed or a pod ended by itself."""
@@ -59,8 +62,13 @@ class Simulation:
     def run(self, until: int | None = None) -> None:
         """Run up to and including `until`; without it, until nothing more can happen."""
         self.world.cron_jobs.once = until is None
+        unchecked = until is not None
         while (moment := self._next_moment()) is not None and (until is None or moment <= until):
+            self.passed(moment)
             happened = self._let_happen(moment)
+            if until is not None and unchecked and not self._changes:
+                self.world.cron_jobs.check_end(until)
+                unchecked = False
             if self._decide(moment) or happened:
                 self.now, self._idle_moments = moment, 0
                 if self.world.mirror.gpu_quotas.sent or self.conditions.noted:

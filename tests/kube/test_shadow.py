@@ -7,6 +7,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from aliquot.cli.main import run
 from aliquot.cli.show.shadow import print_report
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.objects import NodeWire
@@ -269,3 +270,13 @@ def test_its_cycles_are_bounded_and_each_pod_gets_an_opinion() -> None:
         assert len(beside.shadow.comparison.opinions) == 100
 
     play(story)
+
+
+@pytest.mark.parametrize("option", ["--scheduler-name=x", "--every=1h", "-ojson"])
+def test_what_a_shadow_reports_is_said_to_a_shadow_only(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["scheduler", option]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "only with --shadow" in said.err

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from aliquot.cli.commands.choices import SCHEDULER, LogFormat, LogLevel
 from aliquot.cli.commands.options import (
@@ -18,6 +19,9 @@ from aliquot.cli.commands.options import (
     output_option,
     policy_option,
 )
+
+_OF_SHADOW = {"scheduler_names": "--scheduler-name", "every": "--every", "output": "--output"}
+"""Options that say what a shadow reports; a scheduler would ignore them in silence."""
 
 
 @click.command()
@@ -104,6 +108,10 @@ def scheduler(
 
     if shadow and dry_run:
         raise click.UsageError("--shadow and --dry-run: which of the two?")
+    for name, option in _OF_SHADOW.items():
+        given = click.get_current_context().get_parameter_source(name)
+        if not shadow and given is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option}: only with --shadow, which reports")
     refused_for = None
     if delete_after is not None:
         refused_for = duration(delete_after, "--delete-after", "") / 1e9

@@ -35,6 +35,7 @@ def simulate(
     """
     from aliquot.cli.show import documents
     from aliquot.cli.show.findings import print_skipped, print_warnings
+    from aliquot.cli.show.progress import progress
     from aliquot.cli.show.simulation import print_tables
     from aliquot.dialects.configuration import knobs
     from aliquot.dialects.core.times import duration
@@ -51,7 +52,8 @@ def simulate(
     print_warnings(loaded)
     print_skipped(loaded.skipped)
     simulation = Simulation(loaded, chosen, knobs(settings))
-    simulation.run(end)
+    with progress(end) as simulation.passed:
+        simulation.run(end)
     if output == "table":
         print_tables(simulation, why)
     elif output == "json":

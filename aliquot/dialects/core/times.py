@@ -73,6 +73,15 @@ def moment(nanos: int) -> str:
     return (_EPOCH + timedelta(seconds=nanos // 10**9)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def span(nanos: int) -> str:
+    """A span of time in the largest unit that divides it: `10d`, `36h`, `90s`."""
+    units = (("d", 86_400), ("h", 3600), ("m", 60))
+    whole = nanos // 10**9
+    found = ((name, size) for name, size in units if whole and whole % size == 0)
+    name, size = next(found, ("s", 1))
+    return f"{whole // size}{name}"
+
+
 def seconds(nanos: int) -> int | float:
     """Nanoseconds as seconds: an int where they are whole."""
     return nanos // 10**9 if nanos % 10**9 == 0 else nanos / 10**9

@@ -66,6 +66,13 @@ async def decoded(request: web.BaseRequest) -> Any:
     )
 
 
+_OPENING = (
+    *(yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken),
+    *(yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken),
+)
+_CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
+
+
 def from_json(content: bytes) -> Any:
     """Plain data from JSON."""
     try:
@@ -93,10 +100,7 @@ def from_yaml(content: bytes) -> Any:
         with suppress(*_NO_JSON):
             return _from_json(content)
     try:
-        if any(
-            isinstance(token, yaml.AliasToken) for token in yaml.scan(content, yaml.CSafeLoader)
-        ):
-            raise bad_request("YAML aliases are not accepted here")
+        _check_tokens(content)
         value = yaml.load(content, yaml.CSafeLoader)
         return from_json(msgspec.json.encode(value))
     except (yaml.YAMLError, UnicodeDecodeError, TypeError, ValueError) as error:
@@ -104,6 +108,20 @@ def from_yaml(content: bytes) -> Any:
         raise bad_request(f"the object provided is unrecognized: {problem}") from None
     except RecursionError:
         raise _too_deep() from None
+
+
+def _check_tokens(content: bytes) -> None:
+    """Refuse aliases, and what is nested so deep that loading it, which recurses in C, crashes."""
+    depth = 0
+    for token in yaml.scan(content, yaml.CSafeLoader):
+        if isinstance(token, yaml.AliasToken):
+            raise bad_request("YAML aliases are not accepted here")
+        if isinstance(token, _OPENING):
+            depth += 1
+            if depth > DEEPEST:
+                raise _too_deep()
+        elif isinstance(token, _CLOSING):
+            depth -= 1
 
 
 def json_response(

@@ -1,7 +1,9 @@
 """Shields for borrowed pods: nothing that a tenant can do keeps another team's guarantee away."""
 
+import pytest
+
 from aliquot.json import Body
-from tests.build.manifests import KOORDINATOR, limited_pod, quota
+from tests.build.manifests import GPU, KOORDINATOR, limited_pod, namespace, queue, quota
 from tests.cluster.plane.cluster import Cluster
 
 YEAR = 31_536_000
@@ -13,13 +15,30 @@ def borrower(name: str, labels: Body | None = None, **spec: object) -> Body:
     return limited_pod(f"team-a/{name}", 1, labels=labels or {}, nodeName="node-1", **spec)
 
 
-def test_no_shield_keeps_a_guarantee_away(cluster: Cluster) -> None:
+def bounds(policy: str) -> list[Body]:
+    """Of six GPUs, team-a is guaranteed one and team-b five, under this policy; both may have all.
+
+    Under `queues` that is what their queues deserve.
+    """
+    lows = {"team-a": 1, "team-b": 5}
+    if policy != "queues":
+        return [quota(f"{team}/q", {"gpu": low}, {"gpu": 6}) for team, low in lows.items()]
+    named = {team: {"scheduling.volcano.sh/queue-name": team} for team in lows}
+    return [
+        *(queue(team, capability={"gpu": 6}, deserved={GPU: low}) for team, low in lows.items()),
+        *(namespace(team, **named[team]) for team in lows),
+    ]
+
+
+@pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
+def test_no_shield_keeps_a_guarantee_away(cluster: Cluster, policy: str) -> None:
     shields = ["budget", "two-budgets", "year", "left", "not-preemptible"]
     cluster.nodes(1, gpu=6)
+    important = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 5}
     cluster.apply(
-        quota("team-a/q", {"gpu": 1}, {"gpu": 6}),
-        quota("team-b/q", {"gpu": 5}, {"gpu": 6}),
-        borrower("kept", NOT_PREEMPTIBLE),
+        {**important, "metadata": {"name": "important"}},
+        *bounds(policy),
+        borrower("kept", NOT_PREEMPTIBLE, priorityClassName="important"),
         borrower("budget", {"app": "one"}),
         borrower("two-budgets", {"app": "two"}),
         borrower("year", terminationGracePeriodSeconds=YEAR),
@@ -31,15 +50,17 @@ def test_no_shield_keeps_a_guarantee_away(cluster: Cluster) -> None:
     for name in ("two", "three"):
         two = {"matchLabels": {"app": "two"}}
         cluster.budget(f"team-a/{name}", 0, minAvailable=1, selector=two)
-    eviction = {"deleteAfter": "500ms", "maxGrace": "100s"}
-    with cluster.scheduler("--policy", "capacity", eviction=eviction):
+    settings: Body = {"eviction": {"deleteAfter": "500ms", "maxGrace": "100s"}}
+    if policy == "hierarchy":
+        settings["hierarchy"] = {"revokeAfter": "1s"}
+    with cluster.scheduler("--policy", policy, **settings):
         with cluster.kubelet.keeping_pods():
             cluster.delete("Pod", "team-a/left", grace=YEAR)
             cluster.apply(limited_pod("team-b/p", 5))
             cluster.leaving(*(f"team-a/{name}" for name in shields))
             cluster.until(lambda: [name for name in ("year", "left") if grace(cluster, name) > 100])
             overridden = "DisruptionBudgetOverridden"
-            cluster.told("Pod", "team-a/budget", overridden, "deleteAfter", "team-b/p is owed")
+            cluster.told("Pod", "team-a/budget", overridden, "deleteAfter", "is owed")
             cluster.told("Pod", "team-a/two-budgets", overridden, "more than one")
             cluster.untouched("team-a/kept")
         cluster.running("team-b/p")
@@ -51,13 +72,21 @@ def grace(cluster: Cluster, name: str) -> int:
     return int(cluster.get("Pod", f"team-a/{name}")["metadata"]["deletionGracePeriodSeconds"])
 
 
-def test_a_resize_past_the_webhook_is_counted_and_told(cluster: Cluster) -> None:
+@pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
+def test_a_resize_past_the_webhook_is_counted_and_told(cluster: Cluster, policy: str) -> None:
     cluster.nodes(1, cpu=8)
-    cluster.apply(quota("team-a/q", {"cpu": 2}, {"cpu": 2}), limited_pod("team-a/p", {"cpu": 1}))
-    with cluster.scheduler("--policy", "capacity"):
+    ceiling = quota("team-a/q", {"cpu": 2}, {"cpu": 2})
+    if policy == "queues":
+        ceiling = queue("team-a", capability={"cpu": 2})
+        cluster.apply(namespace("team-a", **{"scheduling.volcano.sh/queue-name": "team-a"}))
+    cluster.apply(ceiling, limited_pod("team-a/p", {"cpu": 1}))
+    with cluster.scheduler("--policy", policy):
         cluster.running("team-a/p")
         found = cluster.get("Pod", "team-a/p")["spec"]["containers"]
         found[0]["resources"] = {"requests": {"cpu": "3"}, "limits": {"cpu": "3"}}
         cluster.patch("Pod", "team-a/p", {"spec": {"containers": found}}, "resize")
         cluster.told("Pod", "team-a/p", "ResizedAboveMax", "max 2 cpu, used 3, this pod has 3")
-        cluster.shows("ElasticQuota", "team-a/q", {"status": {"used": {"cpu": "3"}}})
+        if policy == "queues":
+            cluster.shows("Queue", "team-a", {"status": {"allocated": {"cpu": "3"}}})
+        else:
+            cluster.shows("ElasticQuota", "team-a/q", {"status": {"used": {"cpu": "3"}}})
