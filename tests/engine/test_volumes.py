@@ -27,6 +27,7 @@ from aliquot.engine import (
     VolumeUse,
     Wait,
 )
+from aliquot.errors import ArgumentError
 from tests.build.values import amounts
 from tests.engine.world import World
 
@@ -240,3 +241,13 @@ def test_a_bound_pod_keeps_what_was_chosen_until_its_claim_has_it() -> None:
     world.apply(StorageSet(replace(claim("a/x"), volume="other", bound=True)))
     world.apply(StorageSet(PersistentVolume("other", "local", claim="a/x")))
     assert binds(world) == {"y": ("n1", (VolumeBinding("a/y", "v1"),))}
+
+
+def test_what_is_not_what_its_type_says_is_refused() -> None:
+    world = cluster()
+    wrong = StorageSet(replace(claim("a/x"), size="10Gi"))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"StorageSet"):
+        world.apply(wrong)
+    with pytest.raises(ArgumentError, match=r"StorageSet"):
+        world.apply(StorageSet(VolumeUse("a/x")))  # type: ignore[arg-type]
+    world.apply(StorageSet(claim("a/x")))

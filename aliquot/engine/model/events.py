@@ -13,7 +13,7 @@ from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Budget, Pod, check_pod
 from aliquot.engine.model.quota import Quota
-from aliquot.engine.model.volumes import StorageKind, StorageObject
+from aliquot.engine.model.volumes import StorageKind, StorageObject, is_sound
 from aliquot.errors import ArgumentError
 
 
@@ -215,6 +215,8 @@ def check_event(event: object) -> None:
     """Refuse what is no event, or has content that is not what its type says."""
     if type(event) is PodSet:
         check_pod(event.pod)
+    elif type(event) is StorageSet and is_sound(event.found):
+        return
     elif isinstance(event, _EVENTS):
         check(event, type(event), type(event).__name__)
     else:

@@ -5,8 +5,8 @@ Values only, with the meaning Kubernetes gives them: what is bound, reserved and
 CSI driver has replaced which of Kubernetes' own plugins, and what that does to a volume.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args, get_origin
 
 from aliquot.engine.model.selector import Requirement, Term
 
@@ -235,6 +235,26 @@ def storage_key(found: StorageObject) -> StorageKey:
             return "CSIStorageCapacity", path
         case VolumeAttachment(name=name):
             return "VolumeAttachment", name
+
+
+def _types(hint: Any) -> tuple[type, ...]:
+    """The classes of which a value with this type hint is one."""
+    if type(hint) is type(int | None):
+        return tuple(each for part in get_args(hint) for each in _types(part))
+    return (get_origin(hint) or hint,)
+
+
+_FIELDS = {
+    kind: tuple((each.name, _types(each.type)) for each in fields(kind))
+    for kind in get_args(StorageObject)
+}
+"""The classes of the values of each field."""
+
+
+def is_sound(found: object) -> bool:
+    """Is an object what its type says, as far as the books count on it? There may be very many."""
+    known = _FIELDS.get(type(found), ())
+    return bool(known) and all(type(getattr(found, name)) in types for name, types in known)
 
 
 DRIVERS = "drivers of nodes"
