@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from aliquot.bench.affinity import affinity
 from aliquot.bench.blowups import blowups
 from aliquot.bench.figure import Figure
 from aliquot.bench.gpus import gpu
@@ -117,6 +118,7 @@ def reclaim(progress: Callable[[str], None]) -> list[Figure]:
 
 BENCHMARKS: dict[str, Callable[[Callable[[str], None]], list[Figure]]] = {
     "decisions": decisions,
+    "affinity": affinity,
     "preempt": preempt,
     "reclaim": reclaim,
     "share": share,

@@ -57,13 +57,15 @@ class PodAffinity:
     ) -> None:
         """Note in the column the open nodes that a required term rules out."""
         if rules.partners is not None:
-            _note(column, ~self.near_partners(rules, rules.partners, with_held), "AFFINITY")
+            _note(
+                column, ~self.near_partners(rules, rules.partners, with_held), NodeRefusal.AFFINITY
+            )
         for _, counted, key in rules.anti:
             if counted.running or (with_held and counted.held):
-                _note(column, self._near(counted, key, with_held), "ANTI_AFFINITY")
+                _note(column, self._near(counted, key, with_held), NodeRefusal.ANTI_AFFINITY)
         for holders in repelling:
             near = self._near(holders.counted, holders.key, with_held)
-            _note(column, near, "OTHERS_ANTI_AFFINITY")
+            _note(column, near, NodeRefusal.OTHERS_ANTI_AFFINITY)
 
     def _near(self, counted: Counted, key: str, with_held: bool) -> NDArray[np.bool_]:
         """The nodes in whose domain such pods are."""
@@ -113,6 +115,6 @@ class PodAffinity:
         return points
 
 
-def _note(column: _Column, refused: NDArray[np.bool_], code: str) -> None:
+def _note(column: _Column, refused: NDArray[np.bool_], code: int) -> None:
     """Note a refusal on nodes that are open so far."""
-    column[refused & (column == 0)] = NodeRefusal[code]
+    np.putmask(column, refused & (column == 0), code)

@@ -135,15 +135,11 @@ class RuleSets:
         affinity, spread = followed
         assert rule_set.label_set is not None
         repelling = self.counts.repelling(rule_set.label_set)
-        for with_held in (False, True) if self._counts_held(affinity, spread) else (False,):
+        counted = (*_all_counted(affinity, spread), *(each.counted for each in repelling))
+        for with_held in (False, True) if any(each.held for each in counted) else (False,):
             if spread.required:
                 self.spread.refuse(spread, where, column, with_held)
             self.affinity.refuse(affinity, repelling, column, with_held)
-
-    @staticmethod
-    def _counts_held(affinity: AffinityRules, spread: SpreadRules) -> bool:
-        """Do nominated pods count for these rules?"""
-        return any(each.held for each in _all_counted(affinity, spread))
 
     def fingerprint(self, rule_set: RuleSet) -> tuple[object, ...]:
         """Equal as long as these rules open the same nodes, if no node changes."""

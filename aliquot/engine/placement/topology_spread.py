@@ -56,7 +56,7 @@ class TopologySpread:
         keys = tuple(each.topology_key for each, _ in rules.required)
         for constraint, counted in rules.required:
             refused = self._too_many(constraint, counted, keys, where, with_held)
-            column[refused & (column == 0)] = NodeRefusal.SPREAD
+            np.putmask(column, refused & (column == 0), NodeRefusal.SPREAD)
 
     def _too_many(
         self,
