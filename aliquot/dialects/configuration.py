@@ -3,7 +3,7 @@
 An unknown key or a bad value is refused with its path; nothing falls back to a default in silence.
 """
 
-from typing import Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import structs
@@ -127,6 +127,7 @@ class Placement(Section):
     reserve_share: int = 10
     volume_bind_timeout: str | int | float = "10m"
     weights: Weights = msgspec.field(default_factory=Weights)
+    default_constraints: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
 
 def _default_profiles() -> list[Profile]:
@@ -175,6 +176,9 @@ def read(document: Document) -> Configuration:
         field = "placement.reserveShare"
         raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
     _check_weights(configuration.placement.weights, place)
+    if configuration.placement.default_constraints:
+        problem = "constraints for pods that state none are not supported yet; leave it empty"
+        raise InputError(place, "placement.defaultConstraints", problem)
     for index, name in enumerate(configuration.system_namespaces):
         check_namespace(name, place, f"systemNamespaces[{index}]")
     _check_brakes(configuration.eviction, place)

@@ -119,6 +119,7 @@ from aliquot.engine.model.volumes import (
     storage_key,
 )
 from aliquot.engine.placement.constraints import node_refusal
+from aliquot.engine.placement.host_ports import clashes
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
 
@@ -230,6 +231,7 @@ __all__ = [
     "above_single",
     "add_amounts",
     "binds_and_evictions",
+    "clashes",
     "evictions",
     "fill",
     "fits",

@@ -10,7 +10,7 @@ from aliquot.dialects.core.extended_resources import unlike_limits
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Container, PodSpec, ResourceRequirements
-from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.core.pod_templates import PodTemplateView, template_views
 from aliquot.validation.history import State
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -32,6 +32,25 @@ def check_pod_specs(manifest: Manifest) -> Iterator[Finding]:
         ):
             for index, container in enumerate(containers or ()):
                 yield from _check(manifest, container, f"{view.spec_field}.{word}[{index}]")
+        yield from repeated_ports(manifest, view, spec)
+
+
+def repeated_ports(manifest: Manifest, view: PodTemplateView, spec: PodSpec) -> Iterator[Finding]:
+    """Errors where containers ask twice for the same port, protocol and address of the node.
+
+    In the network of the node a pod asks for every port; a template asks only for what is written.
+    """
+    own = bool(spec.host_network) and manifest.kind == "Pod"
+    seen: dict[tuple[int, str, str], str] = {}
+    for index, container in enumerate(spec.containers or ()):
+        for number, port in enumerate(container.ports or ()):
+            wanted = port.host_port or (port.container_port if own else 0)
+            at = f"{view.spec_field}.containers[{index}].ports[{number}]"
+            key = (wanted, port.protocol or "TCP", port.host_ip or "")
+            if wanted and key in seen:
+                problem = f"{wanted} stands in {seen[key]} already"
+                yield manifest.finding("error", f"{at}.hostPort", problem)
+            seen.setdefault(key, at)
 
 
 def _check(manifest: Manifest, container: Container, field: str) -> Iterator[Finding]:

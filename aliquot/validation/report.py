@@ -16,6 +16,7 @@ from aliquot.validation import files, inputs
 from aliquot.validation.inputs import Inputs
 from aliquot.validation.lines import with_lines
 from aliquot.validation.unmet_requests import UnmetRequests
+from aliquot.validation.unmet_rules import UnmetRules
 from aliquot.validation.unmet_volumes import UnmetVolumes
 from aliquot.validation.unnamed_resources import UnnamedResources
 from aliquot.validation.unschedulable import UnschedulablePods
@@ -39,18 +40,19 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
     sources = files.Sources()
     unschedulable, unmet, unnamed = UnschedulablePods(), UnmetRequests(settings), UnnamedResources()
-    volumes = UnmetVolumes()
+    volumes, rules = UnmetVolumes(), UnmetRules()
+    states = (unschedulable.check_state, unmet.add_state, unnamed.add_state)
     given = inputs.examine(
         (each for path in paths for each in sources.scan(path)),
         settings,
-        (unschedulable.check_state, unmet.add_state, unnamed.add_state, volumes.add_state),
+        (*states, volumes.add_state, rules.add_state),
     )
     about_policy = _about_policy(given, settings)
     found = [*given.findings, *given.about_skipped, *about_policy, *given.misshapen]
     found += given.refusals
     found += _about_requests(unschedulable, unmet)
     found += unnamed.findings()
-    found += volumes.findings()
+    found += [*volumes.findings(), *rules.findings()]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [_eased(replace(each, file=given.files[each.place])) for each in found]
     lined = with_lines(placed, given.paths, sources.text)

@@ -6,13 +6,14 @@ import msgspec
 import pytest
 
 from aliquot.dialects.configuration import Configuration, Profile
-from aliquot.dialects.core.objects import NodeWire, PodWire
+from aliquot.dialects.core.objects import NodeWire, PodWire, TopologySpreadConstraint
 from aliquot.dialects.nos.cards import Cards
 from aliquot.engine.model.events import (
     Event,
     GangSet,
     GpuQuotaGone,
     GpuQuotaSet,
+    NamespaceGone,
     NamespaceSet,
     NodeGone,
     NodeSet,
@@ -22,8 +23,9 @@ from aliquot.engine.model.events import (
     QuotaSet,
 )
 from aliquot.engine.model.gpu import GpuBound
+from aliquot.engine.model.pod_rules import PodRules
 from aliquot.errors import InputError
-from aliquot.kube.api.resource import CUSTOM, NODES, PRIORITY_CLASSES
+from aliquot.kube.api.resource import CUSTOM, NAMESPACES, NODES, PRIORITY_CLASSES
 from aliquot.kube.control.objects import Objects
 from aliquot.kube.control.pods import Pods
 from aliquot.kube.control.sharing_mode import PodHints, one_policy, sharing_mode
@@ -366,3 +368,38 @@ def test_what_a_gpu_has_left_is_our_own_word_and_nobody_elses() -> None:
     watched.pod("p", node="n", phase="Succeeded", annotations=asks)
     watched.put(GPUS, gpu("20Gi", runningApps=[]))
     assert watched.mirror.devices.sent["g"].used_elsewhere.vram == 0
+
+
+def test_pods_of_a_template_share_their_rules_but_for_labels_that_these_read() -> None:
+    watched = Watched()
+    keys = {"matchLabelKeys": ["v"], "labelSelector": {"matchLabels": {"app": "x"}}}
+    constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", **keys}
+
+    def told(name: str, **labels: str) -> PodRules:
+        read = wire(name, labels=labels)
+        assert read.spec is not None
+        written = [msgspec.convert(constraint, TopologySpreadConstraint)]
+        read.spec.topology_spread_constraints = written
+        watched.pods.put(read)
+        (found,) = (each for each in watched.heard if isinstance(each, PodSet))
+        watched.heard.clear()
+        return found.pod.rules
+
+    first = told("p", app="x", v="1", index="0")
+    assert told("q", app="x", v="1", index="1") is first
+    other = told("r", app="x", v="2")
+    assert other != first
+    assert other.spread[0].counts_itself
+    assert not told("s", v="1").spread[0].counts_itself
+    assert told("plain2", app="x", v="1") is first
+
+
+def test_namespaces_are_told_with_their_labels_and_before_their_pods() -> None:
+    watched = Watched()
+    watched.pods.put(wire("p"))
+    name = ("kubernetes.io/metadata.name", "team-a")
+    assert watched.heard[0] == NamespaceSet("team-a", (name,))
+    watched.heard.clear()
+    watched.put(NAMESPACES, {"metadata": {"name": "team-a", "labels": {"env": "prod"}}})
+    assert NamespaceSet("team-a", (("env", "prod"), name)) in watched.heard
+    assert watched.drop(NAMESPACES, "", "team-a") == [NamespaceGone("team-a")]

@@ -1,8 +1,8 @@
 """Pods from the watch into the mirror: which of them count, and what they request.
 
 Pending pods count if they name one of our schedulers; bound pods count whichever scheduler bound
-them, because they use their node. Pods of one template share one `Shape`, found by their encoded
-spec, so that it is computed once. Nothing here decides or writes.
+them, because they use their node. Pods of one template share one `Shape` and their rules
+(`template_cache`). Nothing here decides or writes.
 """
 
 from collections.abc import Container
@@ -17,10 +17,10 @@ from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.tensor_fusion import annotations as gpu_annotations
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine import NO_RULES, Pod, Shape
+from aliquot.engine import Pod, Shape
 from aliquot.errors import InputError
-from aliquot.kube.control.rules_cache import RulesCache
 from aliquot.kube.control.shown_status import ShownStatus
+from aliquot.kube.control.template_cache import TemplateCache
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.statuses import CAPACITY_LABELS
@@ -28,8 +28,6 @@ from aliquot.mirror.statuses import CAPACITY_LABELS
 DEFAULT_SCHEDULER = "default-scheduler"
 _PLACE = "cluster"
 """What errors name in place of a file."""
-_MOST_SHAPES = 20_000
-"""Shapes kept: far more than a cluster has templates; beyond it, the cache starts again empty."""
 _log = structlog.get_logger()
 
 
@@ -47,9 +45,7 @@ class Pods:
         """The bound pods that request more than before, since they were last looked at, by uid."""
         self._mirror = mirror
         self._scheduler_names = scheduler_names
-        self._shapes: dict[bytes, Shape] = {}
-        self._rules = RulesCache()
-        self._encoder = msgspec.json.Encoder()
+        self._templates = TemplateCache(mirror.cards)
 
     def put(self, wire: PodWire) -> None:
         """A pod was created or changed."""
@@ -143,12 +139,13 @@ class Pods:
         priority_infos = mirror.store.priority(spec, manifest, "spec")
         old = mirror.records.get(uid)
         defaults = old.defaults if old else mirror.gpu_quotas.defaults(manifest.namespace)
-        shape = None if mirror.cards.shared else self._shape(spec, status, manifest)
+        shape, rules = None, None
+        if not mirror.cards.shared:
+            shape, rules = self._templates.read(spec, status, manifest)
         started = 0
         if spec.node_name:
             started = lifetimes.start_time(manifest, status) or created
         gone_by = timestamp(wire.metadata.deletion_timestamp, _PLACE, "deletionTimestamp")
-        rules = self._rules.rules(spec, manifest) if pod_rules.has_rules(spec) else NO_RULES
         rest = (mirror.cards, defaults, shape, started, gone_by, rules)
         pod = pods.pod(manifest, uid, priority_infos, created, *rest)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
@@ -159,23 +156,6 @@ class Pods:
         record.preemptible = pod.preemptible
         self.shown[uid] = _shown(wire)
         return record
-
-    def _shape(self, spec: PodSpec, status: PodStatus, manifest: Manifest) -> Shape:
-        """What a pod requests; pods with the same encoded spec share one shape."""
-        encoded = self._encoder.encode(
-            (
-                *(spec.containers, spec.init_containers, spec.resources, spec.overhead),
-                *(spec.node_selector, spec.affinity, spec.tolerations),
-                *(status.container_statuses, status.init_container_statuses),
-            )
-        )
-        shape = self._shapes.get(encoded)
-        if shape is None:
-            if len(self._shapes) >= _MOST_SHAPES:
-                self._shapes.clear()
-            shape = pods.shape(spec, status, manifest, self._mirror.cards)
-            self._shapes[encoded] = shape
-        return shape
 
     def _note_keys(self, uid: str, wire: PodWire) -> None:
         """Note the labels and annotations of a pod that bear on the sharing mode."""
