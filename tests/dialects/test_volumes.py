@@ -75,7 +75,7 @@ def test_what_does_not_decide_where_a_pod_runs_is_left_out() -> None:
 
 
 def test_claims_and_ephemeral_volumes_of_pods() -> None:
-    own = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    own: dict[str, Any] = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
     mounted = {"persistentVolumeClaim": {"claimName": "data"}}
     assert uses(mounted, own) == (VolumeUse("a/data"), VolumeUse("a/p-v1", ("p",)))
     assert uses(own, uid="u") == (VolumeUse("a/p-v0", ("u", "p")),)
