@@ -239,9 +239,8 @@ def storage_key(found: StorageObject) -> StorageKey:
 
 def _types(hint: Any) -> tuple[type, ...]:
     """The classes of which a value with this type hint is one."""
-    if type(hint) is type(int | None):
-        return tuple(each for part in get_args(hint) for each in _types(part))
-    return (get_origin(hint) or hint,)
+    parts = get_args(hint) if type(hint) is type(int | None) else (hint,)
+    return tuple(get_origin(part) or part for part in parts)
 
 
 _FIELDS = {
