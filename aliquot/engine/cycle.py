@@ -87,6 +87,8 @@ class Engine(Questions):
         self.unfinished = False
         """Has the last cycle, which was bounded, left claims untried?"""
         self._cycles_unfinished = 0
+        self._started = 0
+        """How many claims have started so far."""
         self._idle_refused_at: tuple[int, ...] = ()
         """The versions of the books when last no claim could start on idle capacity."""
 
@@ -162,7 +164,14 @@ class Engine(Questions):
         """Process the due claims in the policy's order, with those that freed capacity wakes."""
         effort, waiting = self._trial.effort, self._state.waiting
         self._wakeups.wake_by_freed()
-        while effort.may_try and (due := waiting.next()) is not None:
+        started = -1
+        while effort.may_try:
+            due = waiting.next()
+            if due is None:
+                if started == self._started or not self._wakeups.wake_by_rules():
+                    return
+                started = self._started
+                continue
             lane, claim = due
             if effort.may_search or self._may_pass(claim):
                 self._process(lane, claim, decisions)
@@ -321,6 +330,7 @@ class Engine(Questions):
         self, claim: Claim, position: Position | None, displaced: list[str] | None = None
     ) -> None:
         """A claim has started: it may have passed others, its groups have had their turn."""
+        self._started += 1
         self._reservations.note_started(claim, position, displaced or [], self._now)
         self._fresh_starts.note(claim)
         if self._policy.turns is not None:

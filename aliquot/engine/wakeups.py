@@ -10,7 +10,7 @@ from collections.abc import Callable
 from heapq import nsmallest
 
 from aliquot.engine.books.changes import Freed
-from aliquot.engine.model.reasons import BORROWERS, ROOM, VICTIMS, Watch
+from aliquot.engine.model.reasons import BORROWERS, ROOM, RULES, VICTIMS, Watch
 from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -56,6 +56,23 @@ class Wakeups:
         news = [each for one in freed for each in one.volumes]
         for each in self.state.volumes.widened(news) if news else ():
             self.state.waiting.wake(self.state.waiting.parked(Watch(volumes=each)))
+
+    def wake_by_rules(self) -> bool:
+        """Wake the claims that pods which have come, or changed, leave a node by their rules.
+
+        Pods that leave wake them like all that wait for room.
+        """
+        placement, woken = self.state.placement, []
+        for lane in self.state.waiting.parked(RULES):
+            head = lane.head
+            asks = () if head is None else dict.fromkeys(head.asks)
+            now = tuple(placement.rule_moment(ask) for ask in asks)
+            if now != lane.rules_seen:
+                lane.rules_seen = now
+                if any(placement.pick(ask) is not None for ask in asks):
+                    woken.append(lane)
+        self.state.waiting.wake(woken)
+        return bool(woken)
 
     def _wake_nominated(self, freed: list[Freed]) -> None:
         """Wake the nominated claims that could start now.

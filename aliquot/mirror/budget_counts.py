@@ -19,8 +19,8 @@ class _Counted:
     def __init__(self, manifest: Manifest, alike: "_Counted | None" = None) -> None:
         self.manifest = manifest
         self.key = manifest.key
-        self.running = 0 if alike is None else alike.running
-        self.waiting = 0 if alike is None else alike.waiting
+        self.running: int = 0 if alike is None else alike.running
+        self.waiting: int = 0 if alike is None else alike.waiting
 
     def count(self, runs: bool, number: int) -> None:
         """Count pods that run, or wait."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.gangs import Gangs
+from aliquot.engine.books.kin import Kin
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.ranking import Owners, Ranking
@@ -25,10 +26,10 @@ from aliquot.engine.model.quantity import LIMIT
 
 _FACTS = (
     *("node", "quota", "priority", "created", "started", "preemptible", "ends"),
-    *("namespace", "gang", "needed"),
+    *("namespace", "gang", "needed", "kin"),
 )
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS = range(7)
-_NAMESPACE, _GANG, _NEEDED = range(7, 10)
+_NAMESPACE, _GANG, _NEEDED, _KIN = range(7, 11)
 _EMPTY = -1
 """In columns of slots without a pod."""
 _INFINITE = Fraction(LIMIT)
@@ -80,6 +81,7 @@ class BoundPods:
         self._ranking_of_all: Ranking | None = None
         """The same of the pods of all quotas, once it was needed."""
         self.namespace_slots, self.gang_slots = Owners(), Owners()
+        self.kins = Kin()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -94,8 +96,8 @@ class BoundPods:
         known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
-        needed = self._is_needed(pod)
-        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed)
+        needed, kin = self._is_needed(pod), self.kins.join(pod)
+        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed, kin)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
@@ -129,6 +131,7 @@ class BoundPods:
                 self._ranking_of_all.remove(uid)
             pod = self._pods[uid]
             self.namespace_slots.leave(pod.namespace)
+            self.kins.leave(pod)
             if pod.gang is not None:
                 self.gang_slots.leave(pod.gang)
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
@@ -232,13 +235,13 @@ class BoundPods:
             names, keys = self.slots.names, self._keys
             return sorted(slots.tolist(), key=lambda at: keys[str(names[at])], reverse=True)[:most]
         if self._ranking_of_all is None:
-            self._ranking_of_all = Ranking(
-                self._keys, _DistinctKeys(self._keys, self.slots), self.slots
-            )
+            distinct = _DistinctKeys(self._keys, self.slots)
+            self._ranking_of_all = Ranking(self._keys, distinct, self.slots)
         these = np.zeros(self.node.shape, dtype=bool)
         these[slots] = True
         last_first = self._ranking_of_all.slots[::-1]
-        return last_first[these[last_first]][:most].tolist()
+        found: list[int] = last_first[these[last_first]][:most].tolist()
+        return found
 
     def key(self, uid: str) -> OrderKey:
         """The pod's place in the order of its quota."""
@@ -337,6 +340,12 @@ class BoundPods:
     def gang(self) -> Column:
         """The slot of the pod's gang in `gang_slots`; below zero for none."""
         column: Column = self._facts.data[_GANG]
+        return column
+
+    @property
+    def kin(self) -> Column:
+        """The number of the pod's namespace, labels and rules in `kins`."""
+        column: Column = self._facts.data[_KIN]
         return column
 
 

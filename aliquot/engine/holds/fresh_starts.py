@@ -31,17 +31,21 @@ class FreshStarts:
         self._turns = policy.turns
         self._started: dict[str, Claim] = {}
         """By uid, in the order of their starts."""
+        self._by_quota: dict[str, dict[str, Claim]] = {}
+        """The same by quota, of quotas in which a claim has started."""
         self._withdrawn: set[str] = set()
 
     def begin(self) -> None:
         """Begin a cycle: what has started before is handed out."""
         self._started.clear()
+        self._by_quota.clear()
         self._withdrawn.clear()
 
     def note(self, claim: Claim) -> None:
         """A claim has started."""
         if claim.quota is not None:
             self._started[claim.uid] = claim
+            self._by_quota.setdefault(claim.quota, {})[claim.uid] = claim
 
     def withdraw_for(self, claim: Claim, assume: Assume) -> set[str]:
         """Withdraw starts that the claim would take back at once, if it can start then.
@@ -52,13 +56,20 @@ class FreshStarts:
             return set()
         found = self._starts_in_the_way(claim, assume)
         for each in found:
-            del self._started[each.uid]
+            self._forget(each)
             self._withdrawn.add(each.uid)
             self._turns.withdrawn(each)
         uids = [uid for each in found for uid in each.uids()]
         for uid in uids:
             self._state.withdraw(uid)
         return set(uids)
+
+    def _forget(self, claim: Claim) -> None:
+        del self._started[claim.uid]
+        quota = str(claim.quota)
+        del self._by_quota[quota][claim.uid]
+        if not self._by_quota[quota]:
+            del self._by_quota[quota]
 
     def _starts_in_the_way(self, claim: Claim, assume: Assume) -> list[Claim]:
         """The last starts without which the claim could start; none if that is not enough."""
@@ -82,8 +93,11 @@ class FreshStarts:
         Those of quotas from which it reclaims, and those of lower priority in its own quota.
         """
         assert self._turns is not None
-        quotas = {str(each.quota) for each in self._started.values()} - {str(claim.quota)}
+        quotas = self._by_quota.keys() - {str(claim.quota)}
         taken_back = self._turns.takes_back_from(claim, sorted(quotas)) if quotas else set()
+        own = self._by_quota.get(str(claim.quota), {}).values()
+        if not taken_back and not any(each.priority < claim.priority for each in own):
+            return []
         candidates = (
             each
             for each in reversed(self._started.values())

@@ -52,7 +52,7 @@ class Outlook:
     def _times(self, ask: Ask) -> tuple[Column, Column]:
         """When each node has room for such a pod; and how much of what it asks for is idle."""
         placement, count = self._state.placement, len(self._state.nodes.slots)
-        open_to = placement.open_nodes(ask)[:count] & placement.device_nodes(ask)[:count]
+        open_to = placement.nodes_by_rules(ask)[:count] & placement.device_nodes(ask)[:count]
         open_to &= self._allowed[:count]
         times = np.where(open_to, self._leaving, NEVER)
         idle = np.zeros(count, dtype=np.int64)

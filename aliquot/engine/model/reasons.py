@@ -61,6 +61,8 @@ class Watch:
     """Any of its victims, or room that is freed for another claim, which it may take."""
     gpus: str | None = None
     """The namespace whose GPU usage must change."""
+    rules: bool = False
+    """What other pods are on nodes, as far as rules about pods and ports depend on it."""
     brake: bool = False
     """Evictions may go on that the brake has put off."""
     volumes: str | None = None
@@ -68,6 +70,7 @@ class Watch:
 
 
 ROOM = Watch(nodes=True)
+RULES = Watch(rules=True)
 VICTIMS = Watch(victims=True)
 BORROWERS = Watch(borrowers=True)
 """A pod has started to borrow: a claim within its min could reclaim from it."""

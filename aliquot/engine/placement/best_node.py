@@ -24,7 +24,7 @@ from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.knobs import PlacementKnobs, ScoreMode
 from aliquot.engine.model.pod import GPU_MEMORY, Pod, Shape
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import ROOM, Reason, Refusal, Watch
+from aliquot.engine.model.reasons import ROOM, RULES, Reason, Refusal, Watch
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.free_capacity import FEW_ROWS, WHOLE, FreeCapacity
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
@@ -67,6 +67,10 @@ _RULED_OUT = {
 }
 
 
+Moment = tuple[object, ...]
+"""What a refusal depends on: as long as this is equal, it holds."""
+
+
 class Ask:
     """The request of a shape, by rows of the columns, with its scores over the nodes."""
 
@@ -86,9 +90,9 @@ class Ask:
         self._charges = charges
         self.read = 0
         """How far its scores have read the list of recomputed nodes."""
-        self.refused: tuple[tuple[int, ...], Refusal] | None = None
+        self.refused: tuple[Moment, Refusal] | None = None
         """Why no node has room, and until when that holds (see `Placement._moment`)."""
-        self.capacity: tuple[tuple[int, ...], int, Refusal] | None = None
+        self.capacity: tuple[Moment, int, Refusal] | None = None
         """How many such pods the nodes have room for, and why no more, and until when."""
         self.feasible: tuple[int, bool] | None = None
         """Whether an empty node would hold such a pod, for this version of nodes and devices."""
@@ -272,17 +276,19 @@ class Placement:
         if not self._ledger.tentative:
             ask.capacity = (self._moment(ask), number, refusal)
 
-    def _moment(self, ask: Ask) -> tuple[int, ...]:
+    def _moment(self, ask: Ask) -> Moment:
         """A refusal holds as long as this stays the same: no capacity released, no node changed.
 
         Where rules hold, no pod may have come either.
         """
         moment = self._ledger.releases, self.version()
-        return moment if ask.rule_set is None else (*moment, self.rule_version(ask))
+        return moment if ask.rule_set is None else (*moment, *self.rule_moment(ask))
 
-    def rule_version(self, ask: Ask) -> int:
-        """Grows whenever the rules that hold for such a pod may open a node, or close one."""
-        return 0 if ask.rule_set is None else self.rule_sets.version(ask.rule_set)
+    def rule_moment(self, ask: Ask) -> Moment:
+        """Equal as long as the rules that hold for such a pod leave it the same nodes."""
+        if ask.rule_set is None:
+            return ()
+        return self._nodes.version, self.rule_sets.fingerprint(ask.rule_set)
 
     def has_room(self, ask: Ask, slots: set[int]) -> bool:
         """Has any of these nodes room for such a pod now? By its rules, others may have as well."""
@@ -294,6 +300,11 @@ class Placement:
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that such a pod may run on, whatever they have free."""
         open_to: NDArray[np.bool_] = self._preferences.of(ask.shape.constraints).codes == OPEN
+        return open_to
+
+    def nodes_by_rules(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes that constraints and rules leave such a pod now, whatever they have free."""
+        open_to: NDArray[np.bool_] = self.ruled_out(ask) == OPEN
         return open_to
 
     def device_nodes(self, ask: Ask) -> NDArray[np.bool_]:
@@ -335,7 +346,7 @@ class Placement:
                 most = text(name, max(int(here.max()), 0))
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
-        column = self._ruled_out(ask)
+        column = self.ruled_out(ask)
         for code, words in _RULED_OUT.items():
             ruled_out = int((column == code).sum())
             if ruled_out:
@@ -350,7 +361,7 @@ class Placement:
         message = f"0 of {count} nodes can hold it: {listed}{self._scattered(ask, open_to)}{kept}"
         if not count:
             message = "there are no nodes"
-        watch: tuple[Watch, ...] = (ROOM,)
+        watch: tuple[Watch, ...] = (ROOM,) if ask.rule_set is None else (ROOM, RULES)
         if ask.rule_set is not None:
             watch += self.volumes.watches(ask.rule_set.rules)
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=watch)
@@ -432,7 +443,7 @@ class Placement:
         if ask.rule_set is None and not plain.prefers:
             return scores
         if ask.rule_set is not None:
-            scores = np.where(self._ruled_out(ask) == OPEN, scores, -1)
+            scores = np.where(self.ruled_out(ask) == OPEN, scores, -1)
         if plain.prefers or self._rules_prefer(ask):
             feasible = scores >= 0
             points = total(self.points(ask, feasible), self._weights, len(feasible))
@@ -442,7 +453,7 @@ class Placement:
     def _rules_prefer(self, ask: Ask) -> bool:
         return ask.rule_set is not None and self.rule_sets.prefers(ask.rule_set)
 
-    def _ruled_out(self, ask: Ask) -> NDArray[np.int64]:
+    def ruled_out(self, ask: Ask) -> NDArray[np.int64]:
         """By node, `OPEN`, or why it is refused whatever it has free: constraints, then rules."""
         constraints = ask.shape.constraints
         codes = self._preferences.of(constraints).codes

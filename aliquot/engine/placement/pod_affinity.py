@@ -9,7 +9,7 @@ Required anti-affinity counts both ways: that of the pod, and that of running po
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.label_sets import LabelSet
+from aliquot.engine.books.label_sets import LabelSet, Selection
 from aliquot.engine.model.pod_rules import PodRules
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.domains import Domains, TopologyLabels
@@ -23,10 +23,8 @@ class AffinityRules:
 
     def __init__(self, counts: PodCounts, rules: PodRules, label_set: LabelSet) -> None:
         sets = counts.label_sets
-        self.anti = [
-            (counts.selected(sets.select(term.selector)), term.topology_key)
-            for term in rules.anti_affinity
-        ]
+        anti = [(sets.select(term.selector), term.topology_key) for term in rules.anti_affinity]
+        self.anti = [(selection, counts.selected(selection), key) for selection, key in anti]
         self.preferred = [
             (weight, counts.selected(sets.select(term.selector)), term.topology_key)
             for weight, term in rules.preferred
@@ -36,12 +34,15 @@ class AffinityRules:
         """The topology keys of the required affinities."""
         self.partners: Counted | None = None
         """The pods that match all of the required affinities."""
+        self.together: Selection | None = None
+        """What selects them."""
         self.is_partner = False
         """Does the pod match them itself?"""
         if rules.affinity:
-            together = sets.select(*dict.fromkeys(term.selector for term in rules.affinity))
-            self.partners = counts.selected(together)
-            self.is_partner = together in label_set.selections
+            selectors = dict.fromkeys(term.selector for term in rules.affinity)
+            self.together = sets.select(*selectors)
+            self.partners = counts.selected(self.together)
+            self.is_partner = self.together in label_set.selections
 
 
 class PodAffinity:
@@ -56,8 +57,8 @@ class PodAffinity:
     ) -> None:
         """Note in the column the open nodes that a required term rules out."""
         if rules.partners is not None:
-            _note(column, ~self._near_partners(rules, rules.partners, with_held), "AFFINITY")
-        for counted, key in rules.anti:
+            _note(column, ~self.near_partners(rules, rules.partners, with_held), "AFFINITY")
+        for _, counted, key in rules.anti:
             if counted.running or (with_held and counted.held):
                 _note(column, self._near(counted, key, with_held), "ANTI_AFFINITY")
         for holders in repelling:
@@ -72,7 +73,7 @@ class PodAffinity:
         found: NDArray[np.bool_] = there.take(domains.of_slot)
         return found
 
-    def _near_partners(
+    def near_partners(
         self, rules: AffinityRules, partners: Counted, with_held: bool
     ) -> NDArray[np.bool_]:
         """The nodes on which all required affinities are met."""

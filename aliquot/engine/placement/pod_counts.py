@@ -11,6 +11,7 @@ it cannot rely on them. So are pods that terminate: they do not count where pods
 """
 
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from aliquot.engine.model.label_index import Labels
 from aliquot.engine.model.pod_rules import NO_RULES, AffinityTerm, PodRules
 from aliquot.engine.placement.domains import Domains
 
+_WORD = 2**64 - 1
 _MOST_ARRAYS = 8
 """Arrays by domain that are kept of one count: a rule asks for one or two."""
 HARD_WEIGHT = 1
@@ -29,17 +31,25 @@ HARD_WEIGHT = 1
 `hardPodAffinityWeight`."""
 
 
+@cache
+def scrambled(slot: int) -> int:
+    """A number for a node slot, for fingerprints: no few of them add up to the same as others."""
+    mixed = (slot + 1) * 0x9E3779B97F4A7C15 & _WORD
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & _WORD
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & _WORD
+    return mixed ^ mixed >> 31
+
+
 class NodeCount:
     """A number for each node, most of them 0, and its sums by domain."""
 
-    __slots__ = ("_arrays", "on", "total", "version")
+    __slots__ = ("_arrays", "fingerprint", "on")
 
     def __init__(self) -> None:
         self.on: dict[int, int] = {}
         """By node slot, where not 0."""
-        self.total = 0
-        self.version = 0
-        """Grows with every change."""
+        self.fingerprint = 0
+        """Equal whenever the same is counted on the same nodes, whatever was tried meanwhile."""
         self._arrays: dict[Domains, tuple[int, NDArray[np.int64]]] = {}
 
     def __bool__(self) -> bool:
@@ -52,8 +62,7 @@ class NodeCount:
             self.on[slot] = now
         else:
             del self.on[slot]
-        self.total += amount
-        self.version += 1
+        self.fingerprint += amount * scrambled(slot)
         for domains, (version, array) in self._arrays.items():
             if version == domains.version and slot < len(domains.cells):
                 array[domains.cells[slot]] += amount
@@ -95,9 +104,9 @@ class Counted:
             self.ending.add(slot, amount)
 
     @property
-    def version(self) -> int:
-        """Grows with every change."""
-        return self.running.version + self.held.version + self.ending.version
+    def fingerprint(self) -> tuple[int, int, int]:
+        """Equal whenever the same pods are counted on the same nodes."""
+        return self.running.fingerprint, self.held.fingerprint, self.ending.fingerprint
 
     def by_domain(self, domains: Domains, with_held: bool) -> NDArray[np.int64]:
         """How many are in each domain."""

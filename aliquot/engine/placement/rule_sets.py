@@ -145,18 +145,18 @@ class RuleSets:
         """Do nominated pods count for these rules?"""
         return any(each.held for each in _all_counted(affinity, spread))
 
-    def version(self, rule_set: RuleSet) -> int:
-        """Grows whenever a node may have become open, or closed, by these rules."""
-        found = self.ports.version(rule_set.rules.ports)
+    def fingerprint(self, rule_set: RuleSet) -> tuple[object, ...]:
+        """Equal as long as these rules open the same nodes, if no node changes."""
+        found: list[object] = [self.ports.fingerprint(rule_set.rules.ports)]
         if rule_set.rules.volumes:
-            found += self.volumes.version
+            found.append(self.volumes.version)
         followed = rule_set.follow(self.counts)
-        if followed is None:
-            return found
-        assert rule_set.label_set is not None
-        repelling = (each.counted for each in self.counts.repelling(rule_set.label_set))
-        counted = (*_all_counted(*followed), *repelling)
-        return found + self.counts.version + sum(each.version for each in counted)
+        if followed is not None:
+            assert rule_set.label_set is not None
+            repelling = (each.counted for each in self.counts.repelling(rule_set.label_set))
+            counted = (*_all_counted(*followed), *repelling)
+            found += [self.counts.version, *(each.fingerprint for each in counted)]
+        return tuple(found)
 
     def prefers(self, rule_set: RuleSet) -> bool:
         """May these rules make one node better than another?"""
@@ -190,5 +190,5 @@ class RuleSets:
 def _all_counted(affinity: AffinityRules, spread: SpreadRules) -> Iterable[Counted]:
     """All counts of running pods that required rules depend on."""
     partners = () if affinity.partners is None else (affinity.partners,)
-    anti = (counted for counted, _ in affinity.anti)
+    anti = (counted for _, counted, _ in affinity.anti)
     return (*partners, *anti, *(counted for _, counted in spread.required))

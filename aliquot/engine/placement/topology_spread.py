@@ -7,8 +7,6 @@ labels of all its required constraints, and by default match its node selector a
 Terminating pods do not count.
 """
 
-from math import log
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -148,7 +146,7 @@ class TopologySpread:
                 size = len(np.unique(domains.of_slot[scored]))
                 counting = self._counting_nodes(constraint, keys, where)
                 here = counted.lasting_by_domain(counting, False).take(domains.of_slot)
-            weight = round(log(size + 2) * _UNIT)
+            weight = round(float(np.log(size + 2)) * _UNIT)
             raw += here * weight + (constraint.max_skew - 1) * _UNIT
         scores = (raw + _UNIT // 2) // _UNIT
         least, most = int(scores[scored].min()), int(scores[scored].max())

@@ -353,7 +353,10 @@ class _Borrowers:
             slot
             for slot in self.state.bound_pods.quotas()
             if slot not in (claimant.slot, tree.slots[OUTSIDE])
-            and any(self._above(slot, row) for row in claimant.guaranteed(rows))
+            and any(
+                self._uses(slot, row) and self._above(slot, row)
+                for row in claimant.guaranteed(rows)
+            )
         ]
 
     def eligible(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:
@@ -384,6 +387,10 @@ class _Borrowers:
             nodes,
             limits,
         )
+
+    def _uses(self, slot: int, row: int) -> bool:
+        """Does the quota use any of the resource? Most quotas use few of very many."""
+        return bool(self.state.ledger.used.get(row, slot) or self.state.leaving.overdue)
 
     def _above(self, slot: int, row: int) -> bool:
         return self._split(slot).total[row] > self.state.tree.min.get(row, slot)

@@ -21,6 +21,8 @@ class Lane:
         """The head with which the lane is in the queue of this cycle, if it is."""
         self.told: tuple[Refusal, Refusal] | None = None
         """The last refusal that was reported, and the same with everything else that refuses it."""
+        self.rules_seen: object = None
+        """What its rules depend on, when it was last looked at."""
         self._reported: tuple[object, ...] = ()
         self._unreported: list[Claim] = []
         self._queue: list[Claim] = []

@@ -16,6 +16,7 @@ from aliquot.engine.placement.best_node import Ask
 from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.device_fit import DeviceRoom
+from aliquot.engine.reclaim.rule_fit import RuleRoom
 from aliquot.engine.state import State
 
 _ALL_NODES = 24
@@ -46,12 +47,14 @@ class Candidates:
         claim: Claim,
         eligible: Eligible,
         gpus: DeviceRoom,
+        rules: RuleRoom,
         classes: list[str] | None,
     ) -> None:
         self._state = state
         self._claim = claim
         self._eligible = eligible
         self._gpus = gpus
+        self._rules = rules
         self._classes = classes
         self._charged_pods: dict[Right, Mask] = {}
         by_priority = state.bound_pods.priority
@@ -149,6 +152,8 @@ class Candidates:
             shortage += np.maximum(amount - free, 0) / amount
         if ask.gpu is not None:
             possible &= self._device_nodes(ask, evictable, shortage)
+        if ask.rule_set is not None:
+            possible &= self._rules.sift(evictable, shortage)
         found = np.flatnonzero(possible)
         order = np.lexsort((self._state.nodes.rank[found], shortage[found]))
         ordered = [int(slot) for slot in found[order]]

@@ -27,7 +27,7 @@ class _Least(NamedTuple):
     violations: int
     highest: int
     total: int
-    count: int
+    pods: int
     oldest: Age
     """The youngest that the oldest of the most important victims can be."""
 
@@ -61,7 +61,7 @@ class CostBound:
             max(each.violations for each in found),
             highest,
             max(each.total for each in found),
-            max(each.count for each in found),
+            max(each.pods for each in found),
             (-oldest[0], -oldest[1]),
         )
 

@@ -4,11 +4,12 @@ Pods that are charged and take the same in the same accounts free and draw the s
 workload do. So the amounts are worked out once for each kind of booking, and shared by the units.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.policies.eligible import (
     Account,
+    Limits,
     Rights,
     gang_account,
     kept_account,
@@ -17,6 +18,7 @@ from aliquot.engine.policies.eligible import (
 from aliquot.engine.reclaim.candidates import Candidates
 from aliquot.engine.reclaim.device_fit import DeviceRoom
 from aliquot.engine.reclaim.eviction_units import EvictionUnit
+from aliquot.engine.reclaim.rule_fit import RuleRoom
 from aliquot.engine.reclaim.victim_set import Amounts, PricedUnit, price
 from aliquot.engine.state import State
 
@@ -32,14 +34,16 @@ class Prices:
         state: State,
         candidates: Candidates,
         gpus: DeviceRoom,
+        rules: RuleRoom,
         rights: Rights,
-        limits: Mapping[object, int],
+        limits: Limits,
     ) -> None:
         self._state = state
         self._importance = candidates.importance
         self._gpus = gpus
-        self._rights = rights
-        self._limits = limits
+        self._rules = rules
+        self._rights: dict[object, int] = dict(rights.items())
+        self._limits: dict[object, int] = dict(limits.items())
         self._uncounted: dict[object, set[int]] = {
             right: candidates.outside_sum(right) for right in rights
         }
@@ -53,9 +57,15 @@ class Prices:
     def of(self, unit: EvictionUnit, node: int) -> PricedUnit:
         """The unit with its price, for a claim that starts on this node."""
         found = self._priced.get((unit.uids, node))
-        if found is None:
+        if found is None or self._rules.matters:
             found = self._priced[unit.uids, node] = self._price(unit, node)
         return found.drawing(unit.draws) if unit.draws else found
+
+    def anew(self, unit: PricedUnit, node: int) -> PricedUnit:
+        """A unit from elsewhere, with what rules make of it for a claim on this node."""
+        frees = _sum((unit.frees, *(self._rules.frees(uid, node) for uid in unit.uids)))
+        draws = _sum((unit.draws, *(self._rules.draws(uid, node) for uid in unit.uids)))
+        return unit._replace(frees=frees, draws=draws)
 
     def _price(self, unit: EvictionUnit, node: int) -> PricedUnit:
         state, slots = self._state, self._state.bound_pods.slots
@@ -70,13 +80,16 @@ class Prices:
         """What the eviction of a pod frees, and what it draws on."""
         entry = self._state.ledger.entries[uid]
         booking, here = entry.booking, entry.node == node
-        if booking.gpu is not None:
+        if booking.gpu is not None and not self._rules.matters:
             return self._worked_out(entry, here)
         narrow = (booking.quota, booking.namespace, booking.gang) if self._narrow else None
-        kind = booking.charge, booking.room if here else None, entry.path, narrow
+        kind = booking.charge, booking.room if here else None, entry.path, narrow, booking.gpu
         found = self._amounts.get(kind)
         if found is None:
             found = self._amounts[kind] = self._worked_out(entry, here)
+        if self._rules.matters and node != NO_NODE:
+            frees, draws = found
+            return (frees | self._rules.frees(uid, node)), (draws | self._rules.draws(uid, node))
         return found
 
     def _worked_out(self, entry: Entry, here: bool) -> tuple[Amounts, Amounts]:

@@ -27,6 +27,7 @@ from aliquot.engine.reclaim.cost_bound import CostBound
 from aliquot.engine.reclaim.device_fit import DeviceRoom, Option
 from aliquot.engine.reclaim.eviction_units import EvictionUnits
 from aliquot.engine.reclaim.prices import NO_NODE, Prices
+from aliquot.engine.reclaim.rule_fit import RuleRoom
 from aliquot.engine.reclaim.victim_set import Cost, PricedUnit, Requirements, choose, cost
 from aliquot.engine.state import State
 
@@ -119,9 +120,11 @@ class _Attempt:
         self.eligible = eligible
         self.eviction_units = EvictionUnits(state)
         self.gpus = DeviceRoom(state, claim)
-        self.candidates = Candidates(state, claim, eligible, self.gpus, classes)
+        self.rules = RuleRoom(state, claim)
+        self.candidates = Candidates(state, claim, eligible, self.gpus, self.rules, classes)
         self.limits: dict[object, int] = dict(eligible.limits.items())
-        self.prices = Prices(state, self.candidates, self.gpus, self.rights, eligible.limits)
+        fits = self.gpus, self.rules
+        self.prices = Prices(state, self.candidates, *fits, self.rights, eligible.limits)
 
     def plan(self, rank: int) -> Plan | None:
         """The best plan with victims of this group, if there is one."""
@@ -136,6 +139,8 @@ class _Attempt:
             choice.nodes.append(node)
             choice.devices.append(devices)
             choice.units += units
+        if not self._rules_hold(choice, choice.units):
+            return None
         choice.units = sorted(self._pruned(choice), key=self._soft_draw)
         left = self._budgets(choice.units)
         victims = tuple(self._victim(uid, left) for unit in choice.units for uid in unit.uids)
@@ -152,6 +157,7 @@ class _Attempt:
         best: tuple[Cost, int, Option, list[PricedUnit]] | None = None
         candidates = self.candidates
         first = not candidates.planned
+        self.rules.begin(ask)
         for mask, most, looked_at in candidates.widening():
             if best is not None and looked_at == LAST_NODES:
                 break
@@ -162,16 +168,26 @@ class _Attempt:
                 if best is not None and not self._may_cost_less(ask, slot, evictable, best[0]):
                     continue
                 needs = self._needs(ask, slot, rights) | self.gpus.needs(ask, option, first)
+                needs |= self.rules.needs(slot)
                 units = self._units_for(slot, evictable, elsewhere, needs)
                 budgets = self._budgets(units)
-                limits = self.limits | self.eviction_units.limits
+                limits = self.limits | self.eviction_units.limits | self.rules.limits(slot)
                 requirements = Requirements(needs, limits, budgets, self.eligible.soft)
                 chosen = choose(units, requirements, None if best is None else best[0])
-                if chosen is not None:
+                if chosen is not None and self._admits(slot, chosen):
                     best = (cost(chosen, budgets), slot, option, chosen)
             if best is not None and best[0][0] == 0:
                 break
         return None if best is None else best[1:]
+
+    def _admits(self, node: int, chosen: list[PricedUnit]) -> bool:
+        """Do rules let the pod start on a node once these are evicted?"""
+        return self.rules.admits(node, [uid for unit in chosen for uid in unit.uids])
+
+    def _rules_hold(self, choice: _Choice, units: list[PricedUnit]) -> bool:
+        """Do rules let the whole claim start once these are evicted?"""
+        victims = [uid for unit in units for uid in unit.uids]
+        return self.rules.holds(choice.nodes, choice.devices, victims)
 
     def _options(
         self, ask: Ask, nodes: list[int], evictable: "_MaskedPods"
@@ -186,7 +202,9 @@ class _Attempt:
     def _commit(self, ask: Ask, node: int, devices: Option, units: list[PricedUnit]) -> None:
         """Take the node, devices and victims of one pod out of what the next pods may use."""
         entries, planned = self.state.ledger.entries, self.candidates.planned
-        self.gpus.commit(ask, devices, [uid for unit in units for uid in unit.uids])
+        victims = [uid for unit in units for uid in unit.uids]
+        self.gpus.commit(ask, devices, victims)
+        self.rules.commit(node, devices, victims)
         for row, amount in ask.room:
             planned[row, node] = planned.get((row, node), 0) + amount
         for unit in units:
@@ -218,8 +236,10 @@ class _Attempt:
         return {row: amount for row, amount in short.items() if amount > 0}
 
     def _needs(self, ask: Ask, node: int, rights: Rights) -> dict[object, int]:
-        shortages = self._shortages(ask, node).items()
-        return {**rights, **{("room", row): amount for row, amount in shortages}}
+        needs: dict[object, int] = dict(rights.items())
+        for row, amount in self._shortages(ask, node).items():
+            needs["room", row] = amount
+        return needs
 
     def _elsewhere(self, evictable: "_MaskedPods", rights: Rights, most: int) -> list[PricedUnit]:
         """The least important of the pods that would free right, on any node."""
@@ -243,13 +263,19 @@ class _Attempt:
     ) -> list[PricedUnit]:
         """The units on the node, and those elsewhere unless freed room frees all right as well."""
         entries = self.state.ledger.entries
-        here = evictable.on(self.state.bound_pods.node, node)
-        units = self._priced_units(here.tolist(), evictable, node)
+        here = evictable.on(self.state.bound_pods.node, node).tolist()
+        if self.rules.matters:
+            here = sorted({*here, *self.rules.in_the_way(node, evictable.mask)})
+        units = self._priced_units(here, evictable, node)
         enough = all(_room_frees_right(right, needs, units) for right in self.rights)
         if enough and not self.gpus.rights:
             return units
+        own = {uid for unit in units for uid in unit.uids}
+        others = [unit for unit in elsewhere() if own.isdisjoint(unit.uids)]
+        if self.rules.matters:
+            others = [self.prices.anew(unit, node) for unit in others]
         return units + [
-            unit for unit in elsewhere() if all(entries[uid].node != node for uid in unit.uids)
+            unit for unit in others if all(entries[uid].node != node for uid in unit.uids)
         ]
 
     def _priced_units(
@@ -295,6 +321,8 @@ class _Attempt:
         """Do these evictions free right for the claim, and room on its nodes and devices?"""
         victims = [uid for unit in units for uid in unit.uids]
         if not self.gpus.is_feasible(self.claim.asks, choice.devices, victims):
+            return False
+        if not self._rules_hold(choice, units):
             return False
         entries = self.state.ledger.entries
         for right, amount in self.rights.items():
