@@ -12,6 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from aliquot.dialects.core.volumes import STANDARD_CLASS
 from aliquot.dialects.crds import definitions
 from aliquot.dialects.priorities import SYSTEM
 from aliquot.json import Body, fresh
@@ -31,7 +32,6 @@ from aliquot.server.rules.metadata import timestamp
 from aliquot.server.storage.log import Log
 from aliquot.server.storage.store import Store
 from aliquot.server.storage.upkeep import EVENT_SECONDS, Upkeep
-from aliquot.server.volumes.keys import DEFAULT_CLASS
 
 _GRACE = 2.0
 """Seconds that open requests get when the server stops; a watch would never end by itself."""
@@ -121,7 +121,7 @@ async def running(settings: Settings | None = None) -> AsyncIterator[Server]:
         try:
             await _bootstrap(api, settings.nodes)
             if settings.controllers:
-                await _create_missing(api, "StorageClass", fresh(DEFAULT_CLASS))
+                await _create_missing(api, "StorageClass", fresh(STANDARD_CLASS))
             running_controllers = controllers(api) if settings.controllers else nullcontext()
             async with running_controllers, _listen(api, found, settings) as port:
                 host = f"[{settings.host}]" if ":" in settings.host else settings.host

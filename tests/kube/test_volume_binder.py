@@ -7,12 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from aliquot.dialects.core.volumes import BIND_COMPLETED, SELECTED_NODE
 from aliquot.engine import Bind, VolumeBinding
 from aliquot.errors import ApiError, UnreachableError
 from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CLAIMS, VOLUMES
-from aliquot.kube.control.shown_volumes import BIND_COMPLETED, SELECTED_NODE, ShownVolumes
+from aliquot.kube.control.shown_volumes import ShownVolumes
 from aliquot.kube.control.volume_binder import VolumeBinder
 from aliquot.kube.control.writer import Write, Writer
 from tests.build.values import pod

@@ -8,6 +8,7 @@ import msgspec
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.core.objects import NodeWire, PodWire
+from aliquot.dialects.core.volumes import BIND_COMPLETED
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision
 from aliquot.errors import ApiError
@@ -17,7 +18,6 @@ from aliquot.kube.control.events import Events
 from aliquot.kube.control.executor import Executor
 from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.pod_status import PodStatus
-from aliquot.kube.control.shown_volumes import BIND_COMPLETED
 from aliquot.kube.control.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 from tests.build import manifests

@@ -20,7 +20,6 @@ from aliquot.kube.control.events import Events, of_pod
 from aliquot.kube.control.evictor import Evictor, Limits
 from aliquot.kube.control.pod_status import (
     BINDING_FAILED,
-    WAITING_FOR_VOLUME,
     PodStatus,
     event_message,
     refusal_of,
@@ -125,7 +124,7 @@ class Executor:
         self._binder.bind(decision)
 
     def _wait_for_volumes(self, pod: Pod, message: str) -> None:
-        self._pod_status.refuse(pod, (WAITING_FOR_VOLUME, message))
+        self._pod_status.refuse(pod, (Reason.WAITING_FOR_VOLUME.value, message))
 
     def _refuse(self, pod: Pod, refusal: Refusal) -> None:
         written = self._pod_status.refuse(pod, refusal_of(refusal))

@@ -23,8 +23,6 @@ from aliquot.kube.control.writer import WRITE_SECONDS, Urgency, Write, Writer
 
 BINDING_FAILED = "BindingFailed"
 """The reason in the condition of a pod whose binding was refused."""
-WAITING_FOR_VOLUME = "WaitingForVolume"
-"""The reason in the condition of a pod that has a node, and whose volumes are being bound."""
 INVALID_POD = "InvalidPod"
 """The reason in the condition of a pod that cannot be read."""
 _HELPED_BY_NODES = {Reason.NO_NODE_FITS}

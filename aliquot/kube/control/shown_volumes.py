@@ -10,14 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from aliquot.dialects.core.volumes import BIND_COMPLETED, SELECTED_NODE
 from aliquot.engine import Node, NodeConstraints, Requirement, Term, node_refusal
 from aliquot.json import Body
 from aliquot.kube.api.resource import CLAIMS, Resource
-
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""The annotation of a claim that names the node near which its volume is to be provisioned."""
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-"""The annotation of a claim whose binding the PersistentVolume controller has completed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from aliquot.dialects.core.volumes import SELECTED_NODE
 from aliquot.engine import Bind, Pod, VolumeBinding
 from aliquot.errors import ApiError
 from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CLAIMS, VOLUMES, Resource
 from aliquot.kube.control.shown_volumes import (
-    SELECTED_NODE,
     ShownClaim,
     ShownVolume,
     ShownVolumes,

@@ -8,6 +8,7 @@ for a binding waits for what is written last: the annotation of the claim.
 from collections.abc import Iterable
 from http import HTTPStatus
 
+from aliquot.dialects.core.volumes import BIND_COMPLETED, SELECTED_NODE
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api, Edit
@@ -18,14 +19,12 @@ from aliquot.server.storage.entry import Entry, Key
 from aliquot.server.storage.window import Change
 from aliquot.server.volumes import fit, provisioner
 from aliquot.server.volumes.keys import (
-    BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     CLAIMS,
     CLASSES,
     CSI_NODES,
     PROVISIONED_BY,
     PROVISIONERS,
-    SELECTED_NODE,
     VOLUMES,
     annotations,
     class_of,
@@ -178,7 +177,7 @@ class Claims:
     def _may_be_bound(self, volume: Body, claim: Body) -> bool:
         """May a claim have the volume that it names?"""
         kept = bool(volume["spec"].get("claimRef"))
-        return refers_to(volume, claim) if kept else fit.misfit(claim, volume) is None
+        return refers_to(volume, claim) if kept else fit.serves(volume, claim)
 
     def _class(self, claim: Body) -> Body | None:
         name = class_of(claim)

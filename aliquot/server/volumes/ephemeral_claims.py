@@ -7,8 +7,9 @@ the pod. One of that name that another owner has is left alone: the pod waits.
 from collections.abc import Iterator
 from http import HTTPStatus
 
+from aliquot.dialects.claims import ephemeral_claims
 from aliquot.errors import RefusalError
-from aliquot.json import Body, fresh
+from aliquot.json import Body
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.storage.entry import Entry, Key
@@ -42,29 +43,13 @@ class EphemeralClaims:
         found = self._api.store.get("pods", *key)
         if found is None or found.deleting:
             return
-        pod = found.read()
-        for volume in pod["spec"].get("volumes") or ():
-            template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
-            name = ephemeral_claim_name(pod, volume)
-            if template is None or self._api.store.get(CLAIMS, found.namespace, name) is not None:
-                continue
-            await self._create(pod, name, template)
+        for claim in ephemeral_claims(found.read()):
+            if self._api.store.get(CLAIMS, found.namespace, claim["metadata"]["name"]) is None:
+                await self._create(found.namespace, claim)
 
-    async def _create(self, pod: Body, name: str, template: Body) -> None:
-        about, written = pod["metadata"], template.get("metadata") or {}
-        owner = {
-            **{"apiVersion": "v1", "kind": "Pod", "name": about["name"], "uid": about["uid"]},
-            **{"controller": True, "blockOwnerDeletion": True},
-        }
-        metadata = {
-            "name": name,
-            "labels": dict(written.get("labels") or {}),
-            "annotations": dict(written.get("annotations") or {}),
-            "ownerReferences": [owner],
-        }
-        claim: Body = {"metadata": metadata, "spec": fresh(template.get("spec") or {})}
+    async def _create(self, namespace: str, claim: Body) -> None:
         try:
-            await self._api.create(self._claim, about["namespace"], claim)
+            await self._api.create(self._claim, namespace, claim)
         except RefusalError as refusal:
             if refusal.code != HTTPStatus.CONFLICT:
                 raise

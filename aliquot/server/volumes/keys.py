@@ -4,14 +4,13 @@ The controllers write the very annotations of Kubernetes' own: schedulers and pr
 them.
 """
 
+from aliquot.dialects.core.volumes import IS_DEFAULT
 from aliquot.json import Body
 from aliquot.server.storage.store import Store
 
 CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 CLASSES, CSI_NODES = "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io"
 
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 PROVISIONERS = (
@@ -19,21 +18,10 @@ PROVISIONERS = (
     "volume.kubernetes.io/storage-provisioner",
 )
 """On a claim: which provisioner is to make its volume, in both spellings."""
-_DEFAULTS = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
+_DEFAULTS = (IS_DEFAULT, "storageclass.beta.kubernetes.io/is-default-class")
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-DRIVER = "sim.aliquot.dev"
-DEFAULT_CLASS: Body = {
-    "kind": "StorageClass",
-    "metadata": {"name": "standard", "annotations": {_DEFAULTS[0]: "true"}},
-    "provisioner": DRIVER,
-}
-"""The class of claims that name none, on a server with controllers."""
 
 
 def annotations(body: Body) -> dict[str, str]:

@@ -7,8 +7,9 @@ that node alone.
 
 from collections.abc import Mapping, Sequence
 
+from aliquot.dialects.core.volumes import NO_PROVISIONER
 from aliquot.json import Body
-from aliquot.server.volumes.keys import HOST, NO_PROVISIONER, PROVISIONED_BY, ZONE, class_of
+from aliquot.server.volumes.keys import HOST, PROVISIONED_BY, ZONE, class_of
 
 Topology = Mapping[str, Sequence[str]]
 """The values that each label of a node may have."""

@@ -16,6 +16,7 @@ import yaml
 from aliquot.json import Body
 from aliquot.kube.api.resource import (
     BUDGETS,
+    CLAIMS,
     CUSTOM,
     DEFINITIONS_OF_KINDS,
     EVENTS,
@@ -25,6 +26,8 @@ from aliquot.kube.api.resource import (
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
+    STORAGE,
+    VOLUMES,
     Resource,
 )
 from tests.build import manifests
@@ -34,8 +37,10 @@ from tests.cluster.plane import schedulers
 from tests.cluster.plane.kubelet import Kubelet
 
 _PATIENCE = 60.0
+_STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 _WIPED = (
-    *(PODS, *CUSTOM.values(), BUDGETS, RESOURCE_QUOTAS, NODES, PRIORITY_CLASSES, LEASES),
+    *(_STATEFUL_SETS, PODS, CLAIMS, VOLUMES, *STORAGE),
+    *(*CUSTOM.values(), BUDGETS, RESOURCE_QUOTAS, NODES, PRIORITY_CLASSES, LEASES),
     EVENTS,
 )
 _RESOURCES = (*_WIPED, NAMESPACES, DEFINITIONS_OF_KINDS)
@@ -299,9 +304,15 @@ class Cluster:
 
     def _wipe(self, kind: Resource, about: Body) -> None:
         namespace, name = about.get("namespace"), about["name"]
-        if name.startswith("system-") or (kind == LEASES and namespace in _KEPT_LEASES):
+        if (
+            name.startswith("system-")
+            or name == "standard"
+            or (kind == LEASES and namespace in _KEPT_LEASES)
+        ):
             return
         self.wire.delete(kind.path(namespace, name), {"gracePeriodSeconds": 0})
+        if about.get("finalizers"):  # whose controller may not be there any more
+            self.wire.patch(kind.path(namespace, name), {"metadata": {"finalizers": None}})
 
     def _apply(self, body: Body) -> None:
         where = resource_of(body)

@@ -16,7 +16,7 @@ from aliquot.errors import UnreachableError
 from tests.cluster.plane.between import Send
 
 _NOT_COUNTED = re.compile(r"/(leases|events)\b")
-_ABOUT_PODS = re.compile(r"/pods/")
+_ABOUT_PODS = re.compile(r"/(pods|persistentvolumes|persistentvolumeclaims)/")
 
 
 class Fate(Enum):

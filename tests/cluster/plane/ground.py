@@ -17,12 +17,15 @@ from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import (
     BUDGETS,
+    CLAIMS,
     CUSTOM,
     EVENTS,
     NAMESPACES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    STORAGE,
+    VOLUMES,
     Resource,
 )
 from aliquot.kube.control import control_plane as plane
@@ -33,9 +36,14 @@ from tests.cluster.plane.books import Body, Books, path
 
 _RESOURCES = {
     (each.group, each.kind): each
-    for each in (NODES, NAMESPACES, PODS, BUDGETS, PRIORITY_CLASSES, *CUSTOM.values())
+    for each in (
+        *(NODES, NAMESPACES, PODS, BUDGETS, PRIORITY_CLASSES, *CUSTOM.values()),
+        *(CLAIMS, VOLUMES, *STORAGE),
+    )
 }
-_WIPED = (PODS, EVENTS, BUDGETS, *(each for each in CUSTOM.values()), NODES)
+_PROTECTED = (CLAIMS, VOLUMES)
+"""What is gone only once nothing uses it."""
+_WIPED = (PODS, EVENTS, BUDGETS, *CUSTOM.values(), *_PROTECTED, *STORAGE, NODES)
 _STOPPING = 0.02
 _LOOK = 0.01
 _QUIET = 4
@@ -68,6 +76,9 @@ class Ground:
             spaces = sorted(self._spaces) if resource.namespaced else [""]
             for space in spaces:
                 await self._clear(resource, space)
+        for resource in _PROTECTED:
+            while (await self.client.get(resource.path()))["items"]:
+                await asyncio.sleep(_LOOK)
 
     async def _clear(self, resource: Resource, space: str) -> None:
         query = {"gracePeriodSeconds": 0}

@@ -25,6 +25,7 @@ from tests.build.manifests import (
     ready_node,
     tree_quota,
 )
+from tests.build.storage import claim, mounted, storage_class, volume
 
 
 @dataclass(frozen=True)
@@ -218,4 +219,29 @@ def _burst() -> World:
     )
 
 
-WORLDS = (_reclaim(), _gang(), _fair(), _recycling(), _devices(), _burst())
+def _volumes() -> World:
+    """Pods get disks of nodes, or volumes that are provisioned near them: once each.
+
+    There are as many disks as claims on them: were a claim to have two, a pod would find none.
+    """
+    disks = [volume(f"pv-{n}", f"n-{1 + n % 2}") for n in range(4)]
+    return World(
+        "volumes",
+        (
+            *(node("n-1", cpu=4), node("n-2", cpu=4)),
+            *(storage_class("local"), storage_class("fast", "csi.example.com")),
+            *disks,
+            *(claim(f"db/disk-{n}") for n in range(4)),
+            *(claim(f"db/made-{n}", "fast") for n in range(2)),
+            *(
+                limited_pod(f"db/p-{n}", {"cpu": 1}, volumes=mounted(*claims))
+                for n, claims in enumerate(
+                    (["disk-0", "made-0"], ["disk-1"], ["disk-2", "made-1"], ["disk-3"])
+                )
+            ),
+        ),
+        Counter(db=4),
+    )
+
+
+WORLDS = (_reclaim(), _gang(), _fair(), _recycling(), _devices(), _burst(), _volumes())
