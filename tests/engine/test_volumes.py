@@ -251,3 +251,25 @@ def test_what_is_not_what_its_type_says_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"StorageSet"):
         world.apply(StorageSet(VolumeUse("a/x")))  # type: ignore[arg-type]
     world.apply(StorageSet(claim("a/x")))
+
+
+def test_what_was_worked_out_for_one_pod_goes_with_it() -> None:
+    """Each pod has a claim of its own, for months: nothing is kept for those that have started."""
+    world = cluster(PROVISIONED)
+    for number in range(100):
+        world.apply(StorageSet(claim(f"a/c{number}", "disk")))
+        world.pod("a", f"p{number}", (), rules=mounting(f"a/c{number}"))
+        assert list(binds(world)) == [f"p{number}"]
+    placement = world.state.placement
+    assert len(placement._passing) < 5
+    assert len(placement.rule_sets._passing) < 5
+
+
+def test_the_audit_sees_a_volume_that_is_used_without_a_booking() -> None:
+    world = cluster(PROVISIONED, claim("a/x", "disk"))
+    world.pod("a", "p", amounts(cpu=1), rules=mounting("a/x"))
+    (bind,) = [each for each in world.cycle() if isinstance(each, Bind)]
+    assert not any(world.engine.violations((), lambda _: None))
+    world.state.volumes.post(world.state.ledger.entries[bind.pod.uid].booking, +1)
+    (said,) = filter(None, world.engine.violations((), lambda _: None))
+    assert said == "what pods use and reserve of volumes is not what their bookings say"

@@ -94,8 +94,22 @@ def _use(volume: PodVolume, namespace: str, pod: str, uid: str | None) -> Volume
     if volume.ephemeral is not None:
         owners = (uid, pod) if uid else (pod,)
         return VolumeUse(f"{namespace}/{ephemeral_claim(pod, volume)}", owners)
+    if not _is_disk(volume):
+        return None  # as for the tokens that nearly every pod mounts
     disk, csi = _disk(volume), inline_csi(volume)
     return VolumeUse(disk=disk, csi=csi) if disk is not None or csi is not None else None
+
+
+def _is_disk(volume: PodVolume) -> bool:
+    return bool(
+        volume.gce_persistent_disk
+        or volume.aws_elastic_block_store
+        or volume.azure_disk
+        or volume.cinder
+        or volume.portworx_volume
+        or volume.iscsi
+        or volume.rbd
+    )
 
 
 def ephemeral_claim(pod: str, volume: PodVolume) -> str:

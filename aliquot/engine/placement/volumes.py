@@ -168,12 +168,18 @@ class VolumeFilter:
 
     def refuse(self, rules: PodRules, column: _Column) -> None:
         """Write into a column, where it is 0, which rule about volumes refuses the node."""
+        blocked = self.blocking_code(rules)
+        if blocked is not None:
+            column[column == 0] = blocked
+            return
         self._follow()
         for code, refused in self._refused(rules):
             np.putmask(column, refused[: len(column)] & (column == 0), code)
 
     def admits(self, rules: PodRules, node: str) -> bool:
-        """Can a pod use its volumes on this node, as far as its claims let it start at all?"""
+        """Can a pod use its volumes on this node?"""
+        if self.blocking_code(rules) is not None:
+            return False
         self._follow()
         slot = self._slots[node]
         return not any(refused.item(slot) for _, refused in self._refused(rules))
@@ -282,8 +288,8 @@ class VolumeFilter:
 
     def _provisioning(self, claim: VolumeClaim) -> Mask:
         """The nodes for which a volume can be provisioned for a claim."""
-        found = self._book.classes[claim.storage_class]
-        if not found.provisions:
+        found = self._book.classes.get(claim.storage_class)
+        if found is None or not found.provisions:
             return self._nodes.none()
         open_to = self._nodes.provisioning(found.topologies)
         if not claim.size or not self._book.tracks_capacity(found.provisioner):

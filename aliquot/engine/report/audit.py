@@ -1,13 +1,16 @@
 """The audit of the books: does the ledger agree with the cluster?
 
 Every pod that the cluster shows as bound must be booked once, on its node, with its request, in its
-quota; and the columns of quotas and nodes must be the sums of the bookings. Pods that are assumed
+quota; the columns of quotas and nodes must be the sums of the bookings, and volumes be used and
+reserved as these say. Pods that are assumed
 and not bound yet are known to the engine alone, and are not compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Stage
+from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Columns
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT
@@ -33,6 +36,8 @@ def violations(state: State, uids: Iterable[str], bound: Bound) -> Iterator[str]
         for word, column, sums in zip(_COLUMNS, columns, ledger.fold(), strict=True)
         for each in _compare(state, word, column, sums)
     ]
+    if not _volumes_agree(state):
+        yield "what pods use and reserve of volumes is not what their bookings say"
 
 
 def _of_pod(uid: str, state: State, pod: Pod | None) -> str:
@@ -53,6 +58,14 @@ def _of_pod(uid: str, state: State, pod: Pod | None) -> str:
     if entry.booking[:4] != should:
         return f"pod {pod.path} is booked as {entry.booking[:4]}, and should be as {should}"
     return ""
+
+
+def _volumes_agree(state: State) -> bool:
+    """Are the users of volumes, and what is reserved, the fold of the bookings?"""
+    folded = Volumes(Changes())
+    for entry in state.ledger.entries.values():
+        folded.post(entry.booking, +1)
+    return folded.figures() == state.volumes.figures()
 
 
 def _compare(
