@@ -74,7 +74,7 @@ def set_pods(state: State, claim: Claim, pods: Pods, others: Pods) -> None:
     """Make these pods of the gang the ones that the claim is for."""
     claim.pods, claim.others = pods, others
     same = state.claims.of(pods, others)
-    claim.asks, claim.parts = same.asks, same.parts
+    claim.asks, claim.quota, claim.parts = same.asks, same.quota, same.parts
 
 
 def present_by_task(state: State, gang: Gang) -> Counter[str]:

@@ -99,15 +99,16 @@ class State:
         `asking`: to answer a question. No book is changed by a block that is not kept, but for the
         order of entries, which is no part of the state. Shares do not move in it.
         """
-        chosen = [(claim, claim.pods, claim.others, claim.asks, claim.parts) for claim in claims]
+        chosen = [(c, c.pods, c.others, c.asks, c.quota, c.parts) for c in claims]
         speculation = self.ledger.speculate(asking)
         try:
             yield speculation
         finally:
             self.ledger.settle(speculation)
             if not speculation.kept:
-                for claim, pods, others, asks, parts in chosen:
-                    claim.pods, claim.others, claim.asks, claim.parts = pods, others, asks, parts
+                for claim, pods, others, asks, quota, parts in chosen:
+                    claim.pods, claim.others, claim.asks = pods, others, asks
+                    claim.quota, claim.parts = quota, parts
 
     def trim_changes(self) -> None:
         """Drop changes that all readers have read; the books that follow lazily read them now."""
@@ -177,9 +178,9 @@ class State:
             self.enqueue(pod)
         else:
             assert entry.booking.node is not None
-            quota = self.quota_of(pod.uid)
+            quota = self.tree.membership.of(pod.quota, pod.namespace)
             self.ledger.change(pod.uid, self.bookings.booking(pod, quota, entry.booking.node))
-            if pod.uid in self.leaving:
+            if pod.uid in self.leaving:  # its node was lost
                 self.track_bound(pod)
 
     def _is_assumed_on(self, node: str, entry: Entry | None) -> bool:

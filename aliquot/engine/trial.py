@@ -200,14 +200,14 @@ class Trial:
             message = refusal.message + words
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._makes_up_for_reservations(claim, plan):
-            return refusal
+            return replace(refusal, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._repeats(claim, plan):
             message = f"{refusal.message}{_REPEATS}"
             return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
         if not plan.victims and not self.state.leaving:
             return self._assume_plan(claim, plan, refusal)
         if not self._nominations.may_nominate(claim):
-            return refusal
+            return replace(refusal, watch=(*refusal.watch, BORROWERS))
         if plan.victims or claim.pods[0].uid not in self._nominations:
             return self._brake.refusal(claim, len(plan.victims), refusal, now) or plan
         return _waiting_for_victims(claim, plan.nodes)

@@ -237,7 +237,7 @@ def _reassign_pods(state: State, quota: str, namespaces: Iterable[str]) -> None:
     for uid in ordered:  # in a second pass: booking a pod reads the charges of all the others
         if uid in state.waiting:
             state.enqueue(state.pods[uid])
-        elif state.ledger.entries[uid].stage is Stage.COMMITTED:
+        elif state.ledger.entries[uid].stage is Stage.COMMITTED or uid in state.leaving:
             state.track_bound(state.pods[uid])
 
 

@@ -26,6 +26,7 @@ from aliquot.engine import Engine, GangSummary, QuotaSummary
 from aliquot.json import Body
 from aliquot.mirror.devices import asks_by_device
 from aliquot.mirror.mirror import Mirror
+from aliquot.mirror.pod_record import PodRecord
 
 CAPACITY_LABELS = {group: f"{group}/capacity" for group in NOS_GROUPS}
 """The capacity label of pods, by the API group of their quota."""
@@ -43,15 +44,25 @@ def capacities(engine: Engine, mirror: Mirror) -> dict[str, str]:
     }
 
 
-def capacity_labels(engine: Engine, mirror: Mirror) -> dict[str, dict[str, str]]:
-    """The capacity label of each running pod that has a quota, by uid."""
-    found = mirror.store.objects.values()
-    groups = {quotas.quota_name(each): each.group for each in found if each.kind in quotas.KINDS}
-    labels = {}
-    for uid, capacity in capacities(engine, mirror).items():
-        group = groups.get(engine.quota_of(mirror.records[uid].pod) or "", "")
-        labels[uid] = {CAPACITY_LABELS.get(group, _DEFAULT_LABEL): capacity}
-    return labels
+class CapacityLabels:
+    """The capacity labels of pods, as everything is at one moment."""
+
+    def __init__(self, engine: Engine, mirror: Mirror) -> None:
+        found = (each for each in mirror.store.objects.values() if each.kind in quotas.KINDS)
+        self._keys = {
+            quotas.quota_name(each): CAPACITY_LABELS.get(each.group, _DEFAULT_LABEL)
+            for each in found
+        }
+        self._engine = engine
+        self._over = engine.over_quota_pods()
+
+    def of(self, record: PodRecord) -> dict[str, str]:
+        """The label of a pod; none unless it runs and has a quota."""
+        quota = self._engine.quota_of(record.pod) if record.phase == "Running" else None
+        if quota is None:
+            return {}
+        capacity = "over-quota" if record.pod.uid in self._over else "in-quota"
+        return {self._keys.get(quota, _DEFAULT_LABEL): capacity}
 
 
 class Statuses:

@@ -21,6 +21,8 @@ class _CronJob:
     manifest: Manifest
     due: int | None
     jobs: list[Key] = field(default_factory=list)
+    active: list[Key] = field(default_factory=list)
+    """Those that were not complete when the last one was due; one that is stays so."""
     waits: bool = False
     """Is a Job due that may not run beside another one?"""
 
@@ -38,7 +40,10 @@ class CronJobs:
         """A CronJob is new, or has changed."""
         known = self._known.get(manifest.key)
         due = _next(manifest, now)
-        self._known[manifest.key] = _CronJob(manifest, due, known.jobs if known else [])
+        made = _CronJob(manifest, due)
+        if known is not None:
+            made.jobs, made.active = known.jobs, known.active
+        self._known[manifest.key] = made
 
     def drop(self, key: Key) -> list[Key]:
         """A CronJob is deleted; returns the Jobs that go with it."""
@@ -62,15 +67,16 @@ class CronJobs:
         return not self.once or not each.jobs
 
     def _start(self, each: _CronJob, now: int) -> Iterator[Change]:
-        manifest, active = each.manifest, [key for key in each.jobs if self._is_active(key)]
-        policy = cron_jobs.concurrency(manifest.body)
-        if active and policy == "Forbid":
+        manifest, policy = each.manifest, cron_jobs.concurrency(each.manifest.body)
+        each.active = [key for key in each.active if self._is_active(key)]
+        if each.active and policy == "Forbid":
             return
         each.waits = False
-        if active and policy == "Replace":
-            yield Change(now, delete=tuple((key, manifest.place) for key in active))
+        if each.active and policy == "Replace":
+            yield Change(now, delete=tuple((key, manifest.place) for key in each.active))
         job = _job(manifest, f"{manifest.name}-{len(each.jobs)}", now)
         each.jobs.append(job.key)
+        each.active.append(job.key)
         yield Change(now, apply=(job,))
 
 

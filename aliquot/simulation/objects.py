@@ -13,7 +13,7 @@ from aliquot.dialects.tensor_fusion.annotations import GPU_IDS
 from aliquot.dialects.tensor_fusion.status import events
 from aliquot.json import Body
 from aliquot.mirror.pod_record import PodRecord
-from aliquot.mirror.statuses import CAPACITY_LABELS, Statuses, capacity_labels
+from aliquot.mirror.statuses import CAPACITY_LABELS, CapacityLabels, Statuses
 from aliquot.simulation.simulation import Simulation
 
 _GONE = ("Evicted", "Deleted")
@@ -31,10 +31,10 @@ def objects(simulation: Simulation) -> Iterator[Body]:
         if manifest.kind != "Pod":
             yield statuses.of(manifest)
     yield from events(simulation.conditions)
-    labels = capacity_labels(engine, mirror)
-    for uid, record in mirror.records.items():
+    labels = CapacityLabels(engine, mirror)
+    for record in mirror.records.values():
         if record.phase not in _GONE:
-            yield _pod(record, labels.get(uid, {}), simulation)
+            yield _pod(record, labels.of(record), simulation)
 
 
 def _pod(record: PodRecord, capacity: dict[str, str], simulation: Simulation) -> Body:

@@ -92,12 +92,19 @@ class Workload:
     """How many pods have succeeded, by task."""
     indexes: CompletionIndexes = field(default_factory=CompletionIndexes)
     next_index: int = 0
+    tasks: dict[str, str] = field(default_factory=dict)
+    """The task of each of its pods that wait or run, by uid."""
     running: set[str] = field(default_factory=set)
     """The uids of its pods that run."""
     refused: bool = False
     """Would a server refuse its pods, because their PriorityClass does not exist?"""
     places: dict[str, Placement] = field(default_factory=dict)
     """Of a DaemonSet, by node, whether it has a pod there; its tasks are the nodes."""
+
+    @property
+    def is_daemon_set(self) -> bool:
+        """Has it a pod on every node? Its tasks are the nodes."""
+        return self.manifest.kind == "DaemonSet"
 
     @property
     def wanted(self) -> dict[str, int]:
@@ -109,26 +116,26 @@ class Workload:
             return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}
         if self.manifest.kind == "Job":
             return {"": job_wants(self.manifest.body, self.done[""], len(self.pods.get("", ())))}
-        if self.manifest.kind == "DaemonSet":
-            return {node: self._wanted_on(node) for node in self.places}
         wanted = max(replicas(self.manifest.body) - self.done[""], 0)
         if self.manifest.kind == "StatefulSet" and starts_in_order(self.manifest.body, self.group):
             there = len(self.pods.get("", ()))
             wanted = min(wanted, max(there, len(self.running) + 1))
         return {"": wanted}
 
-    def _wanted_on(self, node: str) -> int:
+    def wanted_on(self, node: str) -> int:
         """How many pods of a DaemonSet a node should have: one, or none."""
-        place, there = self.places[node], bool(self.pods.get(node))
-        return int((place.starts or (place.stays and there)) and not self.done[node])
+        there, place = len(self.pods.get(node, ())), self.places.get(node)
+        if self.refused or place is None:
+            return there if self.refused else 0
+        return int((place.starts or (place.stays and there > 0)) and not self.done[node])
 
     def task_of(self, named: str) -> str:
         """The task that a pod names; the first task if there is none of that name."""
         return named if named in self.priority_infos else next(iter(self.priority_infos))
 
-    def _task(self, record: PodRecord) -> str:
+    def task(self, record: PodRecord) -> str:
         """The task of one of its pods."""
-        if self.manifest.kind == "DaemonSet":
+        if self.is_daemon_set:
             return node_of(record.body)
         return self.task_of(record.pod.task)
 
@@ -147,7 +154,8 @@ class Workload:
         self.remove(uid)
         if record.pod.terminating and self._replaces_terminating:
             return
-        self.pods.setdefault(self._task(record), {})[uid] = None
+        task = self.tasks[uid] = self.task(record)
+        self.pods.setdefault(task, {})[uid] = None
         self.indexes.take(record)
         if record.phase == "Running":
             self.running.add(uid)
@@ -156,15 +164,16 @@ class Workload:
         """One of its pods has ended; if it has succeeded, it is not replaced."""
         self.remove(record.pod.uid)
         if record.phase == "Succeeded":
-            self.done[self._task(record)] += 1
+            self.done[self.task(record)] += 1
             self.indexes.take(record)
 
     def remove(self, uid: str) -> None:
         """Remove a pod."""
         self.indexes.release(uid)
         self.running.discard(uid)
-        for of_task in self.pods.values():
-            of_task.pop(uid, None)
+        task = self.tasks.pop(uid, None)
+        if task is not None:
+            self.pods[task].pop(uid, None)
 
     def template_differs(self, manifest: Manifest) -> bool:
         """Has this manifest another template for any task?"""

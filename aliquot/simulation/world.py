@@ -56,6 +56,8 @@ class World:
         self._departures = Departures(self.mirror.records, self._is_ready)
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}
+        self._by_owner: dict[Key, dict[str, None]] = {}
+        """The uids of all pods that have named an owner, by that."""
         self._owners_of_workloads: set[Key] = set()
         """Deployments whose ReplicaSets are in the input too: those make the pods."""
         self._ages = ages or Ages()
@@ -123,7 +125,7 @@ class World:
         workload = self._owner(record)
         if workload is not None:
             workload.add(record)
-            self._reconcile(workload, now)
+            self._replace(record, workload, now)
 
     def end(self, uid: str, phase: Phase, now: int) -> None:
         """End a pod in this phase; its workload replaces it."""
@@ -132,7 +134,7 @@ class World:
         workload = self._owner(record)
         if workload is not None:
             workload.end(record)
-            self._reconcile(workload, now)
+            self._replace(record, workload, now)
 
     def _owner(self, record: PodRecord) -> Workload | None:
         return self._workloads.get(record.owner) if record.owner is not None else None
@@ -156,8 +158,8 @@ class World:
             self._apply(manifest, change.at)
         if any(key[0] == "PriorityClass" for key in touched):
             self._follow_classes(change.at)
-        if any(key[0] == "Node" for key in touched):
-            self._follow_nodes(change.at)
+        if nodes_touched := {name for kind, _, name in touched if kind == "Node"}:
+            self._follow_nodes(sorted(nodes_touched), change.at)
 
     def _put(self, manifest: Manifest) -> None:
         self.mirror.store.put(manifest)
@@ -187,11 +189,14 @@ class World:
             if refused != workload.refused:
                 self._apply_workload(workload.manifest, now)
 
-    def _follow_nodes(self, now: int) -> None:
+    def _follow_nodes(self, names: list[str], now: int) -> None:
         """DaemonSets make and end pods where nodes have come, gone or changed."""
-        for workload in list(self._workloads.values()):
-            if workload.manifest.kind == "DaemonSet":
-                self._reconcile(workload, now)
+        daemon_sets = [each for each in self._workloads.values() if each.is_daemon_set]
+        for workload in daemon_sets:
+            for name in names:
+                workload.places.pop(name, None)
+            workload.places |= self._places(workload, names)
+            self._reconcile_nodes(workload, names, now)
 
     def _is_active(self, key: Key) -> bool:
         """Does a Job exist that is not complete?"""
@@ -265,6 +270,8 @@ class World:
         self._uids[path] = record.pod.uid
         if any(use.owners for use in record.pod.rules.volumes):
             self._make_claims(ephemeral_claims(manifest.body), manifest)
+        if record.owner is not None:
+            self._by_owner.setdefault(record.owner, {})[record.pod.uid] = None
         if workload is not None:
             workload.add(record)
         if pods.finished(status):
@@ -304,7 +311,7 @@ class World:
         if old is not None:
             workload.pods, workload.done = old.pods, old.done
             workload.indexes, workload.next_index = old.indexes, old.next_index
-            workload.running = old.running
+            workload.running, workload.tasks = old.running, old.tasks
         self._workloads[manifest.key] = workload
         if old is None:
             self._adopt(workload)
@@ -318,9 +325,13 @@ class World:
 
     def _adopt(self, workload: Workload) -> None:
         """Add the pods that existed before their workload and name it as their owner."""
-        for record in self.mirror.records.values():
-            if record.owner == workload.manifest.key:
-                (workload.add if record.alive else workload.end)(record)
+        for record in self._owned_by(workload.manifest.key):
+            (workload.add if record.alive else workload.end)(record)
+
+    def _owned_by(self, key: Key) -> list[PodRecord]:
+        """The pods of a workload, also those that have ended."""
+        records = [self.mirror.records[uid] for uid in self._by_owner.get(key, ())]
+        return [record for record in records if record.owner == key]
 
     def _join(self, record: PodRecord) -> None:
         """Put a pod into the PodGroup of its workload, unless it names another."""
@@ -331,9 +342,8 @@ class World:
     def _drop_workload(self, key: Key, now: int) -> None:
         """Delete a workload with its pods, also those that have ended."""
         self._end_all(self._workloads.pop(key).all_pods(), now)
-        for record in self.mirror.records.values():
-            if record.owner == key:
-                self.mirror.gangs.note_phase(record, "Deleted")
+        for record in self._owned_by(key):
+            self.mirror.gangs.note_phase(record, "Deleted")
 
     def _end_all(self, uids: list[str], now: int) -> None:
         """Delete pods without their workload replacing them one by one."""
@@ -345,25 +355,46 @@ class World:
             if owner in self._workloads:
                 self._workloads[owner].remove(uid)
 
+    def _replace(self, record: PodRecord, workload: Workload, now: int) -> None:
+        """A pod has ended, or is about to: its workload may want another one."""
+        if workload.is_daemon_set:
+            self._reconcile_nodes(workload, [workload.task(record)], now)
+        else:
+            self._reconcile(workload, now)
+
     def _reconcile(self, workload: Workload, now: int) -> None:
         """Create the pods that are missing; of too many, end waiting and less important ones."""
+        if workload.is_daemon_set:
+            objects = self.mirror.store.objects
+            names = sorted(key[2] for key in objects if key[0] == "Node")
+            workload.places = self._places(workload, names)
+            self._reconcile_nodes(workload, list(workload.pods | workload.places), now)
+            return
         if workload.manifest.key in self._owners_of_workloads:
             return
-        if workload.manifest.kind == "DaemonSet":
-            workload.places = self._places(workload)
         before = None
         while (wanted := dict.fromkeys(workload.pods, 0) | workload.wanted) != before:
             for task, count in wanted.items():
                 self._reconcile_task(workload, task, count, now)
             before = wanted
 
-    def _places(self, workload: Workload) -> dict[str, Placement]:
-        """On which nodes a DaemonSet has a pod."""
+    def _reconcile_nodes(self, workload: Workload, names: list[str], now: int) -> None:
+        """The same for a DaemonSet on these nodes: what it wants on one does not depend on others.
+
+        So a node that comes costs the same, however many there are.
+        """
+        if workload.manifest.key not in self._owners_of_workloads:
+            for name in names:
+                self._reconcile_task(workload, name, workload.wanted_on(name), now)
+
+    def _places(self, workload: Workload, names: list[str]) -> dict[str, Placement]:
+        """On which of these nodes a DaemonSet has a pod."""
         where, objects = constraints(workload.manifest.body), self.mirror.store.objects
-        found = {key[2]: readable_node(each) for key, each in objects.items() if key[0] == "Node"}
+        there = {name: objects.get(("Node", "", name)) for name in names}
+        found = {name: readable_node(each) for name, each in there.items() if each is not None}
         return {
             name: placement(where, node)
-            for name, node in sorted(found.items())
+            for name, node in found.items()
             if where is not None and node is not None
         }
 

@@ -24,6 +24,7 @@ from aliquot.errors import AliquotError, InputError
 from aliquot.mirror.group_membership import group_ref, queue_of
 from aliquot.mirror.store import Change, Store
 from aliquot.validation import object_rules as rules
+from aliquot.validation.capacity import Capacity
 
 _QUOTAS = {*quotas.KINDS, queues.KIND}
 _KINDS_OF_QUOTA_RULES = {*_QUOTAS, "ResourceQuota", "Node"}
@@ -60,8 +61,13 @@ class State:
     """The objects that the last change replaced or deleted, as they were before."""
     deleted: dict[Key, str] = field(default_factory=dict)
     """The objects that the last change deleted and did not apply again, with the place of that."""
+    capacity: Capacity = field(init=False)
+    """What the valid nodes have together."""
     _invalid: set[Key] = field(default_factory=set)
     _store: Store = field(default_factory=Store)
+
+    def __post_init__(self) -> None:
+        self.capacity = Capacity(self.cards)
 
     @property
     def applied(self) -> Iterator[Manifest]:
@@ -127,6 +133,8 @@ class State:
         old = self.valid.pop(key, None)
         if old is not None:
             self.replaced[key] = old
+            if old.kind == "Node":
+                self.capacity.drop(old.name)
 
     def _check(self, manifest: Manifest) -> None:
         self._remove(manifest.key)
@@ -144,6 +152,8 @@ class State:
             return
         self.valid[manifest.key] = manifest
         self._invalid.discard(manifest.key)
+        if manifest.kind == "Node":
+            self.capacity.put(manifest)
 
 
 def _follows(error_field: str, missing: Iterable[str]) -> bool:
@@ -234,7 +244,7 @@ def initial_state(
 def check_state(state: State, capacity: Mapping[str, int] | None = None) -> Iterator[Finding]:
     """Errors and warnings in a state; some may have held in the state before.
 
-    `capacity` is what the nodes have together, if the caller knows; else it is summed up here.
+    `capacity` is what the nodes have together, where no history led to this state.
     """
     yield from state.refusals
     for each in state.applied:
@@ -243,7 +253,7 @@ def check_state(state: State, capacity: Mapping[str, int] | None = None) -> Iter
     if state.changed_kinds & _KINDS_OF_QUOTA_RULES:
         known = state.valid.values()
         if capacity is None and state.knows_all_nodes:
-            capacity = quota_rules.capacity_of(known, state.cards)
+            capacity = state.capacity.total
         yield from quota_rules.check_quotas(state.quota_index, known, capacity)
     if state.changed_kinds & GPU_KINDS:
         yield from check_gpus(state.valid.values(), state.cards, state.knows_all_nodes)

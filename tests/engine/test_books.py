@@ -178,14 +178,18 @@ def test_an_assumed_pod_that_names_another_quota_is_charged_there() -> None:
     assert {each.name: each.used[GPU] for each in world.engine.summarise()} == {"a": 0, "b": 1}
 
 
-def test_an_assumed_pod_that_changes_on_a_lost_node_is_leaving_as_it_is_now() -> None:
+@pytest.mark.parametrize("deleted", [False, True])
+def test_an_assumed_pod_that_moves_on_a_lost_node_is_leaving_the_quota_it_is_in(
+    deleted: bool,
+) -> None:
+    """It names another quota; or its own is deleted, and the other one takes its pods."""
     world = World("hierarchy")
     world.node("n", amounts(gpu=2))
-    for name in ("a", "b"):
-        world.quota(name, amounts(gpu=2))
+    world.quota("a", amounts(gpu=2))
+    world.quota("b", amounts(gpu=2), fallback=True)
     pod = world.pod("a", "p", amounts(gpu=1))
     world.cycle()
     world.apply(NodeGone("n"))
     world.cycle()
-    world.apply(PodSet(replace(pod, quota="b")))
+    world.apply(QuotaGone("a") if deleted else PodSet(replace(pod, quota="b")))
     check_books(world.engine)

@@ -56,6 +56,18 @@ def test_two_pods_of_a_gang_are_each_judged_by_their_own_quota() -> None:
     assert world.told("a/g-0") == "quota b: max 1 nvidia.com/gpu, used 0, pod asks 2"
 
 
+def test_a_pod_that_stands_in_is_judged_by_its_own_quota() -> None:
+    """No node holds the gang's first pod; the other one's quota has no room for it."""
+    world = World()
+    world.node("n", amounts(gpu=4))
+    world.quota("a", amounts(gpu=8), amounts(gpu=8))
+    world.quota("b", (), amounts(gpu=0))
+    world.gang("a/g", 1)
+    world.pod("a", "big", amounts(gpu=8), gang="a/g", priority=1)
+    world.pod("b", "small", amounts(gpu=1), gang="a/g")
+    assert world.run() == {}
+
+
 def test_a_gang_over_two_quotas_is_judged_anew_when_one_of_them_is_deleted() -> None:
     world = World()
     world.node("n", amounts(gpu=8))

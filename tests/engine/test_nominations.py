@@ -7,7 +7,7 @@ import pytest
 from aliquot.engine import NodeConstraints
 from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import PodGone, PodSet
-from aliquot.engine.model.knobs import SECOND
+from aliquot.engine.model.knobs import SECOND, EvictionKnobs
 from tests.build.engines import nominated
 from tests.build.values import amounts
 from tests.engine.world import World
@@ -209,4 +209,22 @@ def test_no_pod_goes_for_what_a_reservation_lacks() -> None:
     assert reserved(world) == {"big": "n"}
     world.pod("b", "p", amounts(gpu=1), created=40)
     world.run(90)
+    assert world.evicted() == []
+
+
+def test_what_is_reserved_is_not_above_a_lowered_max() -> None:
+    """Six GPUs are used or reserved, five are the max; its pods use two."""
+    world = World(eviction=EvictionKnobs(on_quota_lowered="evict"))
+    world.node("n", amounts(gpu=6))
+    world.quota("a", amounts(gpu=6), amounts(gpu=6))
+    world.pod("x", "other", amounts(gpu=3), node="n")
+    world.pod("a", "stays", amounts(gpu=1), node="n")
+    world.pod("a", "big", amounts(gpu=4))
+    world.run(0)
+    world.pod("a", "small", amounts(gpu=1), created=1)
+    world.run(1)
+    world.run(70)
+    assert reserved(world) == {"big": "n"}
+    world.quota("a", amounts(gpu=5), amounts(gpu=5))
+    world.run(80)
     assert world.evicted() == []

@@ -4,7 +4,7 @@ import pytest
 
 from aliquot.engine.model.decisions import evictions
 from aliquot.engine.model.events import BudgetSet, PodGone
-from aliquot.engine.model.knobs import SECOND, EvictionKnobs
+from aliquot.engine.model.knobs import SECOND, EvictionKnobs, HierarchyKnobs
 from aliquot.engine.model.pod import Budget
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.model.selector import Requirement
@@ -234,3 +234,16 @@ def test_a_victim_is_waited_for_until_its_budget_has_been_respected(
     world.pod("b", "claim", amounts(gpu=1))
     assert len(list(evictions(world.cycle(0)))) == 1
     assert world.engine.next_deadline() == until * SECOND
+
+
+def test_it_is_not_recycled_for_what_its_quota_has_within_min() -> None:
+    """Its runtime of GPUs is less than min, as the cluster is too small; its cpu is above min."""
+    world = World("hierarchy", hierarchy=HierarchyKnobs(recycle="always"))
+    world.node("n", amounts(gpu=2, cpu=8))
+    for team in ("a", "b"):
+        world.quota(team, amounts(gpu=2), amounts(gpu=2, cpu=8))
+    world.pod("a", "np", amounts(gpu=2, cpu=1), node="n", preemptible=False)
+    world.pod("b", "p", amounts(gpu=1))
+    world.run(0)
+    world.run(LATER)
+    assert world.evicted() == []

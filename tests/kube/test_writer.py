@@ -28,13 +28,14 @@ class Desk:
         urgency: Urgency = Urgency.STATUS,
         word: str | None = None,
         first: Callable[[], Awaitable[None]] | None = None,
+        delay: float = 0.0,
     ) -> None:
         async def run() -> None:
             if first is not None:
                 await first()
             self.written.append(text)
 
-        self.writer.add(Write(about, word or text, urgency, run))
+        self.writer.add(Write(about, word or text, urgency, run, delay))
 
     async def through(self) -> None:
         task = asyncio.create_task(self.writer.run())
@@ -63,6 +64,66 @@ def test_the_urgent_come_first_and_equals_in_turn() -> None:
         await desk.through()
 
     assert play(story).written == ["bind", "status-1", "status-2", "event"]
+
+
+def test_operations_of_one_urgency_take_turns() -> None:
+    """A binding that has nothing to do with a burst of evictions does not wait for all of them."""
+
+    async def story(desk: Desk) -> None:
+        for number in range(5):
+            desk.add(f"victim-{number}", f"evict-{number}", Urgency.DECISION, "evict")
+        for number in range(2):
+            desk.add(f"pod-{number}", f"bind-{number}", Urgency.DECISION, "bind")
+        await desk.through()
+        desk.add("pod-2", "bind-2", Urgency.DECISION, "bind")
+        desk.add("victim-5", "evict-5", Urgency.DECISION, "evict")
+        await desk.through()
+
+    written = play(story).written
+    assert written[:4] == ["evict-0", "bind-0", "evict-1", "bind-1"]
+    assert written[4:7] == ["evict-2", "evict-3", "evict-4"]
+    assert sorted(written[7:]) == ["bind-2", "evict-5"], "who had fewer before is owed nothing now"
+
+
+def test_events_take_few_connections() -> None:
+    most = running = 0
+
+    async def story(desk: Desk) -> None:
+        async def slow() -> None:
+            nonlocal most, running
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.002)
+            running -= 1
+
+        for number in range(40):
+            desk.add(f"event-{number}", f"event-{number}", Urgency.EVENT, "event", slow)
+        await desk.through()
+
+    assert len(play(story, at_once=32).written) == 40
+    assert 1 < most < 8
+
+
+def test_a_write_that_is_kept_is_sent_after_its_delay_as_it_is_by_then() -> None:
+    async def story(desk: Desk) -> None:
+        for text in ("one", "two"):
+            desk.add("a", text, word="say", delay=0.05)
+        assert not desk.writer.waiting
+        assert not desk.writer.idle
+        desk.add("b", "other")
+        await desk.through()
+        desk.add("a", "three", word="say", delay=60)
+        desk.add("a", "four", word="say")
+        desk.add("c", "never", word="say", delay=0.01)
+        desk.writer.withdraw("c", "say")
+        desk.add("d", "never", word="say", delay=0.01)
+        await desk.through()
+        desk.add("d", "never", word="say", delay=0.01)
+        desk.writer.drop_all()
+        await desk.through()
+        await asyncio.sleep(0.02)
+
+    assert play(story).written == ["other", "two", "four", "never"]
 
 
 def test_writes_about_one_object_follow_each_other() -> None:

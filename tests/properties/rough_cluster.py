@@ -48,10 +48,11 @@ class RoughCluster(Cluster):
     def facts(self, assumed: Mapping[str, Bind], leaving: Collection[str] = ()) -> list[Event]:
         """What a fresh engine is told of it, as if these binds and evictions had begun."""
         pods = dict(self.pods)
-        for uid, bind in assumed.items():
-            pods[uid] = replace(pods[uid], node=bind.node, devices=bind.devices)
+        for uid, bind in assumed.items():  # they hold what is theirs until their bind is settled
+            bound = replace(pods[uid], node=bind.node, devices=bind.devices)
+            pods[uid] = replace(bound, terminating=False)
         for uid in leaving:
-            pods[uid] = replace(pods[uid], terminating=True)
+            pods[uid] = replace(pods[uid], terminating=True, gone_by=None)
         return [*self.there.facts(), *map(PodSet, pods.values())]
 
     def crash(self) -> Iterator[Event]:
@@ -92,6 +93,8 @@ class RoughCluster(Cluster):
     def _set_pod(self, pod: Pod) -> Event:
         if pod.terminating and pod.gone_by is None and pod.node is not None:
             pod = replace(pod, gone_by=self.now + _GRACE)
+        if not pod.terminating and pod.gone_by is not None:
+            pod = replace(pod, gone_by=None)  # it takes the place of a pod that has gone
         return super()._set_pod(pod)
 
     def _add_pods(self) -> Iterator[Event]:

@@ -56,6 +56,37 @@ def test_a_start_that_would_be_taken_back_is_withdrawn() -> None:
     assert world.evictions == []
 
 
+def test_a_start_that_is_not_in_the_way_is_not_withdrawn() -> None:
+    """For c's share of what is idle, a/late has to wait, which is above a's min; a/early need not.
+
+    Both had started, and b's pods.
+    """
+    world = _world("fair", "unusedMin")
+    for team, low in (("a", 5), ("b", 5), ("c", 4)):
+        world.quota(team, amounts(low))
+    world.pod("a", "early", amounts(3), created=5)
+    world.pod("a", "late", amounts(4), created=9, priority=10)
+    world.pod("b", "p", amounts(5), created=18, priority=10)
+    world.pod("b", "q", amounts(1), created=1)
+    world.pod("c", "p", amounts(5), created=16)
+    assert set(world.run(30)) == {"a/early", "b/p", "b/q", "c/p"}
+    assert world.evictions == []
+
+
+def test_a_claim_that_would_borrow_replaces_no_start_of_its_own_quota() -> None:
+    """b/big is more important than b/small, which is owed; a would take b/big's start back."""
+    world = _world("fair", "unusedMin")
+    world.quota("a", amounts(6))
+    world.quota("b", amounts(3))
+    world.pod("a", "p", amounts(4), created=16, priority=10)
+    world.pod("a", "q", amounts(3), created=13)
+    world.pod("b", "big", amounts(4), created=15, priority=10)
+    world.pod("b", "small", amounts(2), created=9)
+    world.pod("b", "tiny", amounts(1), created=18)
+    assert set(world.run(30)) == {"a/p", "b/small", "b/tiny"}
+    assert world.evictions == []
+
+
 def _world(policy: str, borrow: str) -> World:
     knobs = {"capacity": CapacityKnobs(borrow), "fair": FairKnobs(borrow)}  # type: ignore[arg-type]
     world = World(policy, **{policy: knobs[policy]})

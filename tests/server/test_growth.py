@@ -39,7 +39,7 @@ def test_pods_that_are_gone_leave_nothing_behind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(window, "MOST_SECONDS", 0.0)
-    monkeypatch.setattr(window, "_FEWEST", 10)
+    monkeypatch.setattr(window, "_FEWEST_AGED", 10)
     monkeypatch.setattr(events, "_MOST_REMEMBERED", 10)
     monkeypatch.setattr(free_capacity, "_MOST_RECOMPUTED", 10)
     asyncio.run(_story(tmp_path))

@@ -16,7 +16,7 @@ _PLATEAU, _PODS = 10, 6000
 """The minute after which memory is flat, if as many pods have come by then as ten a second make:
 windows and Events are full. A busy machine takes longer."""
 _MOST_GROWTH = 1.25
-"""From then on: windows hold what comes in five minutes, which is more when the machine is faster,
+"""From then on: windows hold what comes in 75 seconds, which is more when the machine is faster,
 and allocators do not give back everything. Before Events and changes expired it tripled."""
 _MOST_DATA = 32.0
 """Megabytes of the data folder: some 4,000 Events and 100 pods, and the write-ahead log."""

@@ -14,7 +14,7 @@ from aliquot.server.storage.entry import entry
 from aliquot.server.storage.log import Log
 from aliquot.server.storage.store import Store
 from aliquot.server.storage.upkeep import Upkeep
-from aliquot.server.storage.window import MOST_SECONDS, Change, Window
+from aliquot.server.storage.window import FRESH_SECONDS, MOST_SECONDS, Change, Window
 from tests.server.client import connected
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -144,8 +144,26 @@ def test_a_window_keeps_five_minutes_but_always_the_last_changes() -> None:
     assert kept[0].entry.version == 1001
     now += 2 * MOST_SECONDS
     window.trim()
-    assert len(window) == 2000
-    assert window.floor == 2000
+    assert len(window) == 100
+    assert window.floor == 3900
+    assert window.after(3900) is not None, "a watch that has seen all but the last goes on"
+
+
+def test_a_window_keeps_what_is_fresh_and_little_of_what_is_not() -> None:
+    now = 0.0
+    window = Window(0, clock=lambda: now)
+    for version in range(1, 4001):
+        now = version * 0.1
+        window.append(a_change(version, 20_000))
+    window.trim()
+    aged = 8 * 2**20 / a_change(1, 20_000).bytes
+    assert len(window) == FRESH_SECONDS * 10 > aged
+    for version in range(4001, 4101):
+        now = version * 1.0
+        window.append(a_change(version, 20_000))
+    now += 2 * MOST_SECONDS
+    window.trim()
+    assert len(window) == 100
 
 
 def test_lines_that_watches_have_passed_are_dropped() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import KEP9_GROUPS, Manifest
-from aliquot.dialects.core.nodes import node
 from aliquot.dialects.core.objects import Quantities
 from aliquot.dialects.kep9.quotas import (
     LENDING_GROUP,
@@ -20,11 +19,10 @@ from aliquot.dialects.kep9.quotas import (
     spec,
 )
 from aliquot.dialects.koordinator.keys import NAMESPACES, SPECIAL
-from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, as_written, is_gpu
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import queues
-from aliquot.engine import GPU_MEMORY, Quota, add_amounts, quantity
+from aliquot.engine import GPU_MEMORY, Quota, quantity
 
 Quotas = Sequence[tuple[Manifest, Quota]]
 """Each quota's object, and the engine's quota."""
@@ -197,12 +195,6 @@ def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
                 yield manifest.finding(
                     "warning", bound_field(manifest, "min", name), f"{problem}{where}"
                 )
-
-
-def capacity_of(objects: Iterable[Manifest], cards: Cards) -> dict[str, int] | None:
-    """What all nodes have together; None if there are no nodes."""
-    nodes = [node(manifest, cards) for manifest in objects if manifest.kind == "Node"]
-    return dict(add_amounts(*(each.allocatable for each in nodes))) if nodes else None
 
 
 def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> Iterator[Finding]:

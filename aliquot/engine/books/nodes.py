@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.columns import Columns, Resources, Slots
-from aliquot.engine.model.importance import natural
+from aliquot.engine.model.importance import Natural, natural
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.quantity import LIMIT
 
@@ -42,6 +42,8 @@ class Nodes:
         self.missing: dict[str, int] = {}
         """What these had, by resource."""
         self._rank: NDArray[np.int64] | None = None
+        self._in_order: dict[str, Natural] = {}
+        """The natural order of each name, nearly sorted by it: from when they were last ranked."""
 
     def set(self, node: Node) -> int:
         """Add a node, or change one; returns its slot."""
@@ -149,10 +151,14 @@ class Nodes:
     def rank(self) -> NDArray[np.int64]:
         """The place of each slot in the order of node names, by which ties are broken."""
         if self._rank is None or len(self._rank) != len(self.slots):
-            rank = np.zeros(len(self.slots), dtype=np.int64)
-            for place, name in enumerate(sorted(self.slots, key=natural)):
-                rank[self.slots[name]] = place
-            self._rank = rank
+            before = self._in_order
+            came = {name: natural(name) for name in self.slots if name not in before}
+            kept = {name: key for name, key in before.items() if name in self.slots}
+            order = kept | came
+            names = sorted(order, key=order.__getitem__)
+            self._in_order = {name: order[name] for name in names}
+            self._rank = np.zeros(len(self.slots), dtype=np.int64)
+            self._rank[[self.slots[name] for name in names]] = np.arange(len(names))
         return self._rank
 
 

@@ -240,7 +240,7 @@ def storage_key(found: StorageObject) -> StorageKey:
 def _types(hint: Any) -> tuple[type, ...]:
     """The classes of which a value with this type hint is one."""
     parts = get_args(hint) if type(hint) is type(int | None) else (hint,)
-    return tuple(get_origin(part) or part for part in parts)
+    return tuple(get_origin(each) or each for each in parts)
 
 
 _FIELDS = {

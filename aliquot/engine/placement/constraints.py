@@ -60,6 +60,9 @@ def node_refusal(constraints: NodeConstraints, node: Node) -> NodeRefusal | None
     """Why the pod may not run on this node; None if it may."""
     if node.deleted:
         return NodeRefusal.DELETED
+    names = required_names(constraints)
+    if names is not None and node.name not in names:
+        return NodeRefusal.SELECTOR
     refusal, _ = taint_refusal(node.taints, constraints.tolerations)
     if refusal is not None:
         return refusal
@@ -74,6 +77,26 @@ def selected(constraints: NodeConstraints, node: Node) -> bool:
     return constraints.required is None or any(
         _matches(term, node.name, labels) for term in constraints.required
     )
+
+
+def required_names(constraints: NodeConstraints) -> frozenset[str] | None:
+    """The only nodes that a required affinity admits, if each of its terms names some.
+
+    kube-scheduler looks at no others: these are refused by their name, whatever else they have.
+    """
+    if not constraints.required:
+        return None
+    found: frozenset[str] = frozenset()
+    for term in constraints.required:
+        listed = [
+            frozenset(each.values)
+            for each in term.fields
+            if each.key == "metadata.name" and each.operator == "In"
+        ]
+        if not listed:
+            return None
+        found |= frozenset.intersection(*listed)
+    return found
 
 
 def preference(constraints: NodeConstraints, node: Node) -> int:

@@ -29,7 +29,8 @@ class _Key:
         """The value of each slot that has the label."""
         self._numbers: dict[str, int] | None = None
         self._column: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-        self._ordered: tuple[list[int], list[int]] = ([], [])
+        self._ordered: tuple[list[int], list[int]] | None = None
+        """The values that are numbers, in order, and their numbers; few requirements compare."""
 
     def put(self, slot: int, value: str | None) -> None:
         """A node has this value now, or none."""
@@ -52,8 +53,7 @@ class _Key:
 
     def compared(self, bound: int, *, above: bool, count: int) -> Mask:
         """The slots whose value is a number above, or below, this one."""
-        self._numbered(count)
-        amounts, numbers = self._ordered
+        amounts, numbers = self._in_order(count)
         if above:
             return self._with(numbers[bisect_right(amounts, bound) :])
         return self._with(numbers[: bisect_left(amounts, bound)])
@@ -72,10 +72,16 @@ class _Key:
             self._numbers = {value: number for number, value in enumerate(distinct, start=1)}
             self._column = np.zeros(count, dtype=np.int32)
             self._column[list(self.values)] = [self._numbers[each] for each in self.values.values()]
-            amounts = ((whole_number(each), number) for each, number in self._numbers.items())
+            self._ordered = None
+        return self._numbers
+
+    def _in_order(self, count: int) -> tuple[list[int], list[int]]:
+        numbers = self._numbered(count)
+        if self._ordered is None:
+            amounts = ((whole_number(each), number) for each, number in numbers.items())
             ordered = sorted((amount, number) for amount, number in amounts if amount is not None)
             self._ordered = [each for each, _ in ordered], [number for _, number in ordered]
-        return self._numbers
+        return self._ordered
 
 
 class NodeLabels:

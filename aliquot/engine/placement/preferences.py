@@ -14,6 +14,7 @@ from aliquot.engine.placement.constraints import (
     NodeRefusal,
     node_refusal,
     preference,
+    required_names,
     taint_refusal,
 )
 from aliquot.engine.placement.node_labels import NodeLabels
@@ -101,6 +102,11 @@ class NodePreferences:
             here = np.where(open_to[slots], OPEN, NodeRefusal.SELECTOR)
             fit.codes[slots] = here if refusal is None else refusal
             fit.soft_taints[slots] = soft
+        names = required_names(constraints)
+        if names is not None:
+            others = fit.codes != NodeRefusal.GONE
+            others[[self._nodes.slots[each] for each in names if each in self._nodes.slots]] = False
+            fit.codes[others] = NodeRefusal.SELECTOR
         fit.codes[list(self._nodes.deleted)] = NodeRefusal.DELETED
         fit.preferred[(fit.codes == NodeRefusal.GONE) | (fit.preferred < 0)] = 0
         return fit

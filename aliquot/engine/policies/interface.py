@@ -6,7 +6,7 @@ question.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -110,6 +110,10 @@ class Turns(Protocol):
     def takes_back_from(self, claim: Claim, quotas: Iterable[str]) -> set[str]:
         """Of these other quotas, those from which the claim would at once take back."""
         return set()
+
+    def may_replace(self, claim: Claim, freed: Mapping[int, int]) -> bool:
+        """May the claim replace starts of its own quota, which would free so much, by row?"""
+        return True
 
 
 class Reclaim(Protocol):

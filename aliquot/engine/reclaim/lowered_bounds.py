@@ -3,6 +3,8 @@
 Pods younger than `minRuntime` are left for a later cycle. A quota that is new to the engine gives
 back what it uses above its max, too: its max may have been lowered before a restart, and what was
 not given back by then must not be forgotten. Whether its min was lowered cannot be known.
+
+What counts is what its pods use: room and right that are held, as by a reservation, evict none.
 """
 
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Mask, Right, Rights, evictable_pods
 from aliquot.engine.policies.over_quota import split_at_min
-from aliquot.engine.policies.usage import after_leaving
+from aliquot.engine.policies.usage import staying
 from aliquot.engine.reclaim.eviction_units import Draws, EvictionUnit, EvictionUnits
 from aliquot.engine.reclaim.victim_set import PricedUnit, Requirements, choose, price
 from aliquot.engine.state import State
@@ -110,7 +112,7 @@ def _priced(state: State, eviction_unit: EvictionUnit, excess: Rights) -> Priced
 def _words(state: State, quota: str, unit: PricedUnit, excess: Rights) -> str:
     """The message of an eviction: which bound, and the numbers."""
     right = next(right for right in excess if unit.frees.get(right))
-    name, used = state.resources.names[right.row], after_leaving(state, right.row, right.slot)
+    name, used = state.resources.names[right.row], staying(state, right.row, right.slot)
     most = text(name, used - excess[right])
     return (
         f"all quotas together: sum of min {most} {name}, used {text(name, used)}"
@@ -124,7 +126,7 @@ def _above_max(state: State, quota: str) -> Rights:
     slot = state.tree.slots[quota]
     found: Rights = {}
     for row in range(len(state.resources)):
-        over = after_leaving(state, row, slot) - state.tree.max.get(row, slot)
+        over = staying(state, row, slot) - state.tree.max.get(row, slot)
         if over > 0:
             found[Right(slot, row)] = over
     return found

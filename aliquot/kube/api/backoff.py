@@ -11,6 +11,9 @@ _SHORTEST = 0.2
 """Seconds: a connection that was merely dropped is made again before a person notices."""
 _LONGEST = 30.0
 """Seconds: client-go's reflector waits no longer either, and a restarted server is found soon."""
+_EASED = 3
+"""Doublings that are left after an answer that was good: pauses of 0.8 to 1.6 s. A server that has
+just started is soon asked again; one that breaks off each answer, about once a second."""
 _MOST_DOUBLINGS = 16
 """Keeps the power small; 0.2 s doubled 16 times is hours, far beyond any `longest` in use."""
 
@@ -24,16 +27,21 @@ def pause(tries: int, shortest: float = _SHORTEST, longest: float = _LONGEST) ->
 class Backoff:
     """The pauses of one loop that tries again after each failure."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: float = _LONGEST) -> None:
+        self._longest = longest
         self._tries = 0
 
     def pause(self, at_least: float | None = None) -> float:
         """Seconds to wait after one more failure; `at_least` is what a server asked for."""
         self._tries += 1
-        return max(pause(self._tries - 1), at_least or 0.0)
+        return max(pause(self._tries - 1, longest=self._longest), at_least or 0.0)
+
+    def ease(self) -> None:
+        """The last attempt began well: the next pause is one of the shorter ones."""
+        self._tries = min(self._tries, _EASED)
 
     def reset(self) -> None:
-        """The last attempt was good: the next pause is a short one."""
+        """The last attempt was good: the next pause is the shortest one."""
         self._tries = 0
 
 

@@ -51,6 +51,9 @@ class _Recorded:
 
     name: str
     count: int
+    first: str
+    last: str
+    """When it happened: it may be written much later."""
 
 
 class Events:
@@ -72,9 +75,12 @@ class Events:
         if event is None and self._writer.waiting > _MOST_WAITING:
             self.dropped += 1
             return
+        moment = now()
         if event is None:
-            event = _Recorded(f"{about.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}", 0)
+            name = f"{about.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}"
+            event = _Recorded(name, 0, moment, moment)
         event.count += 1
+        event.last = moment
         self._recorded[key] = event
         if len(self._recorded) > _MOST_REMEMBERED:
             self._recorded.popitem(last=False)
@@ -87,7 +93,7 @@ class Events:
 
         async def run() -> None:
             if event.count > 1:
-                body = {"count": event.count, "lastTimestamp": now()}
+                body = {"count": event.count, "lastTimestamp": event.last}
                 try:
                     await self._client.patch(EVENTS.path(namespace, event.name), body)
                     return
@@ -106,7 +112,6 @@ class Events:
     def _body(
         self, about: InvolvedObject, kind: Kind, reason: str, message: str, event: _Recorded
     ) -> Body:
-        moment = now()
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -122,8 +127,8 @@ class Events:
             "reason": reason,
             "message": message,
             "count": event.count,
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
+            "firstTimestamp": event.first,
+            "lastTimestamp": event.last,
             "source": {"component": _COMPONENT},
             "reportingComponent": _COMPONENT,
             "reportingInstance": self._instance,

@@ -10,6 +10,7 @@ is written at once. The executor asks the engine, and never changes it: what cam
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -108,7 +109,7 @@ class Executor:
         for each in backoffs:
             message = f"binding was refused: {each.problem}; tried again in {each.seconds:.0f} s"
             self._fail(each.pod, BINDING_FAILED, message)
-            self._pod_status.refuse(each.pod, (BINDING_FAILED, message))
+            self._pod_status.refuse(each.pod, (BINDING_FAILED, message), at_once=True)
             self._pod_status.clear_nomination(each.pod)
 
     def check_volumes(self) -> None:
@@ -127,9 +128,9 @@ class Executor:
         self._pod_status.refuse(pod, (Reason.WAITING_FOR_VOLUME.value, message))
 
     def _refuse(self, pod: Pod, refusal: Refusal) -> None:
-        written = self._pod_status.refuse(pod, refusal_of(refusal))
-        if written and refusal.reason not in _NO_EVENT:
-            self._fail(pod, refusal.reason, refusal.message)
+        fail = partial(self._fail, pod, refusal.reason, refusal.message)
+        then = [] if refusal.reason in _NO_EVENT else [fail]
+        self._pod_status.refuse(pod, refusal_of(refusal), *then)
 
     def _fail(self, pod: Pod, reason: str, message: str) -> None:
         words = event_message(reason, message)

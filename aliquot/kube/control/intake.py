@@ -202,16 +202,21 @@ class Intake:
             await asyncio.sleep(_POLL_SECONDS)
         self.settle()
 
-    def settle(self) -> bool:
-        """Apply all queued changes to the mirror; returns whether there were any.
+    @property
+    def queued(self) -> int:
+        """How many changes wait to be applied."""
+        return len(self._news) + len(self._pod_news)
 
-        Objects come before pods, which are read by them.
+    def settle(self, most: int | None = None) -> bool:
+        """Apply the queued changes to the mirror; returns whether there were any.
+
+        Objects come before pods, which are read by them; of pods, at most so many.
         """
-        news = bool(self._news or self._pod_news)
+        news = bool(self.queued)
         while self._news:
             self._apply(*self._news.popleft())
         self.objects.settle()
-        while self._pod_news:
+        for _ in range(min(len(self._pod_news), most or len(self._pod_news))):
             _, found = self._pod_news.popleft()
             if isinstance(found, Name):
                 self.pods.gone(found.uid)
@@ -219,7 +224,8 @@ class Intake:
                 for listener in self.pod_listeners:
                     listener(found)
                 self.pods.put(found)
-        self._update_sharing_mode()
+        if not self._pod_news:
+            self._update_sharing_mode()
         return news
 
     def _apply(self, resource: Resource, found: Any) -> None:

@@ -210,4 +210,5 @@ def _shown(wire: PodWire) -> ShownStatus:
         if each.type == "PodScheduled" and each.status == "False":
             refusal = (each.reason or "", each.message or "")
     capacity = {key: str(labels[key]) for key in CAPACITY_LABELS.values() if key in labels}
-    return ShownStatus(status.nominated_node_name or None, refusal, capacity)
+    bound = wire.spec is not None and bool(wire.spec.node_name)
+    return ShownStatus(status.nominated_node_name or None, refusal, bound, capacity)

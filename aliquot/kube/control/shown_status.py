@@ -17,5 +17,6 @@ class ShownStatus:
 
     nominated: str | None = None
     refusal: ShownRefusal | None = None
+    bound: bool = False
     capacity: Mapping[str, str] = field(default_factory=dict)
     """Its labels that say whether it is within its quota's min."""

@@ -2,8 +2,11 @@
 
 Only the leader may write, so the fence is asked before each write. A write that has not been sent
 can be replaced by a newer one of the same operation on the same object, and is dropped when
-leadership is lost. A write is retried with backoff if the server did not answer, was busy, or
-reported a conflict; any other refusal is for the caller to handle in the write's `run`.
+leadership is lost. One that may be out of date in a moment can be kept for that moment: then only
+the last of several is sent, or none. A write is retried with backoff if the server did not answer,
+was busy, or reported a conflict; any other refusal is for the caller to handle in its `run`.
+
+Of equally urgent writes, operations take turns: a binding does not wait for a thousand evictions.
 """
 
 import asyncio
@@ -28,6 +31,9 @@ that no write of a former leader arrives after the next one has begun."""
 _RETRIABLE = (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS)
 _WARN_AFTER = 3
 """Retries before a warning: about a second, so that a short failure is not logged."""
+_EVENTS_AT_ONCE = 4
+"""Events under way: some hundreds a second, and an eighth of the connections. They are written when
+nothing else waits, and must leave the server free for what comes next."""
 _log = structlog.get_logger()
 
 Observer = Callable[[str, str, float], None]
@@ -58,6 +64,8 @@ class Write:
     """Such as `bind`; a newer write of the same operation to the same object replaces this one."""
     urgency: Urgency
     run: Callable[[], Awaitable[None]]
+    delay: float = 0.0
+    """Seconds to keep it; a newer one in its place is sent when this one would have been."""
     tries: int = 0
     """How often it has failed."""
 
@@ -82,13 +90,15 @@ class Writer:
         self._at_once = at_once
         self._observer = observer
         self._lanes: dict[str, _Lane] = {}
-        self._due: list[tuple[int, int, str]] = []
+        self._due: list[tuple[int, int, int, str]] = []
+        self._turns = _Turns()
         self._count = 0
         self._idle_workers: deque[asyncio.Future[None]] = deque()
         self._waiting = 0
         self._under_way = 0
-        self._retries: dict[tuple[str, str], Write] = {}
-        """Writes that are retried after a backoff, unless a newer one replaces them by then."""
+        self._events_under_way = 0
+        self._later: dict[tuple[str, str], _Later] = {}
+        """Writes that are kept for a while, or retried after a backoff, unless replaced by then."""
         self._timers = Timers()
         self._generation = 0
         """Counts `drop_all`: a write that was sent before is not retried after."""
@@ -97,22 +107,27 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many writes have not been sent yet."""
+        """How many writes are due and have not been sent yet."""
         return self._waiting
 
     @property
     def idle(self) -> bool:
-        """Is no write waiting, under way, or due for a retry?"""
-        return not self._waiting and not self._under_way and not self._retries
+        """Is no write waiting, under way, or due later?"""
+        return not self._waiting and not self._under_way and not self._later
 
     def add(self, write: Write) -> None:
-        """Queue a write."""
-        self._retries.pop((write.about, write.operation), None)
+        """Queue a write, or keep it for its delay first."""
         lane = self._lanes.setdefault(write.about, _Lane())
         for index, each in enumerate(lane.waiting):
             if each.operation == write.operation:
                 lane.waiting[index] = write
                 return
+        if write.delay:
+            self._keep(write, write.delay)
+            if not lane.waiting and not lane.busy:
+                del self._lanes[write.about]
+            return
+        self._later.pop((write.about, write.operation), None)
         others = min((each.urgency for each in lane.waiting), default=None)
         lane.waiting.append(write)
         self._waiting += 1
@@ -121,7 +136,7 @@ class Writer:
 
     def withdraw(self, about: str, operation: str) -> None:
         """Drop the write of this operation to this object, unless it has been sent."""
-        self._retries.pop((about, operation), None)
+        self._later.pop((about, operation), None)
         lane = self._lanes.get(about)
         if lane is not None and lane.busy:
             lane.withdrawn.add(operation)
@@ -134,9 +149,9 @@ class Writer:
                 self._continue(lane, about)
 
     def drop_all(self) -> None:
-        """Drop all writes that wait or are due for a retry."""
+        """Drop all writes that wait or are due later."""
         lanes, self._lanes, self._due, self._waiting = self._lanes, {}, [], 0
-        self._retries.clear()
+        self._later.clear()
         self._generation += 1
         self.fenced = False
         self._timers.stop()
@@ -164,7 +179,11 @@ class Writer:
         """Queue a lane; its first write is as urgent as the most urgent one behind it."""
         self._count += 1
         urgency = min(each.urgency for each in lane.waiting)
-        heapq.heappush(self._due, (urgency, self._count, about))
+        turn = self._turns.of(urgency, lane.waiting[0].operation)
+        heapq.heappush(self._due, (urgency, turn, self._count, about))
+        self._wake_worker()
+
+    def _wake_worker(self) -> None:
         while self._idle_workers:
             worker = self._idle_workers.popleft()
             if not worker.done():
@@ -174,17 +193,21 @@ class Writer:
     async def _work(self) -> None:
         while True:
             write = await self._next()
+            event = write.urgency is Urgency.EVENT
             self._under_way += 1
+            self._events_under_way += event
             try:
                 await self._send(write)
             finally:
                 self._under_way -= 1
+                self._events_under_way -= event
                 self._done(write.about)
 
     async def _next(self) -> Write:
         while True:
-            while self._due:
-                _, _, about = heapq.heappop(self._due)
+            while self._due and not self._only_events():
+                urgency, turn, _, about = heapq.heappop(self._due)
+                self._turns.took(urgency, turn)
                 lane = self._lanes.get(about)
                 if lane is not None and lane.waiting and not lane.busy:
                     lane.busy = True
@@ -193,6 +216,10 @@ class Writer:
             worker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle_workers.append(worker)
             await worker
+
+    def _only_events(self) -> bool:
+        """Is nothing due but events, and enough of them under way?"""
+        return self._events_under_way >= _EVENTS_AT_ONCE and self._due[0][0] >= Urgency.EVENT
 
     def _done(self, about: str) -> None:
         lane = self._lanes[about]
@@ -236,20 +263,62 @@ class Writer:
             _log.warning("still not written", write=write.operation, problem=str(error))
         asked = error.retry_after if isinstance(error, ApiError) else None
         write.tries += 1
-        key = (write.about, write.operation)
         lane = self._lanes.get(write.about)
-        if lane is not None and (
-            write.operation in lane.withdrawn
-            or any(each.operation == write.operation for each in lane.waiting)
+        newer = (write.about, write.operation) in self._later
+        if newer or (
+            lane is not None
+            and (
+                write.operation in lane.withdrawn
+                or any(each.operation == write.operation for each in lane.waiting)
+            )
         ):
             return
-        self._retries[key] = write
+        write.delay = 0.0
+        self._keep(write, max(pause(write.tries - 1), asked or 0.0))
 
-        def again() -> None:
-            if self._retries.get(key) is write:
-                self.add(write)
+    def _keep(self, write: Write, seconds: float) -> None:
+        """Queue a write later; one that is kept already is replaced, and its time stays."""
+        key = write.about, write.operation
+        kept = self._later.get(key)
+        if kept is not None:
+            kept.write = write
+            return
+        kept = self._later[key] = _Later(write)
 
-        self._timers.after(max(pause(write.tries - 1), asked or 0.0), again)
+        def due() -> None:
+            if self._later.get(key) is kept:
+                del self._later[key]
+                kept.write.delay = 0.0
+                self.add(kept.write)
+
+        self._timers.after(seconds, due)
+
+
+@dataclass(slots=True)
+class _Later:
+    """A write that is due later."""
+
+    write: Write
+
+
+class _Turns:
+    """Whose turn it is: of writes of one urgency, operations share alike, each in its own order."""
+
+    def __init__(self) -> None:
+        self._now: dict[int, int] = {}
+        """By urgency: the turn that was taken last."""
+        self._last: dict[tuple[int, str], int] = {}
+        """By urgency and operation: the last turn that was given."""
+
+    def of(self, urgency: int, operation: str) -> int:
+        """The turn of one more write."""
+        last = self._last.get((urgency, operation), 0)
+        turn = self._last[urgency, operation] = max(last + 1, self._now.get(urgency, 0))
+        return turn
+
+    def took(self, urgency: int, turn: int) -> None:
+        """A write was taken at its turn."""
+        self._now[urgency] = max(turn, self._now.get(urgency, 0))
 
 
 def _never() -> bool:

@@ -32,6 +32,12 @@ _TEMPORARY = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY
 """Refusals that another way of listing would not help against."""
 _QUERY_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 """How a server answers `sendInitialEvents` that it does not know."""
+_AWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""How a proxy answers for a server that is not there."""
+_LONGEST_AWAY = 5.0
+"""Seconds between two attempts to reach a server that is away. Attempts cost it nothing, and those
+of some 20 kinds, each at a moment of its own, are some five a second; so that all that happened
+meanwhile is known 5 s after it is back, long before a Lease of 15 s could change hands."""
 _SOUND_SECONDS = 10.0
 """A watch that lasted this long was sound: far longer than one that fails at once, and far shorter
 than the minutes for which one is asked."""
@@ -117,7 +123,8 @@ class Reflector(Generic[Object]):
         self._attempts = 0
         self._expiries = 0
         self._absences = 0
-        self._backoff = Backoff()
+        self._backoff, self._away = Backoff(), Backoff(_LONGEST_AWAY)
+        """After refusals, and while the server is away: how long it was is nothing against it."""
         self._trouble = ""
         self._log = _log.bind(resource=resource.full_name)
 
@@ -145,6 +152,7 @@ class Reflector(Generic[Object]):
         except UnreachableError as error:
             self._warn("unreachable", str(error))
             self._failed(counts=error.sent and self.version is None)
+            return self._away.pause()
         except msgspec.DecodeError as error:
             self._warn("garbled", str(error))
             self._failed(counts=True)
@@ -198,6 +206,7 @@ class Reflector(Generic[Object]):
             finally:
                 if time.monotonic() - opened >= _SOUND_SECONDS:
                     self._backoff.reset()
+                    self._away.reset()
         if self.version is None:
             self._failed(counts=True)
 
@@ -249,6 +258,7 @@ class Reflector(Generic[Object]):
         """The watch works, and has reached this resourceVersion."""
         self.version = version or self.version
         self._attempts = 0
+        self._progressed()
         if self._trouble:
             self._recovered()
 
@@ -258,6 +268,7 @@ class Reflector(Generic[Object]):
             self._listener.gone(name)
         self.version = version
         self._attempts, self._absences, self._expiries = 0, 0, 0
+        self._progressed()
         self.lists += 1
         if self._trouble:
             self._recovered()
@@ -279,6 +290,8 @@ class Reflector(Generic[Object]):
             return 0.0
         self._warn(f"refused with {error.code}", str(error))
         self._failed(counts=error.code not in _TEMPORARY)
+        if error.code in _AWAY:
+            return self._away.pause(error.retry_after)
         return self._backoff.pause(error.retry_after)
 
     def _expired(self) -> float:
@@ -314,6 +327,11 @@ class Reflector(Generic[Object]):
 
     def _received(self) -> None:
         self.last_event = time.monotonic()
+
+    def _progressed(self) -> None:
+        """A list is complete, or a watch has brought something: the server is at work."""
+        self._backoff.ease()
+        self._away.ease()
 
     def _warn(self, trouble: str, problem: str) -> None:
         """Log what is wrong, unless it was wrong in the same way before."""

@@ -17,10 +17,10 @@ from aliquot.dialects.volcano import queues
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.kube.watch.valid_objects import ValidObjects
-from aliquot.kube.webhook.capacity import Capacity
 from aliquot.kube.webhook.index import Index, object_keys, pod_keys, slim
 from aliquot.kube.webhook.usage import Usage
 from aliquot.mirror.validity import check_by_itself
+from aliquot.validation.capacity import Capacity
 
 QUOTA_KINDS = {*quotas.KINDS, queues.KIND}
 """The kinds of quotas and queues."""

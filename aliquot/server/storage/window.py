@@ -2,7 +2,8 @@
 
 A watch holds only the version it has reached, and reads the changes after it. A watch that is too
 slow falls out of the window: it gets `410 Expired`, and its client lists anew. So a slow watch
-never costs memory. The window is bounded by age, too: under a steady load its size is steady.
+never costs memory. The window is bounded by age, too: under a steady load its size is steady after
+a minute or two.
 """
 
 import asyncio
@@ -22,8 +23,16 @@ _OVERHEAD = 2048
 """Bytes of a change beside its object: what selectors compare, measured for pods and Events."""
 MOST_SECONDS = 300.0
 """How long a change is kept: 5 minutes, the interval at which kube-apiserver compacts etcd."""
+FRESH_SECONDS = 75.0
+"""How long it is kept whatever older ones take, as in kube-apiserver's watch cache."""
+_MOST_AGED_BYTES = 8 * 2**20
+"""Bytes of a storage with which changes are kept for longer than that: a few thousand changes. At
+ten pods a second, five minutes of pods would be 90 MB, and no watch is that late."""
 _FEWEST = 2_000
-"""Changes always kept, whatever their bytes and age: a watch must be able to lag behind a burst."""
+"""Changes kept whatever their bytes: a watch must be able to lag behind a burst."""
+_FEWEST_AGED = 100
+"""Changes kept whatever their age: a list in pages of a quiet storage goes on. As many as
+`_FEWEST`, of Leases and quotas, would take half an hour to come, and megabytes."""
 _BATCH = 500
 """Changes returned at a time, so that one watch does not block the event loop for long."""
 
@@ -92,9 +101,15 @@ class Window:
             self._drop_oldest(len(self._changes) // 4)
 
     def trim(self) -> None:
-        """Drop the changes that are too old, but for the last `_FEWEST`."""
-        old = bisect_right(self._times, self._clock() - MOST_SECONDS)
-        count = min(old, len(self._changes) - _FEWEST)
+        """Drop the changes that are too old, but for the last `_FEWEST_AGED`."""
+        now = self._clock()
+        count = bisect_right(self._times, now - MOST_SECONDS)
+        aged = bisect_right(self._times, now - FRESH_SECONDS)
+        kept = self._bytes - sum(change.bytes for change in self._changes[:count])
+        while count < aged and kept > _MOST_AGED_BYTES:
+            kept -= self._changes[count].bytes
+            count += 1
+        count = min(count, len(self._changes) - _FEWEST_AGED)
         if count > 0:
             self._drop_oldest(count)
 

@@ -1,5 +1,8 @@
 """Pods, whoever's quotas there are: whose they are, why they wait, and where room is held."""
 
+import time
+
+from aliquot.kube.control.pod_status import MOMENT
 from tests.build.manifests import (
     GPU,
     TENSOR_FUSION,
@@ -50,6 +53,25 @@ def test_only_what_a_node_would_help_is_called_unschedulable(cluster: Cluster) -
         cluster.running("team/large", on="node-2")
         cluster.told("Pod", "team/large", "Scheduled", "team/large", "node-2")
         cluster.pending("team/huge", "QuotaMaxExceeded")
+
+
+def test_a_reason_that_changes_all_the_time_is_written_about_once_a_second(
+    cluster: Cluster,
+) -> None:
+    """Each change of its quota's max is another reason to wait, and a decision of its own."""
+    cluster.nodes(1, gpu=2)
+    cluster.apply(quota("team", {"gpu": 4}, {"gpu": 4}), limited_pod("team/p", 5))
+    with cluster.scheduler():
+        cluster.pending("team/p", "QuotaMaxExceeded")
+        began, written = time.monotonic(), set()
+        for number in range(41):
+            most = 8 if number % 2 == 0 and number < 40 else 4
+            cluster.apply(quota("team", {"gpu": 4}, {"gpu": most}))
+            time.sleep(0.03)
+            written.add(cluster.get("Pod", "team/p")["metadata"]["resourceVersion"])
+        seconds = time.monotonic() - began
+        cluster.pending("team/p", "QuotaMaxExceeded", "max 4")
+        assert len(written) <= seconds / MOMENT + 2
 
 
 def test_where_room_is_held_is_said_while_others_leave(cluster: Cluster) -> None:

@@ -189,10 +189,8 @@ class Borrowing(Gates):
         for row in range(len(self._state.resources)):
             most = self._lendable(row, later=True)
             if most is not None and most < LIMIT:
-                borrowed = after_leaving(self._state, row, slot) - self._state.tree.min.get(
-                    row, slot
-                )
-                over = min(borrowed, after_leaving(self._state, row, root) - most)
+                borrowed = staying(self._state, row, slot) - self._state.tree.min.get(row, slot)
+                over = min(borrowed, staying(self._state, row, root) - most)
                 if over > 0:
                     found[Right(root, row)] = over
         return found

@@ -4,7 +4,8 @@ Otherwise a claim that borrows could start where a waiting claim within min woul
 Inside a quota, and among quotas alike, claims come by priority, then age.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from aliquot.engine.policies.capacity.borrowing import Borrowing
 from aliquot.engine.policies.interface import Turns
@@ -13,8 +14,8 @@ from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group
 from aliquot.engine.state import State
 
-LAST = 3
-"""The turn of claims whose start was withdrawn."""
+LAST = 2
+"""The last turn of claims whose start was not withdrawn; those withdrawn least often follow."""
 
 
 class OwedFirst(Turns):
@@ -23,8 +24,8 @@ class OwedFirst(Turns):
     def __init__(self, state: State, borrowing: Borrowing) -> None:
         self._state = state
         self._borrowing = borrowing
-        self._withdrawn: set[str] = set()
-        """The claims whose start was withdrawn in this cycle."""
+        self._withdrawn: Counter[str] = Counter()
+        """How often a claim's start was withdrawn in this cycle."""
 
     def begin(self) -> None:
         """Begin a cycle: no start was withdrawn yet."""
@@ -32,29 +33,43 @@ class OwedFirst(Turns):
 
     def path(self, claim: Claim) -> tuple[Group, ...]:
         """The claim's quota; claims of it whose start was withdrawn are a group of their own."""
-        return ((claim.quota, claim.uid in self._withdrawn),)
+        return ((claim.quota, self._withdrawn[claim.uid]),)
 
     def turn(self, group: Group, claim: Claim) -> object:
         """0 for a claim within min, or without a quota, which borrows nothing; else 1.
 
         A claim in this queue whose quota was deleted is in another group by now. One whose start
-        was withdrawn comes last.
+        was withdrawn comes last, and later each time.
         """
-        if claim.uid in self._withdrawn:
-            return LAST
-        if claim.quota not in self._state.tree.quotas:
+        if claim.quota not in self._state.tree.quotas or self._borrowing.is_owed(claim):
             return 0
-        return int(not self._borrowing.is_owed(claim))
+        times = self._withdrawn[claim.uid]
+        return LAST + times if times else 1
 
     def withdrawn(self, claim: Claim) -> None:
-        """The claim comes last in this cycle."""
-        self._withdrawn.add(claim.uid)
+        """The claim comes last in this cycle, behind those for which it was withdrawn."""
+        self._withdrawn[claim.uid] += 1
 
     def takes_back_from(self, claim: Claim, quotas: Iterable[str]) -> set[str]:
         """A claim within min takes back from quotas above theirs."""
         if not self._borrowing.is_owed(claim):
             return set()
         return {quota for quota in quotas if self._is_above_min(claim, quota)}
+
+    def may_replace(self, claim: Claim, freed: Mapping[int, int]) -> bool:
+        """Not if its quota would grow beyond what it could keep: it would give back at once."""
+        assert claim.quota is not None
+        state, slot = self._state, self._state.tree.slots[claim.quota]
+        for row, amount in claim.charge(None):
+            if state.tree.guaranteed(row) is not None:
+                before = staying(state, row, slot)
+                if before - freed.get(row, 0) + amount > max(before, self._spare(claim.quota, row)):
+                    return False
+        return True
+
+    def _spare(self, quota: str, row: int) -> int:
+        """What a quota can use without being reclaimed from at once."""
+        return self._borrowing.spare(quota, row)
 
     def _is_above_min(self, claim: Claim, quota: str) -> bool:
         """Does a quota use more than its min of anything that the claim asks for?"""

@@ -31,6 +31,11 @@ class FairTurns(OwedFirst):
             found.update(quota for quota in quotas if self._is_beyond_share(claim, quota))
         return found
 
+    def _spare(self, quota: str, row: int) -> int:
+        """As `capacity`, and at least its share once waiting pods use their quotas' min."""
+        shares = GuaranteedShares(self._state, row, count_waiting=True)
+        return max(super()._spare(quota, row), shares.entitlement(quota))
+
     def _is_within_share(self, claim: Claim, count_waiting: bool = False) -> bool:
         """Would the claim's quota stay within min and its share of what is idle?"""
         assert claim.quota is not None

@@ -184,17 +184,18 @@ def _evictions(
 ) -> list[Evict]:
     """Evictions that bring the quota within its runtime; pods of exhausted budgets come last."""
     over = _over(shares, slot, _surplus_use(state, surplus).get(slot, {}))
-    ranked = _evictable_units(state, shields, slot, surplus, now)
+    exposed = shields.exposed(tuple(sorted(over)))
+    ranked = _evictable_units(state, exposed, slot, surplus, now)
     words = _words(state, shares, slot)
     victims = (pod for unit in _choose(state, ranked, over) for pod in unit.pods)
     return [Evict(pod, None, Reason.RECYCLED, words) for pod in victims]
 
 
 def _evictable_units(
-    state: State, shields: Shields, slot: int, surplus: Collection[str], now: int
+    state: State, exposed: Mask, slot: int, surplus: Collection[str], now: int
 ) -> list["_EvictableUnit"]:
     """What may be evicted of a quota, the least important first, but exhausted budgets last."""
-    evictable = evictable_pods(state, now) & shields.exposed()
+    evictable = evictable_pods(state, now) & exposed
     pods = [state.pods[uid] for uid in state.bound_pods.ranked(slot)]
     found = [
         _EvictableUnit(state, unit)
