@@ -24,6 +24,7 @@ from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.knobs import PlacementKnobs
 from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.pod_rules import NO_RULES
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, RULES, Reason, Refusal, Watch
 from aliquot.engine.placement.ask import MOST_SCORED, Ask, Moment, is_special
@@ -32,6 +33,7 @@ from aliquot.engine.placement.domains import Mask, fullest_that_fit
 from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
+from aliquot.engine.placement.refusal_words import refusal_words
 from aliquot.engine.placement.rule_sets import RuleSet, RuleSets
 from aliquot.engine.placement.volumes import VolumeFilter
 
@@ -49,21 +51,6 @@ _MOST_WARM = 1024
 """How many shapes keep their scores: at 5,000 nodes 80 KB each, 80 MB in all."""
 _MOST_DOMAINS = 32
 """In how many domains a gang is tried, at the cost of placing it once each."""
-_RULED_OUT = {
-    NodeRefusal.SELECTOR: "not matched by its node selector or affinity",
-    NodeRefusal.TAINT: "with a taint it does not tolerate",
-    NodeRefusal.UNSCHEDULABLE: "with a taint it does not tolerate",
-    NodeRefusal.PORT: "with a host port taken that it asks for",
-    NodeRefusal.VOLUME_RESTRICTION: "where another pod uses its volume",
-    NodeRefusal.VOLUME_LIMIT: "that take no more volumes of its driver",
-    NodeRefusal.VOLUME_BINDING: "without a volume for it",
-    NodeRefusal.VOLUME_ZONE: "in another zone than its volume",
-    NodeRefusal.SPREAD: "where its pods would be spread too unevenly (topology spread)",
-    NodeRefusal.AFFINITY: "not near the pods that it must run near (pod affinity)",
-    NodeRefusal.ANTI_AFFINITY: "near pods that it must not run near (pod anti-affinity)",
-    NodeRefusal.OTHERS_ANTI_AFFINITY: "near pods that it must not run near (their anti-affinity)",
-    NodeRefusal.DELETED: "being deleted",
-}
 
 
 class Placement:
@@ -287,10 +274,10 @@ class Placement:
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
         column = self.ruled_out(ask)
-        for code, words in _RULED_OUT.items():
-            ruled_out = int((column == code).sum())
-            if ruled_out:
-                causes.append((ruled_out, words, None))
+        rules = NO_RULES if ask.rule_set is None else ask.rule_set.rules
+        for code, number in zip(*np.unique(column[column < OPEN], return_counts=True), strict=True):
+            if code != NodeRefusal.GONE:
+                causes.append((int(number), refusal_words(NodeRefusal(code), rules), None))
         if ask.gpu is not None:
             causes += self._device_causes(ask.gpu, open_to)
         causes.sort(key=lambda cause: -cause[0])
