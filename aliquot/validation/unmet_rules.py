@@ -6,7 +6,6 @@ A topology key that no node has; pods that nothing is or makes; one host port tw
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
 
 from aliquot.dialects.core import pod_rules
 from aliquot.dialects.core.findings import Finding
@@ -114,7 +113,8 @@ def ports_are_asked_for_once(
     """
     wanted = pod_rules.host_ports(spec, view.spec_field)
     refused = {each.field for each in repeated_ports(manifest, view, spec)}
-    for (first, one), (second, other) in combinations(wanted, 2):
+    pairs = ((first, each) for i, each in enumerate(wanted) for first in wanted[:i])
+    for (first, one), (second, other) in pairs:
         if clashes(one, (other,)) and f"{second}.hostPort" not in refused:
             problem = f"the port {other.port} of the node is asked for in {first} already"
             yield manifest.finding("warning", f"{second}.hostPort", problem)

@@ -108,7 +108,7 @@ def test_host_ports_are_those_of_containers_and_sidecars() -> None:
     def ports(name: str, *each: Body, **more: Any) -> Body:
         return {"name": name, "ports": list(each), **more}
 
-    spec = {
+    spec: dict[str, Any] = {
         "containers": [ports("c", {"containerPort": 80, "hostPort": 8080, "protocol": "UDP"})],
         "initContainers": [
             ports("i", {"containerPort": 1, "hostPort": 1}),

@@ -10,6 +10,7 @@ import pytest
 
 from aliquot.server.rendering.tables import table
 from aliquot.server.rules.core_rules import check_create, check_update, fill_defaults
+from aliquot.server.rules.pod_defaults import merge_label_keys
 from aliquot.server.schema.check import check, unknown
 from aliquot.server.schema.core_schemas import schema
 from tests.build import manifests
@@ -129,6 +130,36 @@ def test_what_is_said_stays_as_it_is() -> None:
 def test_an_image_that_may_have_changed_is_pulled(image: str, policy: str) -> None:
     filled = fill_defaults("Pod", pod_of(container(image=image)))
     assert filled["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_the_labels_that_match_label_keys_name_are_written_into_selectors_once() -> None:
+    term = {
+        "topologyKey": "zone",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+        "matchLabelKeys": ["version", "absent"],
+        "mismatchLabelKeys": ["tenant"],
+    }
+    spread = {"topologyKey": "zone", "maxSkew": 1, "matchLabelKeys": ["version"]}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    pod = pod_of(
+        affinity={"podAntiAffinity": {required: [term]}},
+        topologySpreadConstraints=[{**spread, "labelSelector": {}}, spread],
+    )
+    pod["metadata"]["labels"] = {"version": "v1", "tenant": "t"}
+    merge_label_keys(pod)
+    version = {"key": "version", "operator": "In", "values": ["v1"]}
+    tenant = {"key": "tenant", "operator": "NotIn", "values": ["t"]}
+    (merged,) = pod["spec"]["affinity"]["podAntiAffinity"][required]
+    assert merged["labelSelector"]["matchExpressions"] == [version, tenant]
+    first, second = pod["spec"]["topologySpreadConstraints"]
+    assert first["labelSelector"] == {"matchExpressions": [version]}
+    assert "labelSelector" not in second
+
+
+def test_in_the_network_of_its_node_a_pod_asks_for_the_ports_of_its_containers() -> None:
+    ports = [{"containerPort": 80}, {"containerPort": 90, "hostPort": 90}]
+    filled = fill_defaults("Pod", pod_of(container(ports=ports), hostNetwork=True))
+    assert [each["hostPort"] for each in filled["spec"]["containers"][0]["ports"]] == [80, 90]
 
 
 def test_a_pod_cannot_end_before_it_is_told_to() -> None:

@@ -4,6 +4,7 @@ from aliquot.dialects.workloads import JOB_UID, job_labels
 from aliquot.json import Body, fresh
 from aliquot.server.kinds import definitions
 from aliquot.server.kinds.kind import Kind
+from aliquot.server.rules.pod_defaults import merge_label_keys
 
 
 def drop_status(kind: Kind, body: Body) -> None:
@@ -23,6 +24,7 @@ def set_initial_status(kind: Kind, body: Body) -> None:
         definitions.set_initial_status(body)
     elif kind.unique_name == "Pod":
         _set_gated(body)
+        merge_label_keys(body)
     elif kind.unique_name == "Job":
         _set_selector(body)
     elif kind.unique_name in _INITIAL:

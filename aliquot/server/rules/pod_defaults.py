@@ -4,6 +4,7 @@ from typing import Any
 
 from aliquot.json import Body
 
+_DURING = "DuringSchedulingIgnoredDuringExecution"
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 
 
@@ -16,6 +17,8 @@ def fill_pod(body: Body) -> None:
         spec["terminationGracePeriodSeconds"] = 1
     for container in _containers(spec, _CONTAINERS[:2]):
         _requests_from_limits(container)
+        for port in container.get("ports", ()) if spec.get("hostNetwork") else ():
+            port["hostPort"] = port.get("hostPort") or port.get("containerPort", 0)
     status = part(body, "status")
     set_missing(status, phase="Pending", qosClass=_qos_class(spec))
 
@@ -37,6 +40,34 @@ def fill_pod_spec(spec: Body) -> None:
         _container(container)
     for volume in spec.get("volumes") or ():
         _volume(volume)
+
+
+def merge_label_keys(body: Body) -> None:
+    """Write what `matchLabelKeys` of a new pod mean, by its labels, into the selectors beside them.
+
+    Those of its affinity to pods and of its topology spread; once, when it is created.
+    """
+    labels, spec = body["metadata"].get("labels") or {}, body.get("spec") or {}
+    affinity = spec.get("affinity") or {}
+    for word in ("podAffinity", "podAntiAffinity"):
+        side = affinity.get(word) or {}
+        for term in side.get(f"required{_DURING}") or ():
+            _merge(term, labels)
+        for weighted in side.get(f"preferred{_DURING}") or ():
+            _merge(weighted.get("podAffinityTerm") or {}, labels)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _merge(constraint, labels)
+
+
+def _merge(term: Body, labels: Body) -> None:
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    for word, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        for key in term.get(word) or ():
+            if key in labels:
+                merged = {"key": key, "operator": operator, "values": [labels[key]]}
+                selector.setdefault("matchExpressions", []).append(merged)
 
 
 def _container(container: Body) -> None:
