@@ -43,6 +43,7 @@ from aliquot.mirror.gangs import Gangs
 from aliquot.mirror.gpu_quotas import GPU_QUOTA_KINDS, GpuQuotas
 from aliquot.mirror.group_membership import queue_of
 from aliquot.mirror.namespaces import Namespaces
+from aliquot.mirror.node_images import NodeImages
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store
 
@@ -96,6 +97,7 @@ class Mirror:
         self.gpu_quotas = GpuQuotas(send)
         self._namespaces = Namespaces(send)
         self._weights = Weights(send)
+        self._node_images = NodeImages(send)
         self._dependents = Dependents()
         self._budget_counts = BudgetCounts()
         self._special = special
@@ -147,7 +149,9 @@ class Mirror:
     def _refresh_nodes(self, changed: Iterable[Key]) -> None:
         for key in changed:
             if key[0] == "Node" and key in self.store.objects:
-                self._send(NodeSet(nodes.node(self.store.objects[key], self.cards, self._live)))
+                manifest = self.store.objects[key]
+                self._send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+                self._node_images.refresh(manifest)
 
     def _refresh_storage(self, changed: Iterable[Key]) -> None:
         for key in changed:
@@ -232,6 +236,7 @@ class Mirror:
         for manifest in self.store.objects.values():
             if manifest.kind == "Node":
                 send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+        self._node_images.replay(send)
         for manifest in self.store.objects.values():
             found = volumes.storage_object(manifest)
             if found is not None:
@@ -262,6 +267,7 @@ class Mirror:
             self._send(StorageGone(*storage_key(found)))
         match manifest.kind:
             case "Node":
+                self._node_images.forget(manifest.name)
                 self._send(NodeGone(manifest.name))
             case "PodDisruptionBudget":
                 self._budget_counts.remove(manifest.key)
