@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from aliquot.engine import (
+    Event,
     NodeGone,
     NodeImagesSet,
     PlacementKnobs,
@@ -155,7 +156,7 @@ def test_the_images_of_a_node_go_with_it() -> None:
 
 
 def test_the_order_of_events_does_not_matter() -> None:
-    events = [
+    events: list[Event] = [
         values.node_set("n1", amounts(cpu=4000)),
         values.node_set("n2", amounts(cpu=4000)),
         report("n1", a=400),

@@ -224,9 +224,7 @@ def check_event(event: object) -> None:
     """Refuse what is no event, or has content that is not what its type says."""
     if type(event) is PodSet:
         check_pod(event.pod)
-    elif (type(event) is StorageSet and is_sound(event.found)) or (
-        type(event) is NodeImagesSet and _are_images(event.node, event.images)
-    ):
+    elif _is_sound(event):
         return
     elif isinstance(event, _EVENTS):
         check(event, type(event), type(event).__name__)
@@ -234,13 +232,16 @@ def check_event(event: object) -> None:
         raise ArgumentError(f"{shown(event)} is not an event, such as NodeSet, QuotaSet or PodSet")
 
 
-def _are_images(node: object, images: object) -> bool:
-    """Is it a name and a tuple of images with their sizes? A node has a hundred of them."""
+def _is_sound(event: object) -> bool:
+    """Is it one of which there are many, or which hold much, with content as it should be?"""
+    if type(event) is StorageSet:
+        return is_sound(event.found)
     return (
-        type(node) is str
-        and type(images) is tuple
+        type(event) is NodeImagesSet
+        and type(event.node) is str
+        and type(event.images) is tuple
         and all(
             type(each) is tuple and len(each) == 2 and type(each[0]) is str and type(each[1]) is int
-            for each in images
+            for each in event.images
         )
     )

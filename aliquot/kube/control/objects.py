@@ -170,9 +170,8 @@ def _relevant(manifest: Manifest) -> object:
     """The part of an object whose change is news, without what Aliquot itself writes."""
     if isinstance(manifest.content, NodeWire):
         node = manifest.content
-        status = node.status or NodeStatus()
-        has = status.allocatable, status.capacity, status.conditions
-        return node.metadata.labels, node.spec, has
+        has = node.status or NodeStatus()
+        return node.metadata.labels, node.spec, has.allocatable, has.capacity, has.conditions
     storage = storage_object(manifest)
     if storage is not None:
         return storage
