@@ -114,6 +114,9 @@ class State:
         """Drop changes that all readers have read; the books that follow lazily read them now."""
         self.repeat_guard.refresh()
         self.placement.refresh()
+        if self.placement.renew_rules(self.pods.values()):
+            for uid in sorted(uid for uid in self.pods if uid in self.waiting):
+                self.enqueue(self.pods[uid])
         self.changes.trim()
 
     def in_namespace(self, namespace: str) -> Iterable[str]:

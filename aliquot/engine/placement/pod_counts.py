@@ -20,6 +20,7 @@ from aliquot.engine.books.label_sets import LabelSet, LabelSets, Selection
 from aliquot.engine.books.ledger import Booking, Ledger, Stage
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.model.label_index import Labels
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.pod_rules import NO_RULES, AffinityTerm, PodRules
 from aliquot.engine.placement.domains import Domains
 
@@ -149,6 +150,16 @@ class PodCounts:
         """Pods with a required anti-affinity against what is selected, by topology key."""
         self._preferring: dict[Selection, dict[str, Holders]] = {}
         """Pods with a preference about what is selected."""
+
+    def renew(self, pods: Iterable[Pod]) -> None:
+        """Forget all rules and labels but those of these pods, and count anew."""
+        self.active = False
+        self.version += 1
+        self.label_sets.forget()
+        for each in (self._placed, self._selected, self._repelling, self._preferring):
+            each.clear()
+        for rules in dict.fromkeys(pod.rules for pod in pods):
+            self.note(rules)
 
     def note(self, rules: PodRules) -> None:
         """A pod with these rules is known."""
