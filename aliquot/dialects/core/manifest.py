@@ -42,6 +42,7 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("", "Namespace"): wire.PlainWire,
     ("", "Pod"): wire.PodWire,
     ("", "ResourceQuota"): wire.ResourceQuotaWire,
+    ("", "Service"): wire.SelectionWire,
     ("scheduling.k8s.io", "PriorityClass"): wire.PriorityClassWire,
     ("", "PersistentVolume"): storage_wire.VolumeWire,
     ("", "PersistentVolumeClaim"): storage_wire.ClaimWire,
