@@ -47,6 +47,8 @@ _GENERATED = 5
 class Changes:
     """The changes so far, and the findings about their documents."""
 
+    services: bool = False
+    """Have Services a part in scheduling, because pods are spread by default?"""
     findings: list[Finding] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     """How many documents there were of each kind that has no part in scheduling."""
@@ -107,7 +109,7 @@ class Changes:
             self._newer.append((document, shape))
         document = self._named(document)
         try:
-            read = manifest.read(document)
+            read = manifest.read(document, services=self.services)
             if read is None:
                 self._skip(document, shape)
                 return None
