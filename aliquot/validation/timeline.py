@@ -146,7 +146,8 @@ class Changes:
             self._note(each)
         body = without(document.body, shape.misfit_steps)
         try:
-            part = manifest.read(replace(document, body=body), check_names=False)
+            bare = replace(document, body=body)
+            part = manifest.read(bare, check_names=False, services=self.services)
         except InputError:
             part = None
         if part is not None:
@@ -168,7 +169,7 @@ class Changes:
                 key: metadata[key] for key in ("name", "namespace") if key in metadata
             }
         try:
-            bare = manifest.read(replace(document, body=body))
+            bare = manifest.read(replace(document, body=body), services=self.services)
         except InputError:
             return None
         self.placeholders.add(document.place)

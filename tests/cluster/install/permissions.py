@@ -48,6 +48,9 @@ OPTIONAL = {
         "create patch: elasticquotas.scheduling.x-k8s.io elasticquotas.scheduling.sigs.k8s.io"
     ),
     "aliquot-scheduler-queues": "create: queues.scheduling.volcano.sh",
+    "aliquot-scheduler-spread": (
+        "list watch: services replicationcontrollers replicasets.apps statefulsets.apps"
+    ),
 }
 """By role, what the scheduler does under some configurations only."""
 
