@@ -172,7 +172,7 @@ def spread(*constraints: dict[str, Any]) -> dict[str, Any]:
         (spread({}, {"maxSkew": 2}), [f"{DEFAULTS}[1]", "another constraint"]),
         (spread({"labelSelector": {}}), [f"{DEFAULTS}[0]", "labelSelector"]),
         (spread({"minDomains": 2}), [f"{DEFAULTS}[0]", "minDomains"]),
-        ({"placement": {"defaultConstraints": {}}}, [DEFAULTS, "must be a list"]),
+        ({"placement": {"defaultConstraints": {}}}, [DEFAULTS, "expected a list"]),
     ],
 )
 def test_configuration_is_checked_to_the_last_key(

@@ -121,9 +121,7 @@ def test_other_owners_and_other_objects_of_that_name_do_not_count() -> None:
     assert spread.selected("p") is spread.selected("q") is None
 
 
-def test_pods_alike_share_their_rules_and_labels_that_no_selector_reads_make_no_difference() -> (
-    None
-):
+def test_pods_share_their_rules_whatever_labels_they_have_that_no_selector_reads() -> None:
     spread = Spread()
     spread.put("Service", "s", {"app": "s"})
     first = spread.pod("p", app="s", index="0").rules

@@ -48,11 +48,11 @@ OPTIONAL = {
         "create patch: elasticquotas.scheduling.x-k8s.io elasticquotas.scheduling.sigs.k8s.io"
     ),
     "aliquot-scheduler-queues": "create: queues.scheduling.volcano.sh",
-    "aliquot-scheduler-spread": (
-        "list watch: services replicationcontrollers replicasets.apps statefulsets.apps"
-    ),
 }
-"""By role, what the scheduler does under some configurations only."""
+"""By role, what the scheduler does under some configurations only; under the default one, too."""
+
+SPREAD = "list watch: services replicationcontrollers replicasets.apps statefulsets.apps"
+"""What it does where pods that state no topology spread have a default one."""
 
 WEBHOOK = (
     _READ_BY_BOTH

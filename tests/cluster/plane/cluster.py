@@ -26,6 +26,7 @@ from aliquot.kube.api.resource import (
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
+    SERVICES,
     STORAGE,
     VOLUMES,
     Resource,
