@@ -110,7 +110,8 @@ def test_probes_ask_as_the_port_is_served(protected: bool, scheme: str) -> None:
 
 def test_what_selects_pods_may_be_read_only_where_pods_are_spread_by_default() -> None:
     name = "aliquot-scheduler-spread"
-    for constraints in ([], None):
+    nothing: tuple[list[Body] | None, ...] = ([], None)
+    for constraints in nothing:
         assert name not in roles(configured(placement={"defaultConstraints": constraints}))
     assert name not in roles(configured(placement={}))
     zone = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
