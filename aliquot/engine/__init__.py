@@ -60,6 +60,7 @@ from aliquot.engine.model.importance import ImportanceKey, importance, natural
 from aliquot.engine.model.knobs import (
     SECOND,
     CapacityKnobs,
+    DefaultConstraint,
     EvictionKnobs,
     FairKnobs,
     GpuKnobs,
@@ -145,6 +146,7 @@ __all__ = [
     "Condition",
     "CsiVolume",
     "Decision",
+    "DefaultConstraint",
     "Device",
     "DeviceGone",
     "DeviceRequest",
