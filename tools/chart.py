@@ -9,7 +9,7 @@ what belongs to something that they can leave out is put under a condition. Writ
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from aliquot.kube.install.installation import (
     METRICS_READER,
     QUEUES,
     SCHEDULER,
+    SPREAD,
     WEBHOOK,
     Installation,
 )
@@ -84,6 +85,7 @@ OPTIONAL = {
     DELETION: f"(not (has {_DELETE_AFTER} {_NEVER}))",
     KOORDINATOR: ".Values.rbac.koordinator",
     QUEUES: ".Values.rbac.queues",
+    SPREAD: '(dig "placement" "defaultConstraints" list .Values.config)',
     f"{SCHEDULER}-metrics-auth": ".Values.metrics.auth",
     f"{WEBHOOK}-metrics-auth": ".Values.metrics.auth",
     METRICS_READER: ".Values.metrics.auth",
@@ -135,7 +137,10 @@ def disagreements() -> Iterator[str]:
 
 def _template(part: str) -> str:
     image = "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
-    installation = Installation("{{ .Release.Namespace }}", image, metrics_auth=part == "rbac")
+    installation = Installation("{{ .Release.Namespace }}", image)
+    if part == "rbac":  # with every role that any installation has
+        known = {**installation.configuration, "placement": {"defaultConstraints": [{}]}}
+        installation = replace(installation, configuration=known, metrics_auth=True)
     found = [each for each in objects(installation, [part]) if each["kind"] != "Namespace"]
     return HEAD + "".join(_document(each) for each in found)
 

@@ -3,18 +3,21 @@
 An unknown key or a bad value is refused with its path; nothing falls back to a default in silence.
 """
 
-from typing import Any, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 import msgspec
 from msgspec import structs
 
+from aliquot.dialects.core import pod_rules
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import check_namespace, convert
-from aliquot.dialects.core.objects import Wire
+from aliquot.dialects.core.objects import TopologySpreadConstraint, Wire
 from aliquot.dialects.core.times import duration
+from aliquot.dialects.schemas.names import label_key
 from aliquot.engine import (
     SECOND,
     CapacityKnobs,
+    DefaultConstraint,
     EvictionKnobs,
     FairKnobs,
     GpuKnobs,
@@ -40,6 +43,7 @@ SCHEDULER_NAMES = (
 PolicyName = Literal["auto", "capacity", "fair", "hierarchy", "queues"]
 Borrow = Literal["unusedMin", "freeCapacity"]
 _HIGHEST_WEIGHT = 100
+_REQUIRED = "DoNotSchedule"
 _ORDER_WORDS = {"creation", "request", "name", "priority"}
 
 
@@ -119,6 +123,14 @@ class Weights(Section):
     image_locality: int = 1
 
 
+class Constraint(Section):
+    """Topology spread of pods that state none; which pods it counts is not written, but found."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+
+
 class Placement(Section):
     """How nodes are scored, and when room is reserved for a claim that others keep passing."""
 
@@ -127,7 +139,7 @@ class Placement(Section):
     reserve_share: int = 10
     volume_bind_timeout: str | int | float = "10m"
     weights: Weights = msgspec.field(default_factory=Weights)
-    default_constraints: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    default_constraints: list[Constraint] = msgspec.field(default_factory=list)
 
 
 def _default_profiles() -> list[Profile]:
@@ -176,9 +188,7 @@ def read(document: Document) -> Configuration:
         field = "placement.reserveShare"
         raise InputError(place, field, f"is {share}, must be a percentage from 0 to 100")
     _check_weights(configuration.placement.weights, place)
-    if configuration.placement.default_constraints:
-        problem = "constraints for pods that state none are not supported yet; leave it empty"
-        raise InputError(place, "placement.defaultConstraints", problem)
+    _check_constraints(configuration.placement.default_constraints, place)
     for index, name in enumerate(configuration.system_namespaces):
         check_namespace(name, place, f"systemNamespaces[{index}]")
     _check_brakes(configuration.eviction, place)
@@ -206,6 +216,21 @@ def _check_weights(weights: Weights, place: str) -> None:
             raise InputError(place, f"placement.weights.{word}", problem)
 
 
+def _check_constraints(constraints: list[Constraint], place: str) -> None:
+    """Refuse what kube-scheduler refuses in its own `defaultConstraints`."""
+    field = "placement.defaultConstraints"
+    written = [TopologySpreadConstraint(**structs.asdict(each)) for each in constraints]
+
+    def refuse(field: str, problem: str) -> None:
+        raise InputError(place, field, problem)
+
+    for index, each in enumerate(written):
+        pod_rules.check_constraint(each, refuse, f"{field}[{index}]")
+        for problem in label_key(each.topology_key):
+            refuse(f"{field}[{index}].topologyKey", problem)
+    pod_rules.check_repeats(written, refuse, field)
+
+
 def _check_brakes(eviction: Eviction, place: str) -> None:
     if eviction.max_per_minute < 0:
         problem = f"is {eviction.max_per_minute}, must be at least 0 (0: no brake)"
@@ -228,6 +253,14 @@ def _check_choices(body: Body, place: str) -> None:
                 known = ", ".join(sorted(choices))
                 where = f"{section.encode_name}.{field.encode_name}"
                 raise InputError(place, where, f"{value!r} is none of {known}")
+
+
+def default_constraints(configuration: Configuration) -> tuple[DefaultConstraint, ...]:
+    """The topology spread of pods that state none."""
+    return tuple(
+        DefaultConstraint(each.topology_key, each.max_skew, each.when_unsatisfiable == _REQUIRED)
+        for each in configuration.placement.default_constraints
+    )
 
 
 def knobs(configuration: Configuration, place: str = "") -> Knobs:
@@ -274,6 +307,7 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
                 configuration.placement.volume_bind_timeout, place, "placement.volumeBindTimeout"
             ),
             weights=PlacementWeights(**structs.asdict(configuration.placement.weights)),
+            default_constraints=default_constraints(configuration),
         ),
         system_namespaces=system_namespaces(configuration),
     )

@@ -61,6 +61,7 @@ from aliquot.engine.model.importance import ImportanceKey, importance, natural
 from aliquot.engine.model.knobs import (
     SECOND,
     CapacityKnobs,
+    DefaultConstraint,
     EvictionKnobs,
     FairKnobs,
     GpuKnobs,
@@ -146,6 +147,7 @@ __all__ = [
     "Condition",
     "CsiVolume",
     "Decision",
+    "DefaultConstraint",
     "Device",
     "DeviceGone",
     "DeviceRequest",

@@ -116,6 +116,9 @@ class State:
         """Drop changes that all readers have read; the books that follow lazily read them now."""
         self.repeat_guard.refresh()
         self.placement.refresh()
+        if self.placement.renew_rules(self.pods.values()):
+            for uid in sorted(uid for uid in self.pods if uid in self.waiting):
+                self.enqueue(self.pods[uid])
         self.changes.trim()
 
     def in_namespace(self, namespace: str) -> Iterable[str]:
@@ -210,8 +213,7 @@ class State:
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.bound_pods.set(pod, entry)
-            changed = before != (entry.path[0], pod.priority, pod.preemptible)
-            if changed and entry.booking.quota is not None:
+            if before != (entry.path[0], pod.priority, pod.preemptible):
                 self.changes.bound.append(NewlyBound(entry.booking.quota, pod.priority))
             if self._is_above_min(entry):
                 self.changes.victims.append(pod.uid)

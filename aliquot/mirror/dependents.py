@@ -11,9 +11,13 @@ _Key = TypeVar("_Key")
 
 
 class Dependents:
-    """The uids of pods by the quota they name, and by their PodGroup and namespace."""
+    """The uids of pods by the quota they name, and by their PodGroup and namespace.
 
-    def __init__(self) -> None:
+    With `owners`, also by the object that controls them.
+    """
+
+    def __init__(self, owners: bool = False) -> None:
+        self._owners = owners
         self.by_quota_name: dict[str, dict[str, None]] = {}
         self._by_object: dict[Key, dict[str, None]] = {}
 
@@ -24,19 +28,23 @@ class Dependents:
             self.remove(old)
         if record.named_quota is not None:
             self.by_quota_name.setdefault(record.named_quota, {})[uid] = None
-        group = group_key(record.group_ref, record.pod.namespace)
-        for each in (group, ("Namespace", "", record.pod.namespace)):
+        for each in self._objects(record):
             if each is not None:
                 self._by_object.setdefault(each, {})[uid] = None
 
     def remove(self, record: PodRecord) -> None:
         """Remove a pod."""
-        uid, namespace = record.pod.uid, record.pod.namespace
+        uid = record.pod.uid
         if record.named_quota is not None:
             _drop(self.by_quota_name, record.named_quota, uid)
-        for each in (group_key(record.group_ref, namespace), ("Namespace", "", namespace)):
+        for each in self._objects(record):
             if each is not None:
                 _drop(self._by_object, each, uid)
+
+    def _objects(self, record: PodRecord) -> tuple[Key | None, ...]:
+        namespace = record.pod.namespace
+        found = group_key(record.group_ref, namespace), ("Namespace", "", namespace)
+        return (*found, record.owner) if self._owners else found
 
     def of(self, objects: Iterable[Key]) -> Iterator[str]:
         """The pods that depend on any of these objects."""

@@ -19,6 +19,7 @@ from aliquot.dialects.volcano.namespace_weights import weights
 from aliquot.engine import (
     BudgetGone,
     BudgetSet,
+    DefaultConstraint,
     DeviceSet,
     Event,
     GangSet,
@@ -37,6 +38,7 @@ from aliquot.engine import (
     storage_key,
 )
 from aliquot.mirror.budget_counts import BudgetCounts
+from aliquot.mirror.default_spread import OWNERS, SERVICE, DefaultSpread
 from aliquot.mirror.dependents import Dependents
 from aliquot.mirror.devices import Devices
 from aliquot.mirror.gangs import Gangs
@@ -80,6 +82,7 @@ class Mirror:
         special: Special = "",
         live: bool = False,
         system: SystemNamespaces | None = None,
+        default_constraints: tuple[DefaultConstraint, ...] = (),
     ) -> None:
         """`live`: the objects are those of a running cluster.
 
@@ -98,7 +101,8 @@ class Mirror:
         self._namespaces = Namespaces(send)
         self._weights = Weights(send)
         self._node_images = NodeImages(send)
-        self._dependents = Dependents()
+        self._default_spread = DefaultSpread(default_constraints) if default_constraints else None
+        self._dependents = Dependents(owners=bool(default_constraints))
         self._budget_counts = BudgetCounts()
         self._special = special
         self._system = system or SystemNamespaces()
@@ -122,6 +126,7 @@ class Mirror:
             self._weights.refresh(self.store.objects.values())
         if kinds & GPU_QUOTA_KINDS:
             self.gpu_quotas.refresh(self.store.objects.values())
+        self._refresh_default_spread(changed)
         groups = self.gangs.refresh(touched, bool(self.quota_index.queues), age)
         self.refresh_pods(self._dependents.of(sorted(touched | groups)))
         self._refresh_nodes(changed)
@@ -146,6 +151,20 @@ class Mirror:
         if bool(before.queues) != bool(self.quota_index.queues):
             self.refresh_pods(self.records)
 
+    def _refresh_default_spread(self, changed: Iterable[Key]) -> None:
+        """Send the pods whose spread differs by a change of Services or of their owners."""
+        spread = self._default_spread
+        if spread is None:
+            return
+        objects = self.store.objects
+        selecting = [each for each in changed if each[0] == SERVICE or each[0] in OWNERS]
+        differing = [each for each in selecting if spread.put(each, objects.get(each))]
+        self.refresh_pods(
+            self._dependents.of(
+                ("Namespace", "", each[1]) if each[0] == SERVICE else each for each in differing
+            )
+        )
+
     def _refresh_nodes(self, changed: Iterable[Key]) -> None:
         for key in changed:
             if key[0] == "Node" and key in self.store.objects:
@@ -161,21 +180,25 @@ class Mirror:
                     self._send(StorageSet(found))
 
     def refresh_pods(self, uids: Iterable[str]) -> None:
-        """Send those of these pods whose quota, gang or priority differs now."""
+        """Send those of these pods whose quota, gang, priority or spread differs now."""
         for uid in list(uids):
             record = self.records[uid]
-            pod = self.with_quota_and_gang(record)
+            pod = self.resolve_pod(record)
             if pod != record.pod:
                 record.pod = pod
                 if record.alive:
                     self._send(PodSet(pod))
 
-    def with_quota_and_gang(self, record: PodRecord) -> Pod:
-        """A pod with the quota and gang that it belongs to now.
+    def resolve_pod(self, record: PodRecord) -> Pod:
+        """A pod with what follows from other objects now: its quota, its gang, default spread.
 
         It has at least its gang's priority, and may be evicted only if the gang may.
         """
         pod, objects = record.pod, self.store.objects
+        if self._default_spread is not None:
+            rules = self._default_spread.rules(record)
+            if rules is not pod.rules and rules != pod.rules:
+                pod = replace(pod, rules=rules)
         queue = queue_of(record.group_ref, pod.namespace, objects)
         quota = self.quota_index.find_quota(record.named_quota, pod.namespace, queue)
         gang = self.gangs.sent.get(f"{pod.namespace}/{record.group_ref.gang}")
@@ -261,7 +284,8 @@ class Mirror:
         self._send(BudgetSet(self._budget_counts.budget(manifest)))
 
     def send_removal(self, manifest: Manifest) -> None:
-        """Send that a node, a budget or a storage object was deleted."""
+        """Send what follows from the deletion of a node, a budget, a volume, a Service..."""
+        self._refresh_default_spread([manifest.key])
         found = volumes.storage_object(manifest)
         if found is not None:
             self._send(StorageGone(*storage_key(found)))

@@ -6,7 +6,7 @@ from typing import Literal
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
 from aliquot.dialects.volcano.keys import NO_GROUP_REF, GroupRef
-from aliquot.engine import Pod
+from aliquot.engine import NO_RULES, Pod, PodRules
 from aliquot.json import Body
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Evicted", "Deleted"]
@@ -28,6 +28,8 @@ class PodRecord:
     """Its own priority; `pod.priority` is at least its gang's."""
     preemptible: bool = True
     """May it be evicted, by its own word? `pod.preemptible` is false also if its gang may not."""
+    own_rules: PodRules = NO_RULES
+    """The rules that it states itself; `pod.rules` may have the default topology spread besides."""
     defaults: Defaults = NO_DEFAULTS
     """The GPU requests of its namespace when it came, for a pod that states none."""
     duration: int | None = None

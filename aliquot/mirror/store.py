@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from aliquot.dialects import cron_jobs
 from aliquot.dialects.core import pod_rules, pods
+from aliquot.dialects.core.label_selectors import selection
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Key, Manifest, is_known_kind
 from aliquot.dialects.core.objects import (
@@ -100,6 +101,7 @@ class Store:
                 _check_gpus(metadata, manifest, "metadata")
             case WorkloadWire(spec=spec):
                 self._check_workload(spec or WorkloadSpec(), manifest)
+                selection(manifest)
             case CronJobWire():
                 self._check_cron_job(manifest)
             case GangJobWire():

@@ -4,6 +4,7 @@ Pods and workloads depend on other objects, and are checked by the store.
 """
 
 from aliquot.dialects.core import budgets, lifetimes, nodes, simulation_annotations, volumes
+from aliquot.dialects.core.label_selectors import selection
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
     BudgetWire,
@@ -12,6 +13,7 @@ from aliquot.dialects.core.objects import (
     PlainWire,
     PriorityClassWire,
     ResourceQuotaWire,
+    SelectionWire,
 )
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.kep9 import quotas
@@ -50,6 +52,8 @@ def check_by_itself(manifest: Manifest) -> None:
             gpu_quotas.quota(manifest)
         case GpuWire():
             gpus.device(manifest)
+        case SelectionWire():
+            selection(manifest)
         case _ if manifest.kind in volumes.KINDS:
             volumes.storage_object(manifest)
         case PlainWire():

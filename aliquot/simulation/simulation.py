@@ -45,7 +45,10 @@ class Simulation:
         self.engine = Engine(policy, knobs)
         ages, special = Ages(inputs.manifests()), special_quotas(policy)
         knobs = knobs or Knobs()
-        rules = knobs.system_namespaces, knobs.eviction.max_grace
+        rules = (
+            *(knobs.system_namespaces, knobs.eviction.max_grace),
+            knobs.placement.default_constraints,
+        )
         self.world = World(self.engine.apply, inputs.cards, ages, special, *rules)
         self._storage = Storage(self.world)
         self.history: list[Executed] = []

@@ -22,6 +22,7 @@ from aliquot.dialects.tensor_fusion.quotas import Defaults
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.dialects.workloads import job_is_complete
 from aliquot.engine import (
+    DefaultConstraint,
     Event,
     EvictionKnobs,
     ImportanceKey,
@@ -51,8 +52,11 @@ class World:
         special: Special = "",
         system: SystemNamespaces | None = None,
         max_grace: int = EvictionKnobs().max_grace,
+        default_constraints: tuple[DefaultConstraint, ...] = (),
     ) -> None:
-        self.mirror = Mirror(send, cards, special, system=system)
+        self.mirror = Mirror(
+            *(send, cards, special), system=system, default_constraints=default_constraints
+        )
         self._departures = Departures(self.mirror.records, self._is_ready)
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}
@@ -259,9 +263,9 @@ class World:
         record.owner = owner_of(manifest)
         record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = ref, record.pod.priority
-        record.preemptible = record.pod.preemptible
+        record.preemptible, record.own_rules = pod.preemptible, pod.rules
         self._join(record)
-        record.pod = self.mirror.with_quota_and_gang(record)
+        record.pod = self.mirror.resolve_pod(record)
         workload = self._owner(record)
         _annotate(record, manifest, workload.manifest if workload is not None else None)
         if old is not None and old.alive:

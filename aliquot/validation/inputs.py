@@ -95,7 +95,7 @@ def examine(
 
     `watchers` are shown each state: a replay is most of the work.
     """
-    read = Changes()
+    read = Changes(bool(settings.placement.default_constraints))
     for each in found:
         read.add(each)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.placeholders)

@@ -47,6 +47,8 @@ _GENERATED = 5
 class Changes:
     """The changes so far, and the findings about their documents."""
 
+    services: bool = False
+    """Have Services a part in scheduling, because pods are spread by default?"""
     findings: list[Finding] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     """How many documents there were of each kind that has no part in scheduling."""
@@ -107,7 +109,7 @@ class Changes:
             self._newer.append((document, shape))
         document = self._named(document)
         try:
-            read = manifest.read(document)
+            read = manifest.read(document, services=self.services)
             if read is None:
                 self._skip(document, shape)
                 return None
@@ -144,7 +146,8 @@ class Changes:
             self._note(each)
         body = without(document.body, shape.misfit_steps)
         try:
-            part = manifest.read(replace(document, body=body), check_names=False)
+            bare = replace(document, body=body)
+            part = manifest.read(bare, check_names=False, services=self.services)
         except InputError:
             part = None
         if part is not None:
@@ -166,7 +169,7 @@ class Changes:
                 key: metadata[key] for key in ("name", "namespace") if key in metadata
             }
         try:
-            bare = manifest.read(replace(document, body=body))
+            bare = manifest.read(replace(document, body=body), services=self.services)
         except InputError:
             return None
         self.placeholders.add(document.place)

@@ -132,6 +132,15 @@ def test_a_file_that_cannot_be_read_is_named_with_the_cause(aliquot: Run, tmp_pa
     assert "file name too long" in refused(aliquot, "x" * 5000)
 
 
+DEFAULTS = "placement.defaultConstraints"
+
+
+def spread(*constraints: dict[str, Any]) -> dict[str, Any]:
+    """A configuration with such default constraints: what is given differs from a good one."""
+    good = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    return {"placement": {"defaultConstraints": [{**good, **each} for each in constraints]}}
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -153,6 +162,17 @@ def test_a_file_that_cannot_be_read_is_named_with_the_cause(aliquot: Run, tmp_pa
         ({"kind": "Config"}, ["kind", "'Config'"]),
         ({"apiVersion": "v1"}, ["apiVersion", "'v1'"]),
         ({"profiles": [{"policy": "auto"}]}, ["profiles[0]", "schedulerName"]),
+        (spread({"maxSkew": 0}), [f"{DEFAULTS}[0].maxSkew", "is 0, must be at least 1"]),
+        (spread({"topologyKey": ""}), [f"{DEFAULTS}[0].topologyKey", "is missing"]),
+        (spread({"topologyKey": "a b"}), [f"{DEFAULTS}[0].topologyKey", "alphanumeric"]),
+        (
+            spread({}, {"whenUnsatisfiable": "Never"}),
+            [f"{DEFAULTS}[1].whenUnsatisfiable", "'Never' is none of DoNotSchedule, Schedule"],
+        ),
+        (spread({}, {"maxSkew": 2}), [f"{DEFAULTS}[1]", "another constraint"]),
+        (spread({"labelSelector": {}}), [f"{DEFAULTS}[0]", "labelSelector"]),
+        (spread({"minDomains": 2}), [f"{DEFAULTS}[0]", "minDomains"]),
+        ({"placement": {"defaultConstraints": {}}}, [DEFAULTS, "expected a list"]),
     ],
 )
 def test_configuration_is_checked_to_the_last_key(

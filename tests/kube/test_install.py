@@ -106,3 +106,21 @@ def test_probes_ask_as_the_port_is_served(protected: bool, scheme: str) -> None:
         assert ("--metrics-auth" in container["args"]) is protected
         for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
             assert container[probe]["httpGet"]["scheme"] == scheme
+
+
+def test_what_selects_pods_may_be_read_only_where_pods_are_spread_by_default() -> None:
+    name = "aliquot-scheduler-spread"
+    nothing: tuple[list[Body] | None, ...] = ([], None)
+    for constraints in nothing:
+        assert name not in roles(configured(placement={"defaultConstraints": constraints}))
+    assert name not in roles(configured(placement={}))
+    zone = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+    installation = configured(placement={"defaultConstraints": [zone]})
+    expected = permissions.rights(permissions.SPREAD, at_home=False)
+    assert rights(roles(installation)[name]) == expected
+    (binding,) = (
+        each
+        for each in objects(installation, ("rbac",))
+        if each["kind"] == "ClusterRoleBinding" and each["roleRef"]["name"] == name
+    )
+    assert [each["name"] for each in binding["subjects"]] == ["aliquot-scheduler"]

@@ -163,6 +163,24 @@ def test_words_that_change_within_a_moment_are_written_once_as_they_are_then(
     assert told == ["three"], "nor is an event recorded of what was not written"
 
 
+def test_an_event_is_not_lost_by_later_words_of_the_same_reason(
+    play: Callable[..., list[Body]],
+) -> None:
+    """As when numbers in a condition are brought up to date, of which no event tells."""
+    told: list[str] = []
+
+    async def same(made: Statuses) -> None:
+        made.pod_status.refuse(P, ("Why", "one"), partial(told.append, "one"))
+        made.pod_status.refuse(P, ("Why", "two"))
+
+    async def another(made: Statuses) -> None:
+        made.pod_status.refuse(P, ("Why", "one"), partial(told.append, "not this"))
+        made.pod_status.refuse(P, ("Other", "two"))
+
+    assert [words(play(each)) for each in (same, another)] == [["two"], ["two"]]
+    assert told == ["one"]
+
+
 def test_later_words_do_not_put_off_the_first(play: Callable[..., list[Body]]) -> None:
     """Else a pod whose words change all the time would never be told anything."""
 

@@ -94,8 +94,10 @@ def _pods(draw: st.DrawFn) -> list[Pod]:
 class _Cluster:
     """Carries out what an engine decides, and judges every start."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], forgetful: bool = False) -> None:
+        """`forgetful`: all that is remembered of rules is worked out anew in each cycle."""
         self.engine = Engine("capacity")
+        self._forgetful = forgetful
         self.nodes = {node.name: node for node in nodes}
         self.placed: dict[str, tuple[Pod, Node]] = {}
         self.waiting: dict[str, Pod] = {}
@@ -110,6 +112,8 @@ class _Cluster:
     def settle(self) -> None:
         """Cycle until nothing more is decided; a victim is gone at once, and does not return."""
         for _ in range(50):
+            if self._forgetful:
+                self.engine._state.placement.rule_sets._most = 0
             decided = list(binds_and_evictions(self.engine.cycle()))
             if not decided:
                 return
@@ -189,11 +193,24 @@ def test_victims_make_room_by_rules(nodes: list[Node], pods: list[Pod]) -> None:
     cluster.check()
 
 
-@given(nodes=_nodes(), pods=_pods(), data=st.data())
+def test_the_first_rule_is_also_about_pods_that_wait_already() -> None:
+    engine, own = Engine("capacity"), PodSelector(("x",), None, (Requirement("app", "In", ("a",)),))
+    engine.apply(NodeSet(Node("n", (("cpu", 1), ("pods", 9)), ((_HOST, "n"),))))
+    large, small = (Shape((("cpu", cpu), ("pods", 1))) for cpu in (2, 1))
+    engine.apply(PodSet(Pod("late", "x", "late", large, labels=(("app", "a"),))))
+    engine.cycle()
+    rules = PodRules(anti_affinity=(AffinityTerm(own, _HOST),))
+    engine.apply(PodSet(Pod("first", "x", "first", small, rules=rules)))
+    assert [each.pod.uid for each in binds_and_evictions(engine.cycle())] == ["first"]
+    engine.apply(NodeSet(Node("n", (("cpu", 9), ("pods", 9)), ((_HOST, "n"),))))
+    assert list(binds_and_evictions(engine.cycle())) == []
+
+
+@given(nodes=_nodes(), pods=_pods(), data=st.data(), forgetful=st.booleans())
 def test_a_label_that_changes_counts_at_once(
-    nodes: list[Node], pods: list[Pod], data: st.DataObject
+    nodes: list[Node], pods: list[Pod], data: st.DataObject, forgetful: bool
 ) -> None:
-    cluster = _Cluster(nodes)
+    cluster = _Cluster(nodes, forgetful)
     for pod in pods:
         cluster.come(replace(pod, priority=0))
         cluster.settle()
@@ -202,5 +219,25 @@ def test_a_label_that_changes_counts_at_once(
         pod, node = cluster.placed[uid]
         cluster.placed[uid] = replace(pod, labels=labels), node
         cluster.engine.apply(PodSet(cluster.placed[uid][0]))
+    cluster.settle()
+    cluster.check()
+
+
+@given(nodes=_nodes(), pods=_pods(), forgetful=st.booleans())
+def test_rules_of_pods_that_are_gone_are_forgotten(
+    nodes: list[Node], pods: list[Pod], forgetful: bool
+) -> None:
+    cluster = _Cluster(nodes, forgetful)
+    for pod in pods:
+        cluster.come(replace(pod, priority=0))
+        cluster.settle()
+    for uid in [*cluster.placed, *cluster.waiting]:
+        cluster.engine.apply(PodGone(uid))
+    cluster.placed.clear()
+    cluster.waiting.clear()
+    cluster.settle()
+    rule_sets = cluster.engine._state.placement.rule_sets
+    assert len(rule_sets.counts.label_sets) == 0 or not forgetful
+    cluster.come(replace(pods[0], priority=0))
     cluster.settle()
     cluster.check()

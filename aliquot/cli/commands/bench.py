@@ -94,6 +94,7 @@ def bench(context: click.Context, /, name: str, output: str, **options: Any) -> 
     \b
     NAME is one of these, or `all` for all of them but the last two:
       decisions     50,000 waiting pods on 5,000 nodes, one cycle
+      affinity      20,000 pods with anti-affinity to their kind and a zone spread
       preempt       one reclaim decision at a time among 50,000 running pods
       reclaim       4,000 pods take back what 4,000 borrowing pods hold
       share         water-filling over 10,000 quotas

@@ -29,8 +29,8 @@ NODES = "8x8"
 GPU_MODEL = "NVIDIA-A100-SXM4-80GB"
 
 BENCHMARKS = (
-    *("decisions", "preempt", "reclaim", "share", "queues", "gpu", "reservations"),
-    *("blowups", "apiserver"),
+    *("decisions", "affinity", "preempt", "reclaim", "share", "queues", "gpu"),
+    *("reservations", "blowups", "apiserver"),
 )
 """What `bench all` measures, in this order."""
 CLUSTER_PARTS = ("binding", "start", "takeover")

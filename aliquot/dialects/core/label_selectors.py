@@ -6,13 +6,21 @@ is not there matches nothing is up to the reader of the field.
 """
 
 from aliquot.dialects.core.labels import text_map
-from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import LabelSelector, SelectorRequirement
+from aliquot.dialects.core.manifest import Manifest, convert
+from aliquot.dialects.core.objects import (
+    LabelSelector,
+    SelectionWire,
+    SelectorRequirement,
+    WorkloadWire,
+)
 from aliquot.engine import Requirement
+from aliquot.errors import InputError
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("DoesNotExist", "Exists")
 _OPERATORS = tuple(sorted((*_WITH_VALUES, *_WITHOUT_VALUES)))
+_BY_LABELS = ("ReplicationController", "Service")
+"""The kinds whose selector is a map of labels."""
 
 
 def requirements(selector: LabelSelector, manifest: Manifest, field: str) -> list[Requirement]:
@@ -27,6 +35,25 @@ def requirements(selector: LabelSelector, manifest: Manifest, field: str) -> lis
 def canonical(found: list[Requirement]) -> tuple[Requirement, ...]:
     """The same requirements, each once, in an order of their own."""
     return tuple(sorted(set(found), key=lambda each: (each.key, each.operator, each.values)))
+
+
+def selection(manifest: Manifest) -> tuple[Requirement, ...] | None:
+    """The pods that a Service or a workload selects; None without a selector: it selects none."""
+    content = manifest.content
+    assert isinstance(content, SelectionWire | WorkloadWire)
+    written = content.spec.selector if content.spec is not None else None
+    if written is None:
+        return None
+    field = "spec.selector"
+    if manifest.kind in _BY_LABELS:
+        exact = text_map(written, manifest, field)
+        return canonical([Requirement(key, "In", (value,)) for key, value in exact.items()])
+    try:
+        selector = convert(written, LabelSelector, manifest.place)
+    except InputError as error:
+        manifest.refuse(f"{field}.{error.field}", error.problem)
+        return None
+    return canonical(requirements(selector, manifest, field))
 
 
 def _requirement(written: SelectorRequirement, manifest: Manifest, field: str) -> Requirement:

@@ -68,6 +68,7 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
     **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
+_SERVICE = ("", "Service")
 _CLUSTER_WIDE = {
     *("Node", "Namespace", "PriorityClass", "Queue", "GPU"),
     *("PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment"),
@@ -216,8 +217,11 @@ def first_error(manifest: Manifest, reader: Callable[[], Result]) -> Result:
         object.__setattr__(manifest, "_errors", collected)
 
 
-def read(document: Document, check_names: bool = True) -> Manifest | None:
-    """The object of a document; None for kinds that have no part in scheduling."""
+def read(document: Document, check_names: bool = True, services: bool = False) -> Manifest | None:
+    """The object of a document; None for kinds that have no part in scheduling.
+
+    Services have one where pods are spread by default: with `services`, they are read as well.
+    """
     body, place = document.body, document.place
     kind = body.get("kind")
     if not isinstance(kind, str) or not kind:
@@ -229,6 +233,8 @@ def read(document: Document, check_names: bool = True) -> Manifest | None:
         raise InputError(f"{place}: {kind}", "apiVersion", problem)
     group = version.rpartition("/")[0]
     shape = _KINDS.get((group, kind))
+    if services and (group, kind) == _SERVICE:
+        shape = wire.SelectionWire
     if shape is None:
         return None
     content = convert(body, shape, f"{place}: {_title(body)}")

@@ -281,9 +281,24 @@ class PodTemplate(Wire):
     spec: PodSpec | None = None
 
 
+class SelectionSpec(Wire):
+    """What is read of a spec that selects pods: labels, or a LabelSelector, by kind."""
+
+    selector: dict[str, Any] | None = None
+
+
+class SelectionWire(Wire):
+    """A Service, or a workload of which only the pods that it selects matter."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: SelectionSpec | None = None
+
+
 class WorkloadSpec(Wire):
     """The spec of a Deployment, ReplicaSet, StatefulSet, DaemonSet or Job."""
 
+    selector: dict[str, Any] | None = None
+    """Labels for a ReplicationController, a LabelSelector for the others."""
     replicas: int | None = None
     parallelism: int | None = None
     completions: int | None = None

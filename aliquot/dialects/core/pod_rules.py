@@ -26,6 +26,7 @@ from aliquot.dialects.core.objects import (
 from aliquot.engine import (
     NO_RULES,
     AffinityTerm,
+    DefaultConstraint,
     HostPort,
     PodRules,
     PodSelector,
@@ -250,17 +251,30 @@ def _spread(
     spec: PodSpec, manifest: Manifest, labels: Labels, field: str
 ) -> tuple[SpreadConstraint, ...]:
     written = spec.topology_spread_constraints or []
-    seen: set[tuple[str, str]] = set()
-    for index, each in enumerate(written):
-        kind = (each.topology_key, each.when_unsatisfiable)
-        if kind in seen:
-            problem = "another constraint has this topologyKey and whenUnsatisfiable already"
-            manifest.refuse(f"{field}[{index}]", problem)
-        seen.add(kind)
+    check_repeats(written, manifest.refuse, field)
     found = {
         _constraint(each, manifest, labels, f"{field}[{index}]")
         for index, each in enumerate(written)
     }
+    return tuple(sorted(found, key=_constraint_order))
+
+
+def default_spread(
+    defaults: Iterable[DefaultConstraint],
+    namespace: str,
+    selected: tuple[Requirement, ...],
+    labels: Labels,
+) -> tuple[SpreadConstraint, ...]:
+    """The constraints of a pod that states none, over the pods with such labels."""
+    written = (
+        TopologySpreadConstraint(
+            max_skew=each.max_skew,
+            topology_key=each.topology_key,
+            when_unsatisfiable=_UNSATISFIABLE[0 if each.required else 1],
+        )
+        for each in defaults
+    )
+    found = (constraint(each, namespace, selected, labels) for each in written)
     return tuple(sorted(found, key=_constraint_order))
 
 
@@ -300,6 +314,19 @@ def constraint(
         counts_itself=selected is not None
         and all(requirement_matches(each, labels) for each in selected),
     )
+
+
+def check_repeats(
+    written: Iterable[TopologySpreadConstraint], refuse: Callable[[str, str], None], field: str
+) -> None:
+    """Refuse a second constraint by one key that does the same where it cannot be met."""
+    seen: set[tuple[str, str]] = set()
+    for index, each in enumerate(written):
+        kind = (each.topology_key, each.when_unsatisfiable)
+        if kind in seen:
+            problem = "another constraint has this topologyKey and whenUnsatisfiable already"
+            refuse(f"{field}[{index}]", problem)
+        seen.add(kind)
 
 
 def check_constraint(

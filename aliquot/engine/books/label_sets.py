@@ -69,6 +69,17 @@ class LabelSets:
         found = here.of.get(labels)
         return self._place(here, namespace, labels) if found is None else found
 
+    def __len__(self) -> int:
+        """How much is remembered: selections, label sets, and labels of pods."""
+        known = self._namespaces.values()
+        return len(self._selections) + sum(len(each.sets) + len(each.of) for each in known)
+
+    def forget(self) -> None:
+        """Forget all selections and labels; what namespaces are labelled with stays known."""
+        self._namespaces.clear()
+        self._selections.clear()
+        self.split.clear()
+
     def select(self, *selectors: PodSelector) -> Selection:
         """What matches all of these selectors, followed from now on."""
         found = self._selections.get(selectors)

@@ -88,6 +88,19 @@ class PlacementWeights:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultConstraint:
+    """Topology spread of pods that state none.
+
+    Which pods are counted follows from other objects: the mirror gives each pod its rules, the
+    engine only sees those.
+    """
+
+    topology_key: str
+    max_skew: int
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementKnobs:
     """Of the choice of nodes."""
 
@@ -99,6 +112,7 @@ class PlacementKnobs:
     volume_bind_timeout: int = 600 * SECOND
     """How long the volumes of a pod may take to be bound before its Bind is given up."""
     weights: PlacementWeights = field(default_factory=PlacementWeights)
+    default_constraints: tuple[DefaultConstraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ place in the order of names. Below zero, the pod does not fit. So the best node 
 ties are broken the same way on every run.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
@@ -118,6 +118,14 @@ class Placement:
             domains = self.rule_sets.topology.domains(key)
             for number in fullest_that_fit(domains, self._capacity.free, wanted)[:_MOST_DOMAINS]:
                 yield domains.of_slot == number
+
+    def renew_rules(self, pods: Collection[Pod]) -> bool:
+        """Forget rules of pods that are gone, where they have become many; were they?"""
+        if not self.rule_sets.renew(pods):
+            return False
+        self._passing.clear()
+        self._asks = {key: ask for key, ask in self._asks.items() if isinstance(key, Shape)}
+        return True
 
     def shape_ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape, for what does not depend on rules."""

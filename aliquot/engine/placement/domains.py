@@ -15,6 +15,9 @@ from aliquot.engine.columns import Columns
 
 Mask = NDArray[np.bool_]
 NO_DOMAIN = 0
+_MOST_GONE = 1_024
+"""Values that no node has any more, beyond as many as there are nodes, before they are numbered
+anew: clusters that come and go node by node would number their hostnames without end."""
 
 
 class Domains:
@@ -96,7 +99,10 @@ class TopologyLabels:
         return next(v for v, number in self._labels[key].numbers.items() if number == domain)
 
     def _refresh(self, label: _Label, key: str) -> None:
-        nodes, old = self._nodes, label.domains.of_slot
+        nodes = self._nodes
+        if len(label.numbers) > 2 * len(nodes.slots) + _MOST_GONE:
+            label.numbers, label.read = {}, -1
+        old = label.domains.of_slot
         of_slot = np.zeros(len(nodes.slots), dtype=np.int64)
         of_slot[: len(old)] = old[: len(of_slot)]
         changed = nodes.changed_since(label.read) if label.read >= 0 else range(len(nodes.slots))

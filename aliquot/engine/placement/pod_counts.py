@@ -20,6 +20,7 @@ from aliquot.engine.books.label_sets import LabelSet, LabelSets, Selection
 from aliquot.engine.books.ledger import Booking, Ledger, Stage
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.model.label_index import Labels
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.pod_rules import NO_RULES, AffinityTerm, PodRules
 from aliquot.engine.placement.domains import Domains
 
@@ -140,6 +141,8 @@ class PodCounts:
         self.label_sets = LabelSets()
         self.active = False
         """Has any pod rules about other pods?"""
+        self.has_begun = False
+        """Has it just got such rules? Those that wait were let in without a look at their labels."""
         self.version = 0
         """Grows with every rule that is new, and when namespaces change."""
         self._placed: dict[tuple[str, Labels], dict[tuple[int, bool, bool], int]] = {}
@@ -150,11 +153,21 @@ class PodCounts:
         self._preferring: dict[Selection, dict[str, Holders]] = {}
         """Pods with a preference about what is selected."""
 
+    def renew(self, pods: Iterable[Pod]) -> None:
+        """Forget all rules and labels but those of these pods, and count anew."""
+        self.active = False
+        self.version += 1
+        self.label_sets.forget()
+        for each in (self._placed, self._selected, self._repelling, self._preferring):
+            each.clear()
+        for rules in dict.fromkeys(pod.rules for pod in pods):
+            self.note(rules)
+
     def note(self, rules: PodRules) -> None:
         """A pod with these rules is known."""
         near = rules.affinity or rules.anti_affinity or rules.preferred or rules.spread
         if near and not self.active:
-            self.active = True
+            self.active = self.has_begun = True
             for entry in self._ledger.entries.values():
                 if entry.stage >= Stage.HELD:
                     self.post(entry.booking, +1, entry.stage is Stage.HELD)

@@ -7,7 +7,7 @@ of plugins; each module of this folder judges one of them, for all nodes at once
 Nominated pods do not run yet: a node must be open with them and without them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -30,6 +30,10 @@ from aliquot.engine.placement.topology_spread import SpreadRules, TopologySpread
 from aliquot.engine.placement.volumes import VolumeFilter
 
 _Column = NDArray[np.int64]
+
+
+MOST_REMEMBERED = 16_384
+"""Selections, label sets, labels and rule sets that are remembered at least: some MB."""
 
 
 class RuleSet:
@@ -77,6 +81,8 @@ class RuleSets:
             WeakValueDictionary()
         )
         """Those of pods with volumes, which may be of one pod each: forgotten with the pod."""
+        self._most = MOST_REMEMBERED
+        """How much is remembered before what is gone is forgotten."""
         ledger.node_tallies.append(self)
 
     def post(self, booking: Booking, sign: int, held: bool) -> None:
@@ -85,6 +91,16 @@ class RuleSets:
             self.ports.post(booking, sign, held)
             self.volumes.post(booking, sign)
         self.counts.post(booking, sign, held)
+
+    def renew(self, pods: Collection[Pod]) -> bool:
+        """Forget the rules of pods that are gone, where they have become many; were they?"""
+        if len(self.counts.label_sets) + len(self._known) <= self._most:
+            return False
+        self._known.clear()
+        self._passing.clear()
+        self.counts.renew(pods)
+        self._most = max(MOST_REMEMBERED, 2 * len(self.counts.label_sets) + 2 * len(pods))
+        return True
 
     def note(self, pod: Pod) -> None:
         """A pod is known: its rules may be about pods that wait."""

@@ -70,6 +70,13 @@ STORAGE: tuple[Resource, ...] = (
     Resource(STORAGE_GROUP, "v1", "volumeattachments", "VolumeAttachment", namespaced=False),
 )
 """The kinds that decide about volumes, beside these and the claims on them."""
+SERVICES = Resource("", "v1", "services", "Service")
+OWNERS: tuple[Resource, ...] = (
+    Resource("", "v1", "replicationcontrollers", "ReplicationController"),
+    Resource("apps", "v1", "replicasets", "ReplicaSet"),
+    Resource("apps", "v1", "statefulsets", "StatefulSet"),
+)
+"""The kinds by which pods that state no topology spread are spread, beside Services."""
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from aliquot.dialects.configuration import Configuration, system_namespaces
+from aliquot.dialects.configuration import Configuration, default_constraints, system_namespaces
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.policy import special_quotas
@@ -27,9 +27,11 @@ from aliquot.kube.api.resource import (
     CUSTOM,
     NAMESPACES,
     NODES,
+    OWNERS,
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
+    SERVICES,
     STORAGE,
     VOLUMES,
     Resource,
@@ -51,7 +53,10 @@ WATCHED: tuple[Resource, ...] = (
     *STORAGE,
     *(each for each in CUSTOM.values() if each.group != VOLCANO_JOBS),
 )
-"""All kinds but pods."""
+"""All kinds but pods that every configuration needs."""
+
+_FOR_DEFAULT_SPREAD = (SERVICES, *OWNERS)
+"""The kinds that only a configuration with `placement.defaultConstraints` needs."""
 
 _WRITTEN = (PODS, CLAIMS, VOLUMES)
 """The kinds that a former leader may have written to bind pods: they are listed again before
@@ -123,7 +128,10 @@ class Intake:
         self._pod_news: deque[tuple[Resource, Any]] = deque()
         self._objects_read = False
         """Have all objects but pods been listed, so that the sharing mode is known?"""
-        self._complete = {each: asyncio.Event() for each in (*WATCHED, PODS)}
+        self._default_constraints = default_constraints(configuration)
+        more = _FOR_DEFAULT_SPREAD if self._default_constraints else ()
+        self._watched = (*WATCHED, *more)
+        self._complete = {each: asyncio.Event() for each in (*self._watched, PODS)}
         self._mode_changed = asyncio.Event()
         self._hints = PodHints()
         self.sharing_mode = sharing_mode(configuration, policy, (), self._hints)
@@ -136,6 +144,7 @@ class Intake:
             *(self.feed.send, self.sharing_mode.cards, special),
             live=True,
             system=system_namespaces(self._configuration),
+            default_constraints=self._default_constraints,
         )
         self.objects = Objects(self.mirror)
         self.pods = Pods(self.mirror, self.scheduler_names)
@@ -156,9 +165,9 @@ class Intake:
     async def run(self) -> None:
         """List and watch until cancelled."""
         async with asyncio.TaskGroup() as self._group:
-            for resource in WATCHED:
+            for resource in self._watched:
                 self._follow(self._reflect(resource, shape_of(resource)))
-            for resource in WATCHED:
+            for resource in self._watched:
                 await self._complete[resource].wait()
             self.settle()
             self.sharing_mode, self._objects_read = self._sharing_mode(), True

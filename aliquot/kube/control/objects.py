@@ -10,7 +10,7 @@ import structlog
 
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, metadata_of, read, shape_of_kind
-from aliquot.dialects.core.objects import NodeStatus, NodeWire, Wire
+from aliquot.dialects.core.objects import NodeStatus, NodeWire, SelectionWire, Wire
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.core.volumes import storage_object
 from aliquot.dialects.kep9.quotas import KINDS as QUOTA_KINDS
@@ -19,7 +19,7 @@ from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
 from aliquot.dialects.volcano.gangs import KIND as POD_GROUP
 from aliquot.errors import InputError
 from aliquot.json import Body
-from aliquot.kube.api.resource import NODES, STORAGE, Resource
+from aliquot.kube.api.resource import NODES, OWNERS, SERVICES, STORAGE, Resource
 from aliquot.kube.watch.valid_objects import PLACE, ValidObjects
 from aliquot.mirror.mirror import Mirror
 
@@ -28,6 +28,7 @@ _OWN_STATUS = {*QUOTA_KINDS, POD_GROUP, GPU_QUOTA}
 _SHAPES: dict[Resource, type[Wire]] = {
     NODES: NodeWire,
     **{each: shape for each in STORAGE if (shape := shape_of_kind(each.group, each.kind))},
+    **dict.fromkeys((SERVICES, *OWNERS), SelectionWire),
 }
 """What objects are decoded to of which there may be many: no more is kept than is read."""
 SHARING_MODE_KINDS = {*QUOTA_KINDS, "Queue", "Node", "GPU", GPU_QUOTA}
@@ -172,6 +173,8 @@ def _relevant(manifest: Manifest) -> object:
         node = manifest.content
         has = node.status or NodeStatus()
         return node.metadata.labels, node.spec, has.allocatable, has.capacity, has.conditions
+    if isinstance(manifest.content, SelectionWire):
+        return manifest.content.spec
     storage = storage_object(manifest)
     if storage is not None:
         return storage

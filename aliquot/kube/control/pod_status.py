@@ -61,6 +61,8 @@ class PodStatus:
         """Conditions that were written after the cluster has shown the pod last."""
         self._unwritten: dict[str, ShownRefusal] = {}
         """Conditions that are to be written, by uid."""
+        self._thens: dict[str, Callable[[], None]] = {}
+        """What is to be called once they are written."""
         self._nominated: dict[str, str] = {}
         """The node of each pod whose nomination is in the cluster, or about to be written."""
         self._told: set[str] = set()
@@ -72,6 +74,7 @@ class PodStatus:
         """Start with a new engine: what the cluster shows is all that was written."""
         self._refusals.clear()
         self._unwritten.clear()
+        self._thens.clear()
         self._labels.clear()
         self._told.clear()
         shown = self._shown().items()
@@ -105,7 +108,8 @@ class PodStatus:
     ) -> None:
         """Write why a pod waits, unless its condition says so, or the pod is gone.
 
-        If it still waits for that in a moment, or at once; when it is written, `then` is called.
+        If it still waits for that in a moment, or at once; when it is written, `then` is called:
+        without one, that of the same reason in other words, if these are not written yet.
         """
         shown = self._shown().get(pod.uid)
         if shown is None or self.refusal(pod.uid) == refusal:
@@ -113,7 +117,10 @@ class PodStatus:
         if self._written(shown) == refusal:
             self.withdraw_refusal(pod.uid)  # its reason was another one for less than a moment
             return
-        self._unwritten[pod.uid] = refusal
+        unwritten = self._unwritten.get(pod.uid)
+        if then is _nothing and unwritten is not None and unwritten[0] == refusal[0]:
+            then = self._thens[pod.uid]
+        self._unwritten[pod.uid], self._thens[pod.uid] = refusal, then
 
         async def run() -> None:
             await self._write_refusal(pod, refusal, then)
@@ -140,11 +147,12 @@ class PodStatus:
                 raise
             then()
         if self._unwritten.get(pod.uid) == refusal:
-            del self._unwritten[pod.uid]
+            del self._unwritten[pod.uid], self._thens[pod.uid]
 
     def withdraw_refusal(self, uid: str) -> None:
         """Do not write why a pod waits, if that was not sent yet: the pod is bound."""
         self._unwritten.pop(uid, None)
+        self._thens.pop(uid, None)
         self._writer.withdraw(uid, "condition")
 
     def note_nomination(self, pod: Pod, node: str) -> None:

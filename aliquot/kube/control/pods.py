@@ -85,7 +85,7 @@ class Pods:
 
     def _keep(self, record: PodRecord, old: PodRecord | None) -> None:
         mirror = self._mirror
-        record.pod = mirror.with_quota_and_gang(record)
+        record.pod = mirror.resolve_pod(record)
         mirror.add(record)
         mirror.gangs.note_phase(record, record.phase)
         if old is None or not old.alive or old.pod != record.pod:
@@ -153,7 +153,7 @@ class Pods:
         if koordinator.has_keys((wire.metadata.labels,)):
             record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = volcano.group_ref(wire.metadata, manifest), pod.priority
-        record.preemptible = pod.preemptible
+        record.preemptible, record.own_rules = pod.preemptible, pod.rules
         self.shown[uid] = _shown(wire)
         return record
 

@@ -24,9 +24,10 @@ CERTIFICATE = "aliquot-webhook-certificate"
 DELETION = f"{SCHEDULER}-deletion"
 KOORDINATOR = f"{SCHEDULER}-koordinator"
 QUEUES = f"{SCHEDULER}-queues"
+SPREAD = f"{SCHEDULER}-spread"
 """The scheduler's roles that only some configurations need: to delete pods whose eviction is
 refused for too long, to write Koordinator's default quotas and figures, to create the default
-queue."""
+queue, to read by which Services and owners pods are spread that state no topology spread."""
 
 METRICS_READER = "aliquot-metrics-reader"
 """The role to read metrics that are protected; to be bound to Prometheus' account."""
@@ -69,6 +70,11 @@ class Installation:
         section = self.configuration.get("eviction") or {}
         written = section.get("deleteAfter", _DELETE_AFTER)
         return duration(str(written), "Configuration", "eviction.deleteAfter") > 0
+
+    @property
+    def spreads_by_default(self) -> bool:
+        """Are there `placement.defaultConstraints`, for pods that state no topology spread?"""
+        return bool((self.configuration.get("placement") or {}).get("defaultConstraints"))
 
     def may_have_policy(self, policy: str) -> bool:
         """Can a profile come to have this policy: by its name, or as the one that objects imply?"""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from aliquot.dialects.core.manifest import KEP9_GROUPS, STORAGE_GROUP, VOLCANO_GROUP
 from aliquot.dialects.crds import DEFINITIONS
 from aliquot.json import Body
-from aliquot.kube.api.resource import STORAGE
+from aliquot.kube.api.resource import OWNERS, SERVICES, STORAGE
 from aliquot.kube.install.installation import (
     CERTIFICATE,
     CONFIGURATION,
@@ -23,6 +23,7 @@ from aliquot.kube.install.installation import (
     METRICS_READER,
     QUEUES,
     SCHEDULER,
+    SPREAD,
     WEBHOOK,
     Installation,
     metadata,
@@ -71,12 +72,24 @@ def _optional(installation: Installation) -> Iterator[Body]:
     if installation.may_have_policy("queues"):
         queues = [_rule(VOLCANO_GROUP, ("queues",), ("create",))]
         yield from _bound(QUEUES, SCHEDULER, "scheduler", namespace, queues)
+    if installation.spreads_by_default:
+        yield from _bound(SPREAD, SCHEDULER, "scheduler", namespace, _selectors())
     if installation.metrics_auth:
         for account, component in ((SCHEDULER, "scheduler"), (WEBHOOK, "webhook")):
             name = f"{account}-metrics-auth"
             yield from _bound(name, account, component, namespace, _reviews())
         reader = [{"nonResourceURLs": ["/metrics", "/debug/invariants"], "verbs": ["get"]}]
         yield _role("ClusterRole", METRICS_READER, "", reader)
+
+
+def _selectors() -> list[Body]:
+    """The rights to read what selects pods."""
+    resources = (SERVICES, *OWNERS)
+    groups = dict.fromkeys(each.group for each in resources)
+    return [
+        _rule(group, [each.plural for each in resources if each.group == group], _READ)
+        for group in groups
+    ]
 
 
 def _reviews() -> list[Body]:

@@ -49,7 +49,10 @@ OPTIONAL = {
     ),
     "aliquot-scheduler-queues": "create: queues.scheduling.volcano.sh",
 }
-"""By role, what the scheduler does under some configurations only."""
+"""By role, what the scheduler does under some configurations only; under the default one, too."""
+
+SPREAD = "list watch: services replicationcontrollers replicasets.apps statefulsets.apps"
+"""What it does where pods that state no topology spread have a default one."""
 
 WEBHOOK = (
     _READ_BY_BOTH

@@ -4,6 +4,7 @@ What they are comes from the package, as `aliquot manifests` prints it; a story 
 not come to its end.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -19,9 +20,7 @@ from tests.cluster.api.wire import Wire
 def install(server: Server, wire: Wire, folder: Path) -> Path:
     """Make accounts and roles; returns the kubeconfig of the scheduler's."""
     installation = Installation()
-    for body in objects(installation, ("rbac",)):
-        answer = wire.post(_where(body), body)
-        assert answer.code in (201, 409), answer.body
+    make(wire, objects(installation, ("rbac",)))
     account = f"/api/v1/namespaces/{installation.namespace}/serviceaccounts/{SCHEDULER}"
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = wire.post(f"{account}/token", asked).done(201)["status"]["token"]
@@ -31,6 +30,13 @@ def install(server: Server, wire: Wire, folder: Path) -> Path:
     file.write_text(yaml.safe_dump(said))
     eventually(lambda: Wire(file).get("/api/v1/pods").code == 200)
     return file
+
+
+def make(wire: Wire, bodies: Iterable[Body]) -> None:
+    """Make accounts, roles and bindings that are not there."""
+    for body in bodies:
+        answer = wire.post(_where(body), body)
+        assert answer.code in (201, 409), answer.body
 
 
 def _where(body: Body) -> str:

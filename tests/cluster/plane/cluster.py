@@ -26,6 +26,7 @@ from aliquot.kube.api.resource import (
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_QUOTAS,
+    SERVICES,
     STORAGE,
     VOLUMES,
     Resource,
@@ -39,7 +40,7 @@ from tests.cluster.plane.kubelet import Kubelet
 _PATIENCE = 60.0
 _STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 _WIPED = (
-    *(_STATEFUL_SETS, PODS, CLAIMS, VOLUMES, *STORAGE),
+    *(_STATEFUL_SETS, SERVICES, PODS, CLAIMS, VOLUMES, *STORAGE),
     *(*CUSTOM.values(), BUDGETS, RESOURCE_QUOTAS, NODES, PRIORITY_CLASSES, LEASES),
     EVENTS,
 )
