@@ -347,7 +347,8 @@ class Placement:
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
         column = self.ruled_out(ask)
-        for code, words in _RULED_OUT.items():
+        ruled = not (column == OPEN).all()
+        for code, words in _RULED_OUT.items() if ruled else ():
             ruled_out = int((column == code).sum())
             if ruled_out:
                 causes.append((ruled_out, words, None))
