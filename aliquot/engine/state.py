@@ -18,6 +18,7 @@ from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.lasting import LastingTally
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
+from aliquot.engine.books.node_images import NodeImages
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
@@ -58,9 +59,10 @@ class State:
         self.lasting = LastingTally()
         self.ledger.tallies.append(self.lasting)
         self.volumes = Volumes(self.changes)
+        self.node_images = NodeImages()
         self.placement = Placement(
             *(self.resources, self.nodes, self.ledger, self.devices, self.changes),
-            *(self.volumes, knobs.placement),
+            *(self.volumes, self.node_images, knobs.placement),
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
         self.claims = Claims(self.tree, self.ledger, self.placement)

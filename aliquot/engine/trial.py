@@ -473,7 +473,7 @@ class Trial:
         state = self.state
         with state.speculating() as speculation:
             for placed, (pod, ask) in enumerate(pairs):
-                node = state.placement.find(ask, classes if ask.by_class else None)
+                node = state.placement.find(ask, classes if ask.by_class else None, pod.images)
                 if isinstance(node, Refusal):
                     return node, placed, ask
                 quota = state.tree.quota_of(pod) if claim.parts else claim.quota
@@ -487,7 +487,7 @@ class Trial:
     def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
         """`_place` for a claim of one pod, without its overhead: most claims are of one pod."""
         state, pod, ask = self.state, claim.pods[0], claim.asks[0]
-        node = state.placement.find(ask, classes if ask.by_class else None)
+        node = state.placement.find(ask, classes if ask.by_class else None, pod.images)
         if isinstance(node, Refusal):
             self._shortage = ask, 0
             return node
@@ -507,7 +507,7 @@ class Trial:
         if refusal is None:
             return booking
         tried = {state.devices.kinds(booking.gpu)}
-        for other in state.placement.alternatives(ask, node):
+        for other in state.placement.alternatives(ask, node, pod.images):
             booking = state.bookings.booking(pod, quota, other)
             kinds = state.devices.kinds(booking.gpu)
             if kinds not in tried:

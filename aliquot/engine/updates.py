@@ -25,6 +25,7 @@ from aliquot.engine.model.events import (
     NamespaceGone,
     NamespaceSet,
     NodeGone,
+    NodeImagesSet,
     NodeSet,
     PodGone,
     PodSet,
@@ -70,6 +71,8 @@ def apply_event(state: State, event: Event) -> None:
             _set_node(state, node)
         case NodeGone(name):
             _drop_node(state, name)
+        case NodeImagesSet(node, images):
+            state.node_images.set(node, images)
         case QuotaSet(quota):
             _set_quota(state, quota)
         case QuotaGone(name):
@@ -167,6 +170,7 @@ def _set_node(state: State, node: Node) -> None:
         return
     state.note_outside_change(node.name)
     slot = state.nodes.set(node)
+    state.node_images.place(node.name, slot)
     state.changes.nodes.append(slot)
     state.changes.freed.append(Freed((slot,), (state.tree.slots[ROOT],)))
     for uid in sorted(state.ledger.by_node.get(slot, ())):
@@ -174,6 +178,7 @@ def _set_node(state: State, node: Node) -> None:
 
 
 def _drop_node(state: State, name: str) -> None:
+    state.node_images.remove(name)
     if name not in state.nodes.known:
         return
     state.changes.outside.append(name)

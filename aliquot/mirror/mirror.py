@@ -45,6 +45,7 @@ from aliquot.mirror.gangs import Gangs
 from aliquot.mirror.gpu_quotas import GPU_QUOTA_KINDS, GpuQuotas
 from aliquot.mirror.group_membership import queue_of
 from aliquot.mirror.namespaces import Namespaces
+from aliquot.mirror.node_images import NodeImages
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store
 
@@ -100,6 +101,7 @@ class Mirror:
         self._namespaces = Namespaces(send)
         self._weights = Weights(send)
         self._default_spread = DefaultSpread(default_constraints) if default_constraints else None
+        self._node_images = NodeImages(send)
         self._dependents = Dependents(owners=bool(default_constraints))
         self._budget_counts = BudgetCounts()
         self._special = special
@@ -166,7 +168,9 @@ class Mirror:
     def _refresh_nodes(self, changed: Iterable[Key]) -> None:
         for key in changed:
             if key[0] == "Node" and key in self.store.objects:
-                self._send(NodeSet(nodes.node(self.store.objects[key], self.cards, self._live)))
+                manifest = self.store.objects[key]
+                self._send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+                self._node_images.refresh(manifest)
 
     def _refresh_storage(self, changed: Iterable[Key]) -> None:
         for key in changed:
@@ -255,6 +259,7 @@ class Mirror:
         for manifest in self.store.objects.values():
             if manifest.kind == "Node":
                 send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+        self._node_images.replay(send)
         for manifest in self.store.objects.values():
             found = volumes.storage_object(manifest)
             if found is not None:
@@ -286,6 +291,7 @@ class Mirror:
             self._send(StorageGone(*storage_key(found)))
         match manifest.kind:
             case "Node":
+                self._node_images.forget(manifest.name)
                 self._send(NodeGone(manifest.name))
             case "PodDisruptionBudget":
                 self._budget_counts.remove(manifest.key)

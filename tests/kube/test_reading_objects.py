@@ -16,6 +16,7 @@ from aliquot.engine.model.events import (
     NamespaceGone,
     NamespaceSet,
     NodeGone,
+    NodeImagesSet,
     NodeSet,
     PodGone,
     PodSet,
@@ -368,6 +369,41 @@ def test_what_a_gpu_has_left_is_our_own_word_and_nobody_elses() -> None:
     watched.pod("p", node="n", phase="Succeeded", annotations=asks)
     watched.put(GPUS, gpu("20Gi", runningApps=[]))
     assert watched.mirror.devices.sent["g"].used_elsewhere.vram == 0
+
+
+def test_images_of_nodes_are_told_apart_from_nodes() -> None:
+    def reporting(*names: str) -> NodeWire:
+        body = manifests.node("n", cpu="8")
+        body["status"]["images"] = [{"names": [each], "sizeBytes": 5} for each in names]
+        return msgspec.convert(body, NodeWire)
+
+    def images(told: list[Event]) -> list[Event]:
+        return [each for each in told if isinstance(each, NodeImagesSet)]
+
+    watched = Watched()
+    assert images(watched.put(NODES, watched_node("n"))) == []
+    watched.objects.dirty = False
+    assert images(watched.put(NODES, reporting("a:1"))) == [NodeImagesSet("n", (("a:1", 5),))]
+    assert watched.put(NODES, reporting("a:1")) == []
+    both = NodeImagesSet("n", (("a:1", 5), ("b:1", 5)))
+    assert images(watched.put(NODES, reporting("b:1", "a:1"))) == [both]
+    assert not watched.objects.dirty
+    replayed: list[Event] = []
+    watched.mirror.replay(replayed.append)
+    assert images(replayed) == [both]
+    assert watched.drop(NODES, "", "n") == [NodeGone("n")]
+    assert images(watched.put(NODES, reporting("a:1"))) == [NodeImagesSet("n", (("a:1", 5),))]
+    assert images(watched.put(NODES, watched_node("n"))) == [NodeImagesSet("n", ())]
+
+
+def test_a_watched_pod_names_its_images() -> None:
+    watched = Watched()
+    found = wire("p")
+    assert found.spec is not None
+    assert found.spec.containers is not None
+    found.spec.containers[0].image = "a"
+    watched.pods.put(found)
+    assert watched.mirror.records["uid-p"].pod.images == ("a:latest",)
 
 
 def test_a_live_node_has_the_labels_that_its_kubelet_gave_it() -> None:

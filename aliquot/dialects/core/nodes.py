@@ -1,5 +1,7 @@
 """Nodes as the engine's: allocatable resources, labels, taints and the class of their GPUs."""
 
+from functools import lru_cache
+
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
@@ -9,6 +11,8 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.engine import GPU_MEMORY, Effect, Node, Taint, quantity
 
 HOSTNAME = "kubernetes.io/hostname"
+_MOST_IMAGES = 65_536
+"""Images that nodes share: far more than clusters have at a time."""
 _NOT_READY = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 _EFFECTS: dict[str, Effect] = {
     "NoSchedule": "NoSchedule",
@@ -45,6 +49,27 @@ def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
         not_ready_since=_since(unready, manifest) if live and unready else None,
         deleted=manifest.metadata.deletion_timestamp is not None,
     )
+
+
+def images(manifest: Manifest) -> tuple[tuple[str, int], ...]:
+    """The names of a node's images, each with its size, in order of the names.
+
+    Of a name that stands there twice, the first counts.
+    """
+    read = manifest.content
+    assert isinstance(read, NodeWire)
+    reported = (read.status.images if read.status is not None else None) or ()
+    found: dict[str, tuple[str, int]] = {}
+    for each in reported:
+        for pair in _sized(each.names or (), each.size_bytes or 0):
+            found.setdefault(pair[0], pair)
+    return tuple(sorted(found.values()))
+
+
+@lru_cache(_MOST_IMAGES)
+def _sized(names: tuple[str, ...], size: int) -> tuple[tuple[str, int], ...]:
+    """The names of an image, each with its size; nodes with the image share these."""
+    return tuple((name, size) for name in names)
 
 
 def is_ready(manifest: Manifest) -> bool:

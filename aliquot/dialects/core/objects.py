@@ -5,6 +5,7 @@ optional, as in the API's own types; a field that must be there is checked where
 the message can say what it is for. Fields that are not named here are not read.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ INT32_MAX = 2**31 - 1
 MOST_PODS = 100_000
 """The most pods of one workload: twice the pods that the engine is measured with, so that a wrong
 number does not fill the memory."""
+_MOST_IMAGES = 65_536
+"""Images that nodes share: far more than clusters have at a time. Each node reports some fifty."""
 
 Quantities = dict[str, Any]
 """Quantities by resource, each checked where it is read, so that a message names the resource."""
@@ -67,6 +70,7 @@ class Container(Wire):
     """A container; restartPolicy Always makes an init container a sidecar."""
 
     name: str = ""
+    image: str | None = None
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
@@ -349,12 +353,29 @@ class NodeSpec(Wire):
     taints: list[TaintWire] | None = None
 
 
+class ContainerImage(Wire):
+    """An image that a node has, by all its names."""
+
+    names: tuple[str, ...] | None = None
+    size_bytes: int | None = None
+
+
+@lru_cache(_MOST_IMAGES)
+def _shared_image(names: tuple[str, ...] | None, size_bytes: int | None) -> ContainerImage:
+    return ContainerImage(names, size_bytes)
+
+
 class NodeStatus(Wire):
-    """The capacity and conditions of a node."""
+    """The capacity, conditions and images of a node; nodes share what they have of one image."""
 
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
     conditions: list[Condition] | None = None
+    images: list[ContainerImage] | None = None
+
+    def __post_init__(self) -> None:
+        if self.images:
+            self.images = [_shared_image(each.names, each.size_bytes) for each in self.images]
 
 
 class NodeWire(Wire):

@@ -6,6 +6,7 @@ overhead, resizes and pod-level resources.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from aliquot.dialects.core import amounts, lifetimes
 from aliquot.dialects.core.labels import text_map
@@ -48,6 +49,10 @@ FINISHED = {"Succeeded", "Failed"}
 
 PriorityInfo = tuple[int, bool]
 """A priority, and whether pods of it may preempt others."""
+Images = tuple[str, ...]
+"""An image for each container."""
+_MOST_TEMPLATES = 20_000
+"""Tuples of images that pods share: about as many as clusters have templates."""
 
 
 def pod(
@@ -61,13 +66,14 @@ def pod(
     started: int = 0,
     gone_by: int | None = None,
     rules: PodRules | None = None,
+    images: Images | None = None,
 ) -> Pod:
     """A pod by itself: its quota and its gang depend on other objects and are left empty.
 
     `defaults` are the GPU requests of its namespace, for a pod that states none. `known` is the
-    shape, and `rules` are the rules, if they were read before for an equal pod. A pod that has a
-    node is not nominated. `started` and `gone_by` are on the caller's clock, which is not always
-    that of the manifest.
+    shape, and `rules` and `images` are the same, if they were read before for an equal pod. A pod
+    that has a node is not nominated. `started` and `gone_by` are on the caller's clock, which is
+    not always that of the manifest.
     """
     pod_spec, pod_status = spec(manifest), status(manifest)
     metadata = manifest.metadata
@@ -99,7 +105,27 @@ def pod(
         rules=_with_volumes(
             pod_rules(pod_spec, manifest, labels) if rules is None else rules, pod_spec, manifest
         ),
+        images=container_images(pod_spec) if images is None else images,
     )
+
+
+def container_images(pod_spec: PodSpec) -> Images:
+    """The image of each container, init containers first, as nodes name it: with a tag.
+
+    Pods of one template share them.
+    """
+    containers = *(pod_spec.init_containers or ()), *(pod_spec.containers or ())
+    return _tagged(tuple(each.image for each in containers if each.image))
+
+
+@lru_cache(_MOST_TEMPLATES)
+def _tagged(images: Images) -> Images:
+    return tuple(each if _has_tag(each) else f"{each}:latest" for each in images)
+
+
+def _has_tag(image: str) -> bool:
+    """Is there a tag, or a digest? The colon before the last slash is that of a port."""
+    return ":" in image.rpartition("/")[2]
 
 
 def _with_volumes(rules: PodRules, pod_spec: PodSpec, manifest: Manifest) -> PodRules:

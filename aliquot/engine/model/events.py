@@ -32,6 +32,14 @@ class NodeGone:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeImagesSet:
+    """A node has these container images, each with its size in bytes, and no others."""
+
+    node: str
+    images: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class QuotaSet:
     """A quota exists, with this content."""
 
@@ -185,6 +193,7 @@ class EvictFailed:
 Event = (
     NodeSet
     | NodeGone
+    | NodeImagesSet
     | QuotaSet
     | QuotaGone
     | PodSet
@@ -215,9 +224,24 @@ def check_event(event: object) -> None:
     """Refuse what is no event, or has content that is not what its type says."""
     if type(event) is PodSet:
         check_pod(event.pod)
-    elif type(event) is StorageSet and is_sound(event.found):
+    elif _is_sound(event):
         return
     elif isinstance(event, _EVENTS):
         check(event, type(event), type(event).__name__)
     else:
         raise ArgumentError(f"{shown(event)} is not an event, such as NodeSet, QuotaSet or PodSet")
+
+
+def _is_sound(event: object) -> bool:
+    """Is it one of which there are many, or which hold much, with content as it should be?"""
+    if type(event) is StorageSet:
+        return is_sound(event.found)
+    return (
+        type(event) is NodeImagesSet
+        and type(event.node) is str
+        and type(event.images) is tuple
+        and all(
+            type(each) is tuple and len(each) == 2 and type(each[0]) is str and type(each[1]) is int
+            for each in event.images
+        )
+    )

@@ -103,6 +103,8 @@ class Pod:
     """Does its owner keep it running for good, as a Deployment does? A Job does not."""
     rules: PodRules = NO_RULES
     """What it asks of other pods, host ports and volumes."""
+    images: tuple[str, ...] = ()
+    """The image of each of its containers, with a tag; nodes that have them are preferred."""
 
     @property
     def path(self) -> str:
@@ -168,6 +170,7 @@ def check_pod(pod: Pod) -> None:
         and (pod.gang is None or type(pod.gang) is str)
         and type(pod.labels) is tuple
         and type(pod.devices) is tuple
+        and type(pod.images) is tuple
         and type(pod.rules) is PodRules
         and (pod.expected_duration is None or isinstance(pod.expected_duration, int))
         and (pod.gone_by is None or isinstance(pod.gone_by, int))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.node_images import NodeImages
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Columns, Resources, exact_sum
@@ -31,6 +32,7 @@ from aliquot.engine.placement.ask import MOST_SCORED, Ask, Moment, is_special
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.domains import Mask, fullest_that_fit
 from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
+from aliquot.engine.placement.image_points import ImagePoints
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
 from aliquot.engine.placement.refusal_words import refusal_words
@@ -64,6 +66,7 @@ class Placement:
         devices: Devices,
         changes: Changes,
         volumes: Volumes,
+        node_images: NodeImages,
         knobs: PlacementKnobs,
     ) -> None:
         self._resources = resources
@@ -77,6 +80,7 @@ class Placement:
         """Those of pods with volumes, which may be of one pod each: forgotten with the pod."""
         self._warm: dict[Ask, None] = {}
         self._preferences = NodePreferences(nodes)
+        self._image_points = ImagePoints(nodes, node_images)
         self.volumes = VolumeFilter(nodes, volumes, ledger, changes)
         self.rule_sets = RuleSets(nodes, ledger, self._preferences, self.volumes)
         self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
@@ -147,9 +151,11 @@ class Placement:
             found = self._asks[key] = Ask(pod.shape, self._resources, self._mode, rule_set)
         return found
 
-    def pick(self, ask: Ask, classes: list[str] | None = None) -> str | None:
+    def pick(
+        self, ask: Ask, classes: list[str] | None = None, images: tuple[str, ...] = ()
+    ) -> str | None:
         """The best node for such a pod, of these classes if given; None if no node has room."""
-        scores = self._scores(ask)
+        scores = self._scores(ask, images)
         if classes is not None:
             scores = np.where(self._nodes.of_classes(classes), scores, -1)
         best = int(scores.argmax()) if len(scores) else -1
@@ -157,9 +163,9 @@ class Placement:
             return None
         return self._nodes.slots.names[best]
 
-    def alternatives(self, ask: Ask, but: str) -> Iterator[str]:
+    def alternatives(self, ask: Ask, but: str, images: tuple[str, ...] = ()) -> Iterator[str]:
         """The other nodes that have room for such a pod, the best first."""
-        scores = self._scores(ask)
+        scores = self._scores(ask, images)
         for slot in np.argsort(-scores, kind="stable"):
             if scores.item(slot) < 0:
                 return
@@ -167,22 +173,25 @@ class Placement:
             if name != but:
                 yield name
 
-    def find(self, ask: Ask, classes: list[str] | None) -> str | Refusal:
+    def find(
+        self, ask: Ask, classes: list[str] | None, images: tuple[str, ...] = ()
+    ) -> str | Refusal:
         """The best node, or why there is none; the refusal is kept until capacity is released.
 
         Not if bookings are tried: when they are taken back, it may hold no longer. A question is
-        answered with the numbers of now, and keeps nothing.
+        answered with the numbers of now, and keeps nothing. The pod's images are no part of its
+        ask: they decide which node is best, never whether there is one.
         """
         blocked = self._blocked(ask)
         if blocked is not None:
             return blocked
         if classes is not None or self._confined_to is not None:
-            return self.pick(ask, classes) or self.refusal(ask)
+            return self.pick(ask, classes, images) or self.refusal(ask)
         ledger = self._ledger
         moment = None if ask.refused is None else self._moment(ask)
         if ask.refused is not None and ask.refused[0] == moment and not ledger.asking:
             return ask.refused[1]
-        node = self.pick(ask)
+        node = self.pick(ask, None, images)
         if node is not None:
             return node
         refusal = self.refusal(ask)
@@ -368,22 +377,23 @@ class Placement:
         """Grows whenever `could_hold` may have another answer."""
         return self.version() + self._devices.version
 
-    def _scores(self, ask: Ask) -> NDArray[np.int64]:
+    def _scores(self, ask: Ask, images: tuple[str, ...] = ()) -> NDArray[np.int64]:
         """The scores of the nodes: those of the shape, and what rules and preferences make of them.
 
         Below zero where the pod does not fit.
         """
+        prefers_images = bool(images) and self._image_points.of(images) is not None
         plain = ask if ask.rule_set is None else self.shape_ask(ask.shape)
         scores = self._refreshed(plain)
         if self._confined_to is not None:
             scores = np.where(self._confined_to, scores, -1)
-        if ask.rule_set is None and not plain.prefers:
+        if ask.rule_set is None and not plain.prefers and not prefers_images:
             return scores
         if ask.rule_set is not None:
             scores = np.where(self.ruled_out(ask) == OPEN, scores, -1)
-        if plain.prefers or self._rules_prefer(ask):
+        if plain.prefers or prefers_images or self._rules_prefer(ask):
             feasible = scores >= 0
-            points = total(self.points(ask, feasible), self._weights, len(feasible))
+            points = total(self.points(ask, feasible, images), self._weights, len(feasible))
             scores = np.where(feasible, scores + (points << _POINTS_SHIFT), -1)
         return scores
 
@@ -422,11 +432,13 @@ class Placement:
             self.rule_sets.refuse(ask.rule_set, constraints, column, short)
         return column
 
-    def points(self, ask: Ask, feasible: NDArray[np.bool_]) -> PointsBySource:
+    def points(
+        self, ask: Ask, feasible: NDArray[np.bool_], images: tuple[str, ...] = ()
+    ) -> PointsBySource:
         """What such a pod prefers, over the nodes that could hold it."""
         constraints = ask.shape.constraints
-        fit = self._preferences.of(constraints)
-        return points_by_source(self.rule_sets, ask.rule_set, constraints, fit, feasible)
+        fit, local = self._preferences.of(constraints), self._image_points.of(images)
+        return points_by_source(self.rule_sets, ask.rule_set, constraints, fit, feasible, local)
 
     def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date."""

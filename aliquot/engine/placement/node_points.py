@@ -25,6 +25,7 @@ class PointsBySource(NamedTuple):
     taints: _Column | None = None
     pod_affinity: _Column | None = None
     topology_spread: _Column | None = None
+    images: _Column | None = None
 
 
 def points_by_source(
@@ -33,8 +34,9 @@ def points_by_source(
     where: NodeConstraints,
     fit: NodeFit,
     feasible: NDArray[np.bool_],
+    images: _Column | None,
 ) -> PointsBySource:
-    """The points of the feasible nodes."""
+    """The points of the feasible nodes; `images` are those for the images that nodes have."""
     affinity = taints = near = spread = None
     if fit.preferred.any():
         affinity = _part_of_best(fit.preferred, feasible)
@@ -43,7 +45,7 @@ def points_by_source(
     if rule_set is not None:
         near = _between(rule_sets.affinity_points(rule_set, len(feasible)), feasible)
         spread = rule_sets.spread_points(rule_set, where, feasible)
-    return PointsBySource(affinity, taints, near, spread)
+    return PointsBySource(affinity, taints, near, spread, images)
 
 
 def total(points: PointsBySource, weights: PlacementWeights, count: int) -> _Column:
@@ -54,6 +56,7 @@ def total(points: PointsBySource, weights: PlacementWeights, count: int) -> _Col
         (points.taints, weights.taints),
         (points.pod_affinity, weights.pod_affinity),
         (points.topology_spread, weights.topology_spread),
+        (points.images, weights.image_locality),
     ):
         if column is not None:
             found += weight * column

@@ -10,7 +10,10 @@ from aliquot.engine.placement.constraints import PLUGINS, NodeRefusal
 from aliquot.engine.placement.preferences import OPEN
 from aliquot.engine.state import State
 
-_SOURCES = ("NodeAffinity", "TaintToleration", "InterPodAffinity", "PodTopologySpread")
+_SOURCES = (
+    *("NodeAffinity", "TaintToleration", "InterPodAffinity", "PodTopologySpread"),
+    "ImageLocality",
+)
 """The plugins behind the parts of `PointsBySource`, in their order."""
 
 
@@ -29,7 +32,7 @@ def preferences(state: State, pod: Pod) -> dict[str, dict[str, int]]:
     """By node that could hold the pod, its points by plugin."""
     ask = state.placement.ask(pod)
     feasible = state.placement.judged(ask) == OPEN
-    points = state.placement.points(ask, feasible)
+    points = state.placement.points(ask, feasible, pod.images)
     found: dict[str, dict[str, int]] = {}
     for slot in np.flatnonzero(feasible).tolist():
         by_source = zip(_SOURCES, points, strict=True)

@@ -10,7 +10,7 @@ import structlog
 
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, metadata_of, read, shape_of_kind
-from aliquot.dialects.core.objects import NodeWire, SelectionWire, Wire
+from aliquot.dialects.core.objects import NodeStatus, NodeWire, SelectionWire, Wire
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.core.volumes import storage_object
 from aliquot.dialects.kep9.quotas import KINDS as QUOTA_KINDS
@@ -94,6 +94,8 @@ class Objects:
         store.put(new)
         if old is None or _relevant(old) != _relevant(new):
             self._change(key)
+        elif _images(old) != _images(new):
+            self._changed.append(key)
 
     def _change(self, key: Key) -> None:
         self._changed.append(key)
@@ -169,7 +171,8 @@ def _relevant(manifest: Manifest) -> object:
     """The part of an object whose change is news, without what Aliquot itself writes."""
     if isinstance(manifest.content, NodeWire):
         node = manifest.content
-        return node.metadata.labels, node.spec, node.status
+        has = node.status or NodeStatus()
+        return node.metadata.labels, node.spec, has.allocatable, has.capacity, has.conditions
     if isinstance(manifest.content, SelectionWire):
         return manifest.content.spec
     storage = storage_object(manifest)
@@ -190,6 +193,13 @@ def _relevant(manifest: Manifest) -> object:
     if manifest.kind == "GPU":
         rest["status"] = {key: value for key, value in status.items() if key != "available"}
     return metadata.get("labels") or {}, others, rest, metadata.get("deletionTimestamp")
+
+
+def _images(manifest: Manifest) -> object:
+    """What a kubelet reports of its images, often, and which is no other news."""
+    if not isinstance(manifest.content, NodeWire) or manifest.content.status is None:
+        return None
+    return manifest.content.status.images
 
 
 def _created(manifest: Manifest) -> int:

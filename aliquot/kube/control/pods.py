@@ -1,8 +1,8 @@
 """Pods from the watch into the mirror: which of them count, and what they request.
 
 Pending pods count if they name one of our schedulers; bound pods count whichever scheduler bound
-them, because they use their node. Pods of one template share one `Shape` and their rules
-(`template_cache`). Nothing here decides or writes.
+them, because they use their node. Pods of one template share one `Shape`, their images
+and their rules (`template_cache`). Nothing here decides or writes.
 """
 
 from collections.abc import Container
@@ -139,14 +139,14 @@ class Pods:
         priority_infos = mirror.store.priority(spec, manifest, "spec")
         old = mirror.records.get(uid)
         defaults = old.defaults if old else mirror.gpu_quotas.defaults(manifest.namespace)
-        shape, rules = None, None
+        shape, rules, images = None, None, None
         if not mirror.cards.shared:
-            shape, rules = self._templates.read(spec, status, manifest)
+            shape, rules, images = self._templates.read(spec, status, manifest)
         started = 0
         if spec.node_name:
             started = lifetimes.start_time(manifest, status) or created
         gone_by = timestamp(wire.metadata.deletion_timestamp, _PLACE, "deletionTimestamp")
-        rest = (mirror.cards, defaults, shape, started, gone_by, rules)
+        rest = (mirror.cards, defaults, shape, started, gone_by, rules, images)
         pod = pods.pod(manifest, uid, priority_infos, created, *rest)
         record = PodRecord(pod, {}, "Running" if pod.node else "Pending", defaults=defaults)
         record.owner = owner_of(manifest)

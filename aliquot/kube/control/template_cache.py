@@ -1,10 +1,10 @@
 """What pods of one template have in common, worked out once for all of them.
 
-Pods with the same encoded spec request the same and have the same rules written. What the rules
-become depends besides on the namespace, and on those labels of the pod that they read
-(`matchLabelKeys`, the selectors of topology spread); on no others, so that pods with labels of
-their own, such as an index, share rules as well. That a pod has no rules is known by its spec, too:
-so most pods pay nothing for them.
+Pods with the same encoded spec request the same and have the same images and the same rules
+written. What the rules become depends besides on the namespace, and on those labels of the pod that
+they read (`matchLabelKeys`, the selectors of topology spread); on no others, so that pods with
+labels of their own, such as an index, share rules as well. That a pod has no rules is known by its
+spec, too: so most pods pay nothing for them.
 """
 
 from collections.abc import Mapping
@@ -28,24 +28,27 @@ _Values = tuple[str | None, ...]
 
 @dataclass(slots=True)
 class _Template:
-    """A spec: its shape, and its rules by what they depend on."""
+    """A spec: its shape and images, and its rules by what they depend on."""
 
     shape: Shape
+    images: tuple[str, ...]
     label_keys: tuple[str, ...] | None
     """The labels of the pod that the rules read; None if there are no rules."""
     rules: dict[tuple[str, _Values], PodRules] = field(default_factory=dict)
 
 
 class TemplateCache:
-    """Shapes and rules of pods by their encoded spec."""
+    """Shapes, images and rules of pods by their encoded spec."""
 
     def __init__(self, cards: Cards) -> None:
         self._cards = cards
         self._templates: dict[bytes, _Template] = {}
         self._encoder = msgspec.json.Encoder()
 
-    def read(self, spec: PodSpec, status: PodStatus, manifest: Manifest) -> tuple[Shape, PodRules]:
-        """What a pod requests, and its rules, but for its volumes."""
+    def read(
+        self, spec: PodSpec, status: PodStatus, manifest: Manifest
+    ) -> tuple[Shape, PodRules, tuple[str, ...]]:
+        """What a pod requests, its rules, but for its volumes, and its images."""
         encoded = self._encoder.encode(
             (
                 *(spec.containers, spec.init_containers, spec.resources, spec.overhead),
@@ -60,10 +63,13 @@ class TemplateCache:
                 self._templates.clear()
             shape = pods.shape(spec, status, manifest, self._cards)
             keys = pod_rules.label_keys(spec) if pod_rules.has_rules(spec) else None
-            template = self._templates[encoded] = _Template(shape, keys)
+            template = self._templates[encoded] = _Template(
+                shape, pods.container_images(spec), keys
+            )
         if template.label_keys is None:
-            return template.shape, NO_RULES
-        return template.shape, _rules(template, template.label_keys, spec, manifest)
+            return template.shape, NO_RULES, template.images
+        rules = _rules(template, template.label_keys, spec, manifest)
+        return template.shape, rules, template.images
 
 
 def _rules(
