@@ -38,6 +38,7 @@ from tests.build.engines import books
 from tests.properties.books import check_books
 from tests.properties.observer import Observer
 from tests.properties.rough_cluster import RoughCluster
+from tests.properties.rough_rules import RoughRules
 from tools.streams.text import decision_text, flat, plain
 
 CYCLES = 60
@@ -46,6 +47,8 @@ MOST_ROUNDS = 200
 """A dozen claims come to rest in some twenty cycles; a cluster that goes round never does."""
 _REST_EVERY, _CRASH_EVERY, _REBUILD_EVERY = 25, 40, 5
 """Cycles between two of these, on average."""
+_RULES_EVERY = 3
+"""Of so many seeds one is of a cluster in which pods have rules about other pods."""
 _MOST_TRIED = 4
 """Each victim that is tried costs a fresh engine; larger sets are rare."""
 
@@ -58,7 +61,8 @@ class LongRun:
     ) -> None:
         self.write = write
         self.rng = Random(seed)
-        self.cluster = RoughCluster(self.rng, policy, big=seed % 50 == 49)
+        rules = RoughRules(Random(seed + 2)) if seed % _RULES_EVERY == 0 else None
+        self.cluster = RoughCluster(self.rng, policy, seed % 50 == 49, rules)
         self.engine = Engine(policy, self.cluster.knobs)
         self.observer = Observer(self.engine, self.cluster.knobs.eviction.hold_for)
         self.chance = Random(seed + 1)
@@ -215,6 +219,7 @@ class LongRun:
             if not held:
                 why = self.engine.why(claim.uid)
                 assert why is not None, f"{claim.uid} could start"
+                self.observer.judge_wait(claim.pods[0], why)
             state.waiting.add(claim)
         again = [decision_text(each) for each in flat(self.engine.cycle(now))]
         acts = [line for line in again if not line.startswith("wait")]

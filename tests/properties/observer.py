@@ -6,6 +6,7 @@ with the engine. Of the engine it asks only which quota a pod belongs to.
 
 import re
 from collections.abc import Iterable
+from itertools import groupby, permutations
 
 from aliquot.engine import (
     SECOND,
@@ -36,10 +37,12 @@ from aliquot.engine import (
     QuotaGone,
     QuotaSet,
     Reason,
+    Refusal,
     Wait,
     node_refusal,
 )
 from tests.build.engines import books
+from tests.properties.rule_oracle import may_start
 
 
 def engine_quota(engine: Engine, pod: Pod) -> str:
@@ -50,6 +53,15 @@ def engine_quota(engine: Engine, pod: Pod) -> str:
 _CONFIRM_WITHIN = 1800 * SECOND
 """How long the engine keeps the room of a bind that nothing confirms."""
 _FOR_NO_CLAIM = {Reason.NODE_LOST, Reason.RECYCLED, Reason.QUOTA_LOWERED}
+
+
+_MOST_ORDERED = 5
+"""Of a gang that starts with more pods, not all orders are tried: it is not judged by rules."""
+
+
+def _start_of(decision: Decision) -> str | None:
+    """The gang or the pod that a Bind starts; None for other decisions."""
+    return decision.pod.gang or decision.pod.uid if isinstance(decision, Bind) else None
 
 
 class Observer:
@@ -124,21 +136,50 @@ class Observer:
     def judge(self, decisions: Iterable[Decision]) -> None:
         """Each decision must be right when it is taken, after those before it."""
         started: dict[str, None] = {}
-        for decision in decisions:
-            match decision:
-                case Bind():
-                    self._judge_bind(decision)
-                    if decision.pod.gang in self.gangs:
-                        started[str(decision.pod.gang)] = None
-                case Evict():
-                    self._judge_eviction(decision)
-                case Nominate():
-                    self._judge_nomination(decision)
-                case Wait(pod, refusal):
-                    assert self._waits(pod.uid), f"{pod.uid} does not wait"
-                    assert refusal.message
+        for _, together in groupby(decisions, _start_of):
+            group = list(together)
+            self._judge_rules([each for each in group if isinstance(each, Bind)])
+            for decision in group:
+                self._judge_decision(decision)
+                if isinstance(decision, Bind) and decision.pod.gang in self.gangs:
+                    started[str(decision.pod.gang)] = None
         for name in started:
             self._judge_gang(self.gangs[name])
+
+    def judge_wait(self, pod: Pod, refusal: Refusal) -> None:
+        """No pod waits for a node where one has room, and rules let it start there."""
+        if refusal.reason is not Reason.NO_NODE_FITS or pod.gang or pod.shape.gpu:
+            return
+        if pod.shape.charges:
+            return  # its quota may refuse some classes of nodes
+        placed = self._placed()
+        for node in self.nodes.values():
+            has = dict(node.allocatable)
+            opens = not node.deleted and node_refusal(pod.shape.constraints, node) is None
+            if opens and all(
+                self.taken(node.name, name) + amount <= has.get(name, 0)
+                for name, amount in pod.shape.requests
+            ):
+                assert not may_start(pod, node, self.nodes.values(), placed), (
+                    f"{pod.uid} could start on {node.name}: {refusal.message}"
+                )
+
+    def _placed(self) -> dict[str, tuple[Pod, Node]]:
+        """The pods that are bound or assumed, with their nodes; those of lost nodes aside."""
+        where = ((pod, self.nodes.get(str(self.node_of(pod.uid)))) for pod in self.holders())
+        return {pod.uid: (pod, node) for pod, node in where if node is not None}
+
+    def _judge_decision(self, decision: Decision) -> None:
+        match decision:
+            case Bind():
+                self._judge_bind(decision)
+            case Evict():
+                self._judge_eviction(decision)
+            case Nominate():
+                self._judge_nomination(decision)
+            case Wait(pod, refusal):
+                assert self._waits(pod.uid), f"{pod.uid} does not wait"
+                assert refusal.message
 
     def is_busy(self) -> bool:
         """Is a bind or an eviction under way?"""
@@ -275,6 +316,25 @@ class Observer:
         self._judge_node(pod, node)
         self._judge_bounds(pod, node)
         self._judge_devices(bind)
+
+    def _judge_rules(self, binds: list[Bind]) -> None:
+        """Rules about pods let them start one after the other; those of a gang in any order."""
+        if len(binds) > _MOST_ORDERED:
+            return
+        assert any(self._is_allowed(order) for order in permutations(binds)), (
+            f"rules forbid to start {[each.pod.uid for each in binds]} "
+            f"on {[each.node for each in binds]}"
+        )
+
+    def _is_allowed(self, order: Iterable[Bind]) -> bool:
+        """Do rules let these pods start in this order?"""
+        placed = self._placed()
+        for bind in order:
+            node = self.nodes[bind.node]
+            if not may_start(bind.pod, node, self.nodes.values(), placed):
+                return False
+            placed[bind.pod.uid] = bind.pod, node
+        return True
 
     def _judge_node(self, pod: Pod, node: Node) -> None:
         has = dict(node.allocatable)

@@ -2,28 +2,46 @@
 
 What the clusters of `tools.streams` do, and besides: pods are resized in place, bound by others
 without asking, run with a known end; quotas are created and move to other parents; nodes are
-cordoned, drained, deleted, cease to be ready and return; the clock is set back. When the control
-plane crashes, each bind that was decided was written, or was not.
+cordoned, drained, deleted, cease to be ready and return; the clock is set back. In some clusters
+pods have rules about other pods. When the control plane crashes, each bind that was decided was
+written, or was not.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from aliquot.engine import SECOND, Bind, Event, Node, NodeSet, Pod, PodSet, Quota, QuotaSet, Taint
+from aliquot.engine import (
+    SECOND,
+    Bind,
+    Event,
+    Node,
+    NodeSet,
+    Pod,
+    PodRules,
+    PodSet,
+    Quota,
+    QuotaSet,
+    Taint,
+)
+from tests.properties.rough_rules import RoughRules
 from tools.streams.cluster import Cluster
 from tools.streams.profile import NAMESPACES, often
 
 _CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoExecute")
 _GRACE = 30 * SECOND
+_NO_RULES = PodRules()
 
 
 class RoughCluster(Cluster):
     """One cluster, and how it comes to rest."""
 
-    def __init__(self, rng: Random, policy: str, big: bool = False) -> None:
+    def __init__(
+        self, rng: Random, policy: str, big: bool = False, rules: RoughRules | None = None
+    ) -> None:
         super().__init__(rng, policy, big)
+        self._rules = rules
         self._with_ends = often(rng, 0.4)
         self._steps_back = often(rng, 0.2)
         self._numbers = 0
@@ -38,6 +56,8 @@ class RoughCluster(Cluster):
             (self._fail_node, 0.5),
             (self._mend_node, 1.2),
         ]
+        if rules is not None:
+            self._changes += [(self._relabel_pod, 2.0), (self._relabel_node, 0.7)]
 
     def advance(self, deadline: int | None) -> None:
         """Move the time on; in some clusters the clock is set back at times."""
@@ -101,10 +121,11 @@ class RoughCluster(Cluster):
         lasts = self.rng.choice((30, 90, 400)) * SECOND
         ends = self._with_ends and often(self.rng, 0.6)
         endless = not ends and often(self.rng, 0.3)
+        rules = _NO_RULES if self._rules is None else self._rules.of_workload()
         for event in super()._add_pods():
-            if isinstance(event, PodSet) and (ends or endless):
+            if isinstance(event, PodSet) and (ends or endless or rules != _NO_RULES):
                 known = lasts if ends else None
-                pod = replace(event.pod, expected_duration=known, endless=endless)
+                pod = replace(event.pod, expected_duration=known, endless=endless, rules=rules)
                 yield self._set_pod(pod)
             else:
                 yield event
@@ -132,9 +153,23 @@ class RoughCluster(Cluster):
             return
         pod = self.make.pod(f"other{self._made}", self.round)
         self._made += 1
+        if self._rules is not None:
+            pod = replace(pod, rules=self._rules.of_workload())
         if pod.shape.gpu is None:
             node = self.rng.choice(list(self.there.nodes))
             yield self._set_pod(replace(pod, node=node, gated=False, started=self.now))
+
+    def _relabel_pod(self) -> Iterator[Event]:
+        """The labels of a pod change, whether it runs or not."""
+        if self.pods and self._rules is not None:
+            pod = self.pods[self.rng.choice(list(self.pods))]
+            yield self._set_pod(self._rules.relabelled_pod(pod))
+
+    def _relabel_node(self) -> Iterator[Event]:
+        """A node is in another zone than before."""
+        if self.there.nodes and self._rules is not None:
+            node = self.there.nodes[self.rng.choice(list(self.there.nodes))]
+            yield self._change_state(self._rules.relabelled_node(node))
 
     def _create_quota(self) -> Iterator[Event]:
         """A quota that was never there before."""

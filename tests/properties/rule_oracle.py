@@ -5,8 +5,18 @@ engine but its values.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from aliquot.engine import AffinityTerm, HostPort, Node, Pod, PodSelector, SpreadConstraint
+from aliquot.engine import (
+    AffinityTerm,
+    HostPort,
+    Node,
+    NodeConstraints,
+    Pod,
+    PodSelector,
+    SpreadConstraint,
+    node_refusal,
+)
 
 Placed = Mapping[str, tuple[Pod, Node]]
 """By uid, the pods that run, and where."""
@@ -63,7 +73,11 @@ def _is_even(
     running: list[tuple[Pod, Node]],
 ) -> bool:
     keys = [each.topology_key for each in _required(pod)]
-    counting = [each for each in nodes if all(key in dict(each.labels) for key in keys)]
+    counting = [
+        each
+        for each in nodes
+        if all(key in dict(each.labels) for key in keys) and _counts(constraint, pod, each)
+    ]
     if constraint.topology_key not in dict(node.labels):
         return False
     by_domain = {dict(each.labels)[constraint.topology_key]: 0 for each in counting}
@@ -74,6 +88,17 @@ def _is_even(
     least = min(by_domain.values(), default=0) if enough else 0
     here = by_domain.get(dict(node.labels)[constraint.topology_key], 0)
     return here + constraint.counts_itself - least <= constraint.max_skew
+
+
+def _counts(constraint: SpreadConstraint, pod: Pod, node: Node) -> bool:
+    """Does the constraint look at this node, by the pod's affinity to nodes and its taints?"""
+    where = pod.shape.constraints
+    affinity = NodeConstraints(selector=where.selector, required=where.required)
+    tolerations = NodeConstraints(tolerations=where.tolerations)
+    node = replace(node, deleted=False)
+    return (
+        not constraint.honors_affinity or node_refusal(affinity, replace(node, taints=())) is None
+    ) and (not constraint.honors_taints or node_refusal(tolerations, node) is None)
 
 
 def _clash(ports: tuple[HostPort, ...], others: tuple[HostPort, ...]) -> bool:
