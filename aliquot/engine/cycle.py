@@ -387,7 +387,8 @@ class Engine(Questions):
         self._gang_claims.refresh()
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
             state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
-        self._nominations.nominate(claim, (pod.uid for pod in victims), self._now, lacks_right)
+        uids = (pod.uid for pod in victims)
+        self._nominations.nominate(claim, uids, self._now, lacks_right, plan.waived)
         evicted = (Evict(v.pod, claim.pods[0], v.reason, v.message) for v in plan.victims)
         decisions.append(Nominate(claim.pods, plan.nodes, tuple(evicted)))
         state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))

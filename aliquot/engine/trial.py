@@ -313,7 +313,7 @@ class Trial:
         state = self.state
         spared = [state.bound_pods.slots[uid] for uid in besides]
         classes: list[str | None] = [None]
-        if any(ask.by_class for ask in claim.asks):
+        if claim.is_charged_by_class():
             classes = list(self.charged_classes(claim))
         plans = []
         for node_class, rights in self._rights_by_class(claim, classes):

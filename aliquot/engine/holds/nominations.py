@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from aliquot.engine.books.ledger import Entry, Stage
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.policies import Policy
+from aliquot.engine.policies.eligible import Right
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -33,6 +34,8 @@ class Nominations:
         """The nominated pods that wait for a leaving pod, by the uid of that pod."""
         self._awaited: dict[str, dict[str, None]] = {}
         """The leaving pods that a nominated pod waits for."""
+        self._waived: dict[str, frozenset[Right]] = {}
+        """Of each nominated claim, the rights that it does without: it uses what is idle."""
         self._ended: dict[str, tuple[int, ...]] = {}
         """The claims whose nomination timed out, with the versions of the books at that time."""
         self._held = state.changes.held.cursor()
@@ -46,13 +49,19 @@ class Nominations:
         return uid in self._keys
 
     def nominate(
-        self, claim: Claim, victims: Iterable[str], now: int, lacks_right: bool = False
+        self,
+        claim: Claim,
+        victims: Iterable[str],
+        now: int,
+        lacks_right: bool = False,
+        waived: frozenset[Right] = frozenset(),
     ) -> None:
         """Note that the claim is nominated, and waits for these victims.
 
         And for the pods that leave its nodes. If it has no victims and `lacks_right`, it waits for
-        the leaving pods of all quotas.
+        the leaving pods of all quotas. Rights that are `waived` need not come free for it.
         """
+        self._waived[claim.uid] = waived
         self._note_keys(dict.fromkeys(claim.uids(), claim.key))
         awaited = dict.fromkeys((*victims, *self._leaving_from(claim)))
         for uid in awaited:
@@ -125,6 +134,8 @@ class Nominations:
         for claim in unknown.values():  # the cluster shows nominations from before a restart
             self.nominate(claim, (), now)
         self._keys = {}
+        uids = {claim.uid for claim in claims.values()}
+        self._waived = {uid: each for uid, each in self._waived.items() if uid in uids}
         self._held.read()
         self._latest.clear()
         self._unsure.clear()
@@ -244,7 +255,7 @@ class Nominations:
         Its victims freed right for that charge; on another class it might be charged more.
         """
         entry = self._state.ledger.entries.get(claim.pods[0].uid)
-        if entry is None or entry.stage is not Stage.HELD or not claim.asks[0].by_class:
+        if entry is None or entry.stage is not Stage.HELD or not claim.is_charged_by_class():
             return None
         node = self._state.nodes.at(entry.node)
         return None if node is None else node.node_class
@@ -332,4 +343,5 @@ class Nominations:
         reserved = [uid for uid in self._state.reserved if uid not in held]
         with self._state.speculating() as speculation:
             speculation.set_aside([*held, *reserved])
-            return not self._policy.gates.rights(claim, node_class)
+            lacking = self._policy.gates.rights(claim, node_class).keys()
+        return lacking <= self._waived.get(claim.uid, frozenset())

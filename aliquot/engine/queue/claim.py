@@ -127,6 +127,14 @@ class Claim:
         quotas = self.quota, tuple(part.quota for part in self.parts)
         return self.pods, self.others, quotas, self.held, self.missing, self.surplus
 
+    def is_charged_by_class(self) -> bool:
+        """Does what its quotas are charged depend on the class of its nodes?
+
+        Not without a quota: then its pods may run on nodes of several classes.
+        """
+        has_quota = self.quota is not None or bool(self.parts)
+        return has_quota and any(ask.by_class for ask in self.asks)
+
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all its pods on nodes of this class; None while pending."""
         if len(self.asks) == 1:

@@ -50,6 +50,8 @@ class Plan:
     victims: tuple[Victim, ...]
     rank: int
     cost: Cost
+    waived: frozenset[Right] = frozenset()
+    """Rights of the claim that need not come free (see `Eligible`)."""
 
     @property
     def key(self) -> tuple[int, Cost, tuple[str, ...]]:
@@ -146,7 +148,7 @@ class _Attempt:
         victims = tuple(self._victim(uid, left) for unit in choice.units for uid in unit.uids)
         nodes = tuple(self._name(slot) for slot in choice.nodes)
         total = cost(choice.units, self._budgets(choice.units))
-        return Plan(nodes, tuple(choice.devices), victims, rank, total)
+        return Plan(nodes, tuple(choice.devices), victims, rank, total, self.eligible.waived)
 
     def _place(self, ask: Ask, rights: Rights) -> tuple[int, Option, list[PricedUnit]] | None:
         """The best node, devices of it, and victims for one pod.
