@@ -205,9 +205,13 @@ class ShareGates(Gates, Generic[B]):
         return all(
             in_use(self._state, book, row) + amount + book.unused_guarantees(row, lineage)
             <= book.amounts.get(row, root)
-            for row, amount in claim.charge(node_class)
-            if row in book.rows
+            for row, amount in self._beyond_share(claim, node_class)
         )
+
+    def _beyond_share(self, claim: Claim, node_class: str | None) -> Vector:
+        """Of what the claim is charged, what must be idle for it to start on idle capacity."""
+        book = self._shares.read()
+        return tuple(pair for pair in claim.charge(node_class) if pair[0] in book.rows)
 
     def rights(self, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in its quota and every ancestor, to be within share and max.

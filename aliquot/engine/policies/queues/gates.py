@@ -83,6 +83,19 @@ class QueueGates(ShareGates[Deserved]):
         cause = f"; its `deserved` does not name {refusal.resource}, other queues' does"
         return replace(refusal, message=refusal.message + cause)
 
+    def _beyond_share(self, claim: Claim, node_class: str | None) -> Vector:
+        """What is within deserved, of its queue and every queue above it, need not be idle."""
+        book = self._shares.read()
+        accounts = book.accounts(str(claim.quota))
+        return tuple(
+            (row, amount)
+            for row, amount in super()._beyond_share(claim, node_class)
+            if any(
+                book.taken(row, account) + amount > book.amounts.get(row, account)
+                for account in accounts
+            )
+        )
+
     def share_for(self, claim: Claim, row: int, account: int) -> int:
         """What a queue deserves; for a nominated claim, at least what it used at that time.
 
