@@ -107,6 +107,11 @@ def apply_event(state: State, event: Event) -> None:
 
 def _requeue_split(state: State) -> None:
     """Queue waiting pods anew that rules of other pods may be about now, or no more."""
+    counts = state.placement.rule_sets.counts
+    if counts.has_begun:
+        counts.has_begun = False
+        for uid in [uid for uid in state.pods if uid in state.waiting]:
+            state.enqueue(state.pods[uid])
     for namespace, split in state.placement.rule_sets.take_split().items():
         for uid in list(state.in_namespace(namespace)):
             if uid in state.waiting and state.pods[uid].labels in split:

@@ -18,12 +18,12 @@ from aliquot.engine import (
     Node,
     NodeSet,
     Pod,
-    PodRules,
     PodSet,
     Quota,
     QuotaSet,
     Taint,
 )
+from aliquot.engine.model.pod_rules import NO_RULES
 from tests.properties.rough_rules import RoughRules
 from tools.streams.cluster import Cluster
 from tools.streams.profile import NAMESPACES, often
@@ -31,7 +31,6 @@ from tools.streams.profile import NAMESPACES, often
 _CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoExecute")
 _GRACE = 30 * SECOND
-_NO_RULES = PodRules()
 
 
 class RoughCluster(Cluster):
@@ -121,9 +120,9 @@ class RoughCluster(Cluster):
         lasts = self.rng.choice((30, 90, 400)) * SECOND
         ends = self._with_ends and often(self.rng, 0.6)
         endless = not ends and often(self.rng, 0.3)
-        rules = _NO_RULES if self._rules is None else self._rules.of_workload()
+        rules = NO_RULES if self._rules is None else self._rules.of_workload()
         for event in super()._add_pods():
-            if isinstance(event, PodSet) and (ends or endless or rules != _NO_RULES):
+            if isinstance(event, PodSet) and (ends or endless or rules is not NO_RULES):
                 known = lasts if ends else None
                 pod = replace(event.pod, expected_duration=known, endless=endless, rules=rules)
                 yield self._set_pod(pod)

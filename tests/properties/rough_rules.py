@@ -17,6 +17,7 @@ from aliquot.engine import (
     Requirement,
     SpreadConstraint,
 )
+from aliquot.engine.model.pod_rules import NO_RULES
 from tools.streams.profile import NAMESPACES, often
 
 _APPS = "uvw"
@@ -32,7 +33,7 @@ class RoughRules:
 
     def of_workload(self) -> PodRules:
         """The rules of the pods of one workload; half of the workloads have none."""
-        return self.rng.choice(self._kinds) if often(self.rng, 0.5) else PodRules()
+        return self.rng.choice(self._kinds) if often(self.rng, 0.5) else NO_RULES
 
     def relabelled_pod(self, pod: Pod) -> Pod:
         """The pod, as one of another app."""

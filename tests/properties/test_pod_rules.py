@@ -189,6 +189,19 @@ def test_victims_make_room_by_rules(nodes: list[Node], pods: list[Pod]) -> None:
     cluster.check()
 
 
+def test_the_first_rule_is_also_about_pods_that_wait_already() -> None:
+    engine, own = Engine("capacity"), PodSelector(("x",), None, (Requirement("app", "In", ("a",)),))
+    engine.apply(NodeSet(Node("n", (("cpu", 1), ("pods", 9)), ((_HOST, "n"),))))
+    large, small = (Shape((("cpu", cpu), ("pods", 1))) for cpu in (2, 1))
+    engine.apply(PodSet(Pod("late", "x", "late", large, labels=(("app", "a"),))))
+    engine.cycle()
+    rules = PodRules(anti_affinity=(AffinityTerm(own, _HOST),))
+    engine.apply(PodSet(Pod("first", "x", "first", small, rules=rules)))
+    assert [each.pod.uid for each in binds_and_evictions(engine.cycle())] == ["first"]
+    engine.apply(NodeSet(Node("n", (("cpu", 9), ("pods", 9)), ((_HOST, "n"),))))
+    assert list(binds_and_evictions(engine.cycle())) == []
+
+
 @given(nodes=_nodes(), pods=_pods(), data=st.data())
 def test_a_label_that_changes_counts_at_once(
     nodes: list[Node], pods: list[Pod], data: st.DataObject

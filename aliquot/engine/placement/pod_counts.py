@@ -140,6 +140,8 @@ class PodCounts:
         self.label_sets = LabelSets()
         self.active = False
         """Has any pod rules about other pods?"""
+        self.has_begun = False
+        """Has it just got such rules? Those that wait were let in without a look at their labels."""
         self.version = 0
         """Grows with every rule that is new, and when namespaces change."""
         self._placed: dict[tuple[str, Labels], dict[tuple[int, bool, bool], int]] = {}
@@ -154,7 +156,7 @@ class PodCounts:
         """A pod with these rules is known."""
         near = rules.affinity or rules.anti_affinity or rules.preferred or rules.spread
         if near and not self.active:
-            self.active = True
+            self.active = self.has_begun = True
             for entry in self._ledger.entries.values():
                 if entry.stage >= Stage.HELD:
                     self.post(entry.booking, +1, entry.stage is Stage.HELD)
