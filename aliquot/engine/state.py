@@ -208,8 +208,7 @@ class State:
         entry = self.ledger.entries[pod.uid]
         if not going:
             self.bound_pods.set(pod, entry)
-            changed = before != (entry.path[0], pod.priority, pod.preemptible)
-            if changed and entry.booking.quota is not None:
+            if before != (entry.path[0], pod.priority, pod.preemptible):
                 self.changes.bound.append(NewlyBound(entry.booking.quota, pod.priority))
             if self._is_above_min(entry):
                 self.changes.victims.append(pod.uid)

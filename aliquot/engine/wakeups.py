@@ -135,15 +135,21 @@ class Wakeups:
             self._retry = False
 
     def _wake_by_newly_bound(self) -> None:
-        """Wake the claims of a quota in which a pod of lower priority was bound: a new victim."""
-        lowest: dict[str, int] = {}
+        """Wake the claims of a quota in which a pod of lower priority was bound: a new victim.
+
+        So it is for claims without a quota, which watch for room alone.
+        """
+        lowest: dict[str | None, int] = {}
         for quota, priority in self._bound.read():
             lowest[quota] = min(lowest.get(quota, priority), priority)
         waiting = self.state.waiting
-        watches = [BORROWERS, *(Watch(quota=quota) for quota in lowest)] if lowest else []
+        quotas = (Watch(quota=quota) for quota in lowest if quota is not None)
+        watches = [BORROWERS, *quotas] if lowest else []
+        if None in lowest:
+            watches.append(ROOM)
         for lane in (lane for watch in watches for lane in waiting.parked(watch)):
             head = lane.head
-            if head is not None and head.priority > lowest.get(head.quota or "", head.priority):
+            if head is not None and head.priority > lowest.get(head.quota, head.priority):
                 waiting.wake([lane])
 
     def note_min_runtime(self, now: int) -> None:

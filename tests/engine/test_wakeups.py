@@ -75,3 +75,13 @@ def test_what_is_given_back_lets_others_start() -> None:
     assert world.engine.next_deadline() is None, "nothing to wait for but others"
     world.apply(PodGone("a/x"))
     assert [each.pod.path for each in world.cycle() if isinstance(each, Bind)] == ["a/p"]
+
+
+def test_a_pod_without_a_quota_can_make_way_once_it_has_become_less_important() -> None:
+    world = World()
+    world.node("n", amounts(gpu=1))
+    first = world.pod("x", "first", amounts(gpu=1), node="n", priority=9)
+    world.pod("x", "p", amounts(gpu=1), priority=5)
+    assert evicted(world) == []
+    world.apply(PodSet(replace(first, priority=0)))
+    assert evicted(world) == ["x/first"]

@@ -84,7 +84,7 @@ class NewlyBound(NamedTuple):
     For claims of higher priority of its quota.
     """
 
-    quota: str
+    quota: str | None
     priority: int
 
 
