@@ -241,7 +241,13 @@ class Observer:
             <= dict(node.allocatable).get(name, 0)
             for name, amount in pod.shape.requests
         )
-        return keeps and fits and self._within_sum_of_min(frees, pod)
+        others = {uid: each for uid, each in self._placed().items() if uid != victim.uid}
+        return (
+            keeps
+            and fits
+            and self._within_sum_of_min(frees, pod)
+            and may_start(pod, node, self.nodes.values(), others)
+        )
 
     def _within_sum_of_min(self, frees: dict[str, int], pod: Pod) -> bool:
         for name, amount in pod.shape.requests:
