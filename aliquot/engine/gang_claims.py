@@ -12,7 +12,7 @@ from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.gang import Gang, select_core
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.queue.claim import Claim, Pods
 from aliquot.engine.state import State
 

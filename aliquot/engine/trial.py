@@ -23,7 +23,7 @@ from aliquot.engine.holds.precedence import Precedence
 from aliquot.engine.holds.reservation import CAN_BE_PASSED, Reservations
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, VICTIMS, Reason, Refusal
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
 from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate, open_gate
@@ -454,25 +454,35 @@ class Trial:
         if not alike:
             hardness = {ask: state.placement.hardness(ask) for ask in claim.asks}
             pairs.sort(key=lambda pair: hardness[pair[1]], reverse=True)
-        placed = 0
+        refusal, placed, ask = self._place_all(claim, pairs, classes)
+        if refusal is None or refusal.reason is Reason.GPU_QUOTA_EXCEEDED:
+            return refusal
+        for nodes in state.placement.domains_to_try(claim.asks):
+            with state.placement.confined(nodes):
+                if self._place_all(claim, pairs, classes)[0] is None:
+                    return None
+        if alike and classes is None and refusal.reason is Reason.NO_NODE_FITS:
+            state.placement.note_capacity(ask, placed, refusal)
+        self._shortage = ask, sum(each == ask for _, each in pairs[:placed])
+        return self._for_gang(claim, refusal, placed)
+
+    def _place_all(
+        self, claim: Claim, pairs: list[tuple[Pod, Ask]], classes: list[str] | None
+    ) -> tuple[Refusal | None, int, Ask]:
+        """Assume a node for each pod, or for none; why not, after how many, for which ask."""
+        state = self.state
         with state.speculating() as speculation:
-            for pod, ask in pairs:
+            for placed, (pod, ask) in enumerate(pairs):
                 node = state.placement.find(ask, classes if ask.by_class else None)
                 if isinstance(node, Refusal):
-                    break
+                    return node, placed, ask
                 quota = state.tree.quota_of(pod) if claim.parts else claim.quota
                 booking = self._booking(claim, pod, ask, quota, node)
                 if isinstance(booking, Refusal):
-                    return booking
+                    return booking, placed, ask
                 state.ledger.assume(pod.uid, booking)
-                placed += 1
-            else:
-                speculation.keep()
-                return None
-        if alike and classes is None:
-            state.placement.note_capacity(ask, placed, node)
-        self._shortage = ask, sum(each == ask for _, each in pairs[:placed])
-        return self._for_gang(claim, node, placed)
+            speculation.keep()
+        return None, len(pairs), pairs[-1][1]
 
     def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
         """`_place` for a claim of one pod, without its overhead: most claims are of one pod."""

@@ -11,7 +11,7 @@ from heapq import nsmallest
 
 from aliquot.engine.books.changes import Freed
 from aliquot.engine.model.reasons import BORROWERS, ROOM, RULES, VICTIMS, Watch
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 

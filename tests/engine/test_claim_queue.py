@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aliquot.engine.columns import Resources
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group, TurnQueue
 from aliquot.engine.queue.lane import Lane

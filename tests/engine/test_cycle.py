@@ -173,7 +173,7 @@ def test_a_cordoned_node_takes_no_new_pods() -> None:
     assert started(engine) == {}
     refusal = engine.why("p-2")
     assert refusal is not None
-    assert refusal.message == "0 of 1 nodes can hold it: 1 with a taint it does not tolerate"
+    assert refusal.message == "0 of 1 nodes can hold it: 1 that take no new pods (cordoned)"
     engine.apply(node_set("n1", 4))
     assert started(engine) == {"p-2": "n1"}
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from aliquot.engine import NodeConstraints
+from aliquot.engine import AffinityTerm, NodeConstraints, PodRules, PodSelector, Requirement
 from aliquot.engine.model.decisions import Bind, evictions
 from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.model.knobs import SECOND, EvictionKnobs
@@ -210,6 +210,23 @@ def test_no_pod_goes_for_what_a_reservation_lacks() -> None:
     world.pod("b", "p", amounts(gpu=1), created=40)
     world.run(90)
     assert world.evicted() == []
+
+
+def test_what_is_held_for_a_pod_does_not_refuse_it_a_node() -> None:
+    """The pod is to run near no pod like itself; the hold is its own."""
+    world = World()
+    world.node("n", amounts(gpu=2), labels=(("host", "n"),))
+    world.quota("a", amounts(gpu=1))
+    world.quota("b", amounts(gpu=0))
+    world.pod("b", "x", amounts(gpu=2), node="n")
+    like_itself = PodSelector(("a",), labels=(Requirement("app", "In", ("p",)),))
+    rules = PodRules(anti_affinity=(AffinityTerm(like_itself, "host"),))
+    world.pod("a", "p", amounts(gpu=1), labels=(("app", "p"),), rules=rules)
+    world.cycle()
+    assert world.engine.nominated_node("a/p") == "n"
+    assert world.engine.node_refusals("a/p") == {"n": "NodeResourcesFit"}
+    world.apply(PodGone("b/x"))
+    assert world.engine.node_refusals("a/p") == {}
 
 
 def test_what_is_reserved_is_not_above_a_lowered_max() -> None:

@@ -370,6 +370,17 @@ def test_what_a_gpu_has_left_is_our_own_word_and_nobody_elses() -> None:
     assert watched.mirror.devices.sent["g"].used_elsewhere.vram == 0
 
 
+def test_a_live_node_has_the_labels_that_its_kubelet_gave_it() -> None:
+    """One without a hostname is in no domain of hostnames, as kube-scheduler sees it."""
+    watched = Watched()
+    (bare,) = watched.put(NODES, manifests.node("bare", cpu=1))
+    (labelled,) = watched.put(NODES, manifests.ready_node("labelled"))
+    assert isinstance(bare, NodeSet)
+    assert isinstance(labelled, NodeSet)
+    assert bare.node.labels == ()
+    assert labelled.node.labels == (("kubernetes.io/hostname", "labelled"),)
+
+
 def test_pods_of_a_template_share_their_rules_but_for_labels_that_these_read() -> None:
     watched = Watched()
     keys = {"matchLabelKeys": ["v"], "labelSelector": {"matchLabels": {"app": "x"}}}

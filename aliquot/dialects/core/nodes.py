@@ -21,8 +21,8 @@ def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
     """A node as the engine's. A node that does not state `pods` takes any number of them.
 
     Its GPU memory is computed from its cards and slices; a value in its status is ignored. `live`:
-    timestamps of the cluster are on the engine's clock; else the engine notes itself since when a
-    node is not ready.
+    timestamps of the cluster are on the engine's clock, and a kubelet has labelled it; else the
+    engine notes itself since when a node is not ready, and its hostname is its name.
     """
     read = manifest.content
     assert isinstance(read, NodeWire)
@@ -32,7 +32,7 @@ def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
     has = {"pods": quantity.LIMIT, **amounts.read(quantities, manifest, field)}
     has.pop(GPU_MEMORY, None)
     written = text_map(manifest.metadata.labels, manifest, "metadata.labels")
-    labels = {HOSTNAME: manifest.name, **written}
+    labels = dict(written) if live else {HOSTNAME: manifest.name, **written}
     has.update(cards.of_node(has, labels))
     unready = _unready(read)
     return Node(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.bound_pods import NEVER, UNKNOWN, end_of
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.state import State
 
 Column = NDArray[np.int64]

@@ -231,7 +231,7 @@ class Reservations:
         """Has what was started taken room or right that the claim waits for?"""
         state, row = self._state, self._row(refusal)
         if refusal.reason is Reason.NO_NODE_FITS:
-            open_to = state.placement.open_nodes(claim.asks[0])
+            open_to = state.placement.nodes_by_rules(claim.asks[0])
             return (row is None or row in start.room) and bool(open_to[list(start.nodes)].any())
         account = ROOT if refusal.reason is Reason.BORROWING_EXHAUSTED else str(refusal.quota)
         known = account in state.tree.slots
@@ -279,14 +279,22 @@ class Reservations:
         state, claim = self._state, reservation.claim
         if not all(uid in state.reserved for uid in claim.uids()):
             return False
-        open_to = all(
-            node in state.nodes.known and state.placement.open_nodes(ask)[state.nodes.slots[node]]
-            for ask, node in zip(claim.asks, reservation.nodes, strict=True)
-        )
-        return open_to and all(
+        return self._may_run_there(reservation) and all(
             self._policy.gates.could_start(claim, state.nodes.known[node].node_class)
             for node in reservation.nodes
         )
+
+    def _may_run_there(self, reservation: Reservation) -> bool:
+        """Are its nodes open to its pods, by constraints and by rules about other pods?"""
+        state, claim = self._state, reservation.claim
+        nodes, asks = state.nodes, zip(claim.asks, reservation.nodes, strict=True)
+        with state.speculating() as speculation:
+            if any(ask.rule_set is not None for ask in claim.asks):
+                speculation.set_aside(claim.uids())
+            return all(
+                node in nodes.known and state.placement.nodes_by_rules(ask)[nodes.slots[node]]
+                for ask, node in asks
+            )
 
     def _candidates(self, now: int) -> list[Claim]:
         """The claims that may get a reservation now, those passed longest first.

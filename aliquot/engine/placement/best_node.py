@@ -8,7 +8,8 @@ place in the order of names. Below zero, the pod does not fit. So the best node 
 ties are broken the same way on every run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -18,139 +19,38 @@ from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.volumes import Volumes
-from aliquot.engine.columns import Columns, Resources, Vector, exact_sum
+from aliquot.engine.columns import Columns, Resources, exact_sum
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk
-from aliquot.engine.model.knobs import PlacementKnobs, ScoreMode
-from aliquot.engine.model.pod import GPU_MEMORY, Pod, Shape
+from aliquot.engine.model.knobs import PlacementKnobs
+from aliquot.engine.model.pod import Pod, Shape
+from aliquot.engine.model.pod_rules import NO_RULES
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, RULES, Reason, Refusal, Watch
+from aliquot.engine.placement.ask import MOST_SCORED, Ask, Moment, is_special
 from aliquot.engine.placement.constraints import NodeRefusal
-from aliquot.engine.placement.free_capacity import FEW_ROWS, WHOLE, FreeCapacity
+from aliquot.engine.placement.domains import Mask, fullest_that_fit
+from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
+from aliquot.engine.placement.refusal_words import refusal_words
 from aliquot.engine.placement.rule_sets import RuleSet, RuleSets
 from aliquot.engine.placement.volumes import VolumeFilter
 
 _RANK_BITS = 20
 """Room for the order of a million nodes."""
-_MOST_SCORED = 31
-"""How many requested resources count in the fill of a node: the most whose sum fits _FILL_BITS."""
 _FILL_BITS = 24
 """Bits of the fill: 2 * 31 * 2**18 is less than 2**24. With 20 for the rank, 1 for the
 extended resources and 17 for points, a score has 62 bits and stays positive in an int64: five
 preferences of at most 100 points, each of a weight of at most 100, are 50,000."""
 _POINTS_SHIFT = _RANK_BITS + _FILL_BITS + 1
 """Where the points of preferences begin."""
-_UNASKED = -(2**63)
-"""The need of a resource that is not requested: every node has that."""
 _INFEASIBLE = -(2**62)
 """The base score of a node that constraints rule out: no fill makes up for it."""
-_PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-", GPU_MEMORY)
-"""Resources that all nodes have: a pod that does not request them leaves nothing special unused."""
 _MOST_WARM = 1024
 """How many shapes keep their scores: at 5,000 nodes 80 KB each, 80 MB in all."""
-_RULED_OUT = {
-    NodeRefusal.SELECTOR: "not matched by its node selector or affinity",
-    NodeRefusal.TAINT: "with a taint it does not tolerate",
-    NodeRefusal.UNSCHEDULABLE: "with a taint it does not tolerate",
-    NodeRefusal.PORT: "with a host port taken that it asks for",
-    NodeRefusal.VOLUME_RESTRICTION: "where another pod uses its volume",
-    NodeRefusal.VOLUME_LIMIT: "that take no more volumes of its driver",
-    NodeRefusal.VOLUME_BINDING: "without a volume for it",
-    NodeRefusal.VOLUME_ZONE: "in another zone than its volume",
-    NodeRefusal.SPREAD: "where its pods would be spread too unevenly (topology spread)",
-    NodeRefusal.AFFINITY: "not near the pods that it must run near (pod affinity)",
-    NodeRefusal.ANTI_AFFINITY: "near pods that it must not run near (pod anti-affinity)",
-    NodeRefusal.OTHERS_ANTI_AFFINITY: "near pods that it must not run near (their anti-affinity)",
-    NodeRefusal.DELETED: "being deleted",
-}
-
-
-Moment = tuple[object, ...]
-"""What a refusal depends on: as long as this is equal, it holds."""
-
-
-class Ask:
-    """The request of a shape, by rows of the columns, with its scores over the nodes."""
-
-    def __init__(
-        self, shape: Shape, resources: Resources, mode: ScoreMode, rule_set: RuleSet | None = None
-    ) -> None:
-        self.shape = shape
-        self.rule_set = rule_set
-        """The rules about other pods, ports and volumes that hold for it, if any do."""
-        self.prefers = False
-        """Is some node better than another for it, apart from how full they are?"""
-        self.gpu = None if shape.gpu is None or shape.gpu.sliced else shape.gpu
-        """Its request of GPU devices, unless the node assigns them (slices)."""
-        self.room = resources.vector(shape.requests)
-        charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
-        self._charge = charges.pop("", self.room)
-        self._charges = charges
-        self.read = 0
-        """How far its scores have read the list of recomputed nodes."""
-        self.refused: tuple[Moment, Refusal] | None = None
-        """Why no node has room, and until when that holds (see `Placement._moment`)."""
-        self.capacity: tuple[Moment, int, Refusal] | None = None
-        """How many such pods the nodes have room for, and why no more, and until when."""
-        self.feasible: tuple[int, bool] | None = None
-        """Whether an empty node would hold such a pod, for this version of nodes and devices."""
-        self.drop_scores()
-        self.lay_out(resources, mode)
-
-    def drop_scores(self) -> None:
-        """Drop the scores; they are computed anew when next read."""
-        self.scores: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self.version = -1
-
-    def charge(self, node_class: str | None) -> Vector:
-        """What a quota is charged for such a pod on nodes of a class; None while it is pending."""
-        if node_class is None:
-            return self._charge
-        return self._charges.get(node_class, self._charge)
-
-    @property
-    def by_class(self) -> bool:
-        """Does the charge depend on the node's class?"""
-        return bool(self._charges)
-
-    def lay_out(self, resources: Resources, mode: ScoreMode) -> None:
-        """Write the request as arrays, over all rows; of many rows, over those it asks for."""
-        self.laid_out = rows = len(resources)
-        many = rows > FEW_ROWS
-        self.rows = np.array([row for row, _ in self.room], dtype=np.int64) if many else None
-        """The rows of the arrays; None for all."""
-        places = {row: i if many else row for i, (row, _) in enumerate(self.room)}
-        rows = len(places) if many else rows
-        self.request = np.zeros((rows, 1), dtype=np.int64)
-        self.need = np.full((rows, 1), _UNASKED, dtype=np.int64)
-        self.slope = np.zeros(rows, dtype=np.int64)
-        for row, amount in self.room:
-            self.request[places[row]] = self.need[places[row]] = amount
-        asked = [row for row, _ in self.room if resources.names[row] != "pods"]
-        if self.gpu is None:
-            scored = [places[row] for row in asked[:_MOST_SCORED]]
-            self.slope[scored] = 1 if mode == "spread" else -1
-        self.special = [row for row in asked if _is_special(resources.names[row])]
-        """The extended resources that it asks for."""
-
-    def of(self, columns: Columns, count: int) -> NDArray[np.int64]:
-        """The first slots of columns, in the rows of its arrays."""
-        data = columns.data[:, :count]
-        return data if self.rows is None else data[self.rows]
-
-    def at(self, columns: Columns, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """These slots of columns, in the rows of its arrays."""
-        if self.rows is None:
-            return columns.data.take(slots, 1)
-        return columns.data[self.rows[:, None], slots]
-
-
-def _is_special(resource: str) -> bool:
-    """Is it an extended resource, that only some nodes have?"""
-    return not resource.startswith(_PLAIN)
+_MOST_DOMAINS = 32
+"""In how many domains a gang is tried, at the cost of placing it once each."""
 
 
 class Placement:
@@ -182,11 +82,38 @@ class Placement:
         self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
         """How many extended resources every node has, and for which nodes and resources."""
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
+        self._confined_to: Mask | None = None
+        """The only nodes that may be chosen, while a gang is tried in one domain."""
 
     def refresh(self) -> None:
         """Bring the free capacity of changed nodes up to date."""
         self._capacity.refresh()
         self.volumes.refresh()
+
+    @contextmanager
+    def confined(self, nodes: Mask) -> Iterator[None]:
+        """Choose among these nodes only; no refusal is remembered meanwhile."""
+        self._confined_to = nodes
+        try:
+            yield
+        finally:
+            self._confined_to = None
+
+    def domains_to_try(self, asks: Iterable[Ask]) -> Iterator[Mask]:
+        """The domains in which pods that must run near each other could all have room.
+
+        Where the first of them goes is free, but decides for the others. The fullest domains come
+        first, as many as `_MOST_DOMAINS`.
+        """
+        wanted: dict[int, int] = {}
+        for row, amount in (each for ask in asks for each in ask.room):
+            wanted[row] = wanted.get(row, 0) + amount
+        rule_sets = dict.fromkeys(each for ask in asks if (each := ask.rule_set) is not None)
+        self._capacity.refresh()
+        for key in dict.fromkeys(k for each in rule_sets for k in self.rule_sets.own_keys(each)):
+            domains = self.rule_sets.topology.domains(key)
+            for number in fullest_that_fit(domains, self._capacity.free, wanted)[:_MOST_DOMAINS]:
+                yield domains.of_slot == number
 
     def shape_ask(self, shape: Shape) -> Ask:
         """The one Ask of a shape, for what does not depend on rules."""
@@ -241,7 +168,7 @@ class Placement:
         blocked = self._blocked(ask)
         if blocked is not None:
             return blocked
-        if classes is not None:
+        if classes is not None or self._confined_to is not None:
             return self.pick(ask, classes) or self.refusal(ask)
         ledger = self._ledger
         moment = None if ask.refused is None else self._moment(ask)
@@ -347,10 +274,10 @@ class Placement:
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
                 causes.append((lacking, words, name))
         column = self.ruled_out(ask)
-        for code, words in _RULED_OUT.items():
-            ruled_out = int((column == code).sum())
-            if ruled_out:
-                causes.append((ruled_out, words, None))
+        rules = NO_RULES if ask.rule_set is None else ask.rule_set.rules
+        for code, number in zip(*np.unique(column[column < OPEN], return_counts=True), strict=True):
+            if code != NodeRefusal.GONE:
+                causes.append((int(number), refusal_words(NodeRefusal(code), rules), None))
         if ask.gpu is not None:
             causes += self._device_causes(ask.gpu, open_to)
         causes.sort(key=lambda cause: -cause[0])
@@ -440,6 +367,8 @@ class Placement:
         """
         plain = ask if ask.rule_set is None else self.shape_ask(ask.shape)
         scores = self._refreshed(plain)
+        if self._confined_to is not None:
+            scores = np.where(self._confined_to, scores, -1)
         if ask.rule_set is None and not plain.prefers:
             return scores
         if ask.rule_set is not None:
@@ -527,7 +456,7 @@ class Placement:
         used = self._nodes.allocatable.data[ask.special, :count] != 0
         lean = self._special()[:count] == used.sum(axis=0)
         takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE
-        fill = _MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
+        fill = MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
         base = (lean.astype(np.int64) << _FILL_BITS) + fill
         base = (base << _RANK_BITS) + (2**_RANK_BITS - 1 - self._nodes.rank)
         ask.base = np.where(fit.codes == OPEN, base, _INFEASIBLE)
@@ -537,7 +466,7 @@ class Placement:
         moment = (self._nodes.version, len(self._resources))
         if self._specials[0] != moment:
             names = self._resources.names
-            rows = [row for row, name in enumerate(names) if _is_special(name)]
+            rows = [row for row, name in enumerate(names) if is_special(name)]
             counts = np.zeros(self._nodes.allocatable.width, dtype=np.int64)
             for row in rows:
                 counts += self._nodes.allocatable.data[row] != 0

@@ -5,10 +5,13 @@ not count. So what is counted by domain is one array, and what a domain means fo
 `take`.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.columns import Columns
 
 Mask = NDArray[np.bool_]
 NO_DOMAIN = 0
@@ -46,6 +49,20 @@ class Domains:
         """The nodes that are in a domain."""
         found: Mask = self.of_slot != NO_DOMAIN
         return found
+
+
+def fullest_that_fit(domains: Domains, free: Columns, wanted: Mapping[int, int]) -> list[int]:
+    """The domains that have so much free of each resource, those with the least left first."""
+    fits = np.zeros(domains.size, dtype=bool)
+    fits[domains.present] = True
+    left = np.zeros(domains.size)
+    for row, amount in wanted.items():
+        here = np.maximum(free.data[row, : len(domains.of_slot)], 0).astype(np.float64)
+        sums = np.bincount(domains.of_slot, here, domains.size)
+        fits &= sums >= amount
+        left += sums / max(amount, 1)
+    found: list[int] = np.flatnonzero(fits)[np.argsort(left[fits], kind="stable")].tolist()
+    return found
 
 
 class _Label:

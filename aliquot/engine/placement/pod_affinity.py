@@ -81,7 +81,7 @@ class PodAffinity:
         """The nodes on which all required affinities are met."""
         all_domains = [self._labels.domains(key) for key in rules.keys]
         first = rules.is_partner and not any(
-            self._has_any(partners, domains, with_held) for domains in all_domains
+            self.has_any(partners, domains, with_held) for domains in all_domains
         )
         met = np.ones(len(all_domains[0].of_slot), dtype=bool)
         for domains in all_domains:
@@ -92,7 +92,7 @@ class PodAffinity:
         return met
 
     @staticmethod
-    def _has_any(partners: Counted, domains: Domains, with_held: bool) -> bool:
+    def has_any(partners: Counted, domains: Domains, with_held: bool) -> bool:
         """Is there a partner in any domain at all?"""
         return bool(partners.by_domain(domains, with_held)[1:].any())
 

@@ -141,6 +141,17 @@ class RuleSets:
                 self.spread.refuse(spread, where, column, with_held)
             self.affinity.refuse(affinity, repelling, column, with_held)
 
+    def own_keys(self, rule_set: RuleSet) -> tuple[str, ...]:
+        """The topology keys of affinities to pods of its own kind, of which none runs yet."""
+        followed = rule_set.follow(self.counts)
+        if followed is None or followed[0].partners is None or not followed[0].is_partner:
+            return ()
+        keys, partners = followed[0].keys, followed[0].partners
+        first = not any(
+            self.affinity.has_any(partners, self.topology.domains(key), False) for key in keys
+        )
+        return keys if first else ()
+
     def fingerprint(self, rule_set: RuleSet) -> tuple[object, ...]:
         """Equal as long as these rules open the same nodes, if no node changes."""
         found: list[object] = [self.ports.fingerprint(rule_set.rules.ports)]

@@ -11,7 +11,8 @@ from aliquot.engine.columns import Vector
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.system_namespaces import CRITICAL_PRIORITY, SystemNamespaces
-from aliquot.engine.placement.best_node import Ask, Placement
+from aliquot.engine.placement.ask import Ask
+from aliquot.engine.placement.best_node import Placement
 
 Pods = tuple[Pod, ...]
 Asks = tuple[Ask, ...]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.model.quantity import LIMIT
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.device_fit import DeviceRoom

@@ -11,7 +11,7 @@ from aliquot.engine.books.ledger import Entry
 from aliquot.engine.gpus.devices import matches, resolve_ask
 from aliquot.engine.gpus.quotas import DeviceRequest, Exceeded, Usage
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 

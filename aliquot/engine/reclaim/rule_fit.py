@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.label_sets import LabelSet, Selection
 from aliquot.engine.model.pod_rules import NO_RULES, HostPort, PodRules
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.domains import NO_DOMAIN
 from aliquot.engine.placement.host_ports import clashes

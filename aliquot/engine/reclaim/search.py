@@ -19,7 +19,7 @@ from aliquot.engine.gpus.quotas import Exceeded
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
-from aliquot.engine.placement.best_node import Ask
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.candidates import LAST_NODES, Candidates

@@ -6,6 +6,7 @@ parts and never decide.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.eviction_brake import EvictionBrake
@@ -122,14 +123,26 @@ class Questions:
 
         The first of its plugins; the nodes that are not named could hold the pod.
         """
-        return nodes.refusals(self._state, self._known_pod(uid))
+        pod = self._known_pod(uid)
+        with self._without_hold(uid):
+            return nodes.refusals(self._state, pod)
 
     def preferences(self, uid: str) -> dict[str, dict[str, int]]:
         """What a waiting pod prefers: of each node that could hold it, points by plugin, 0 to 100.
 
         Plugins that make no difference are left out.
         """
-        return nodes.preferences(self._state, self._known_pod(uid))
+        pod = self._known_pod(uid)
+        with self._without_hold(uid):
+            return nodes.preferences(self._state, pod)
+
+    @contextmanager
+    def _without_hold(self, uid: str) -> Iterator[None]:
+        """Answer as if nothing were held for this pod: it is not in its own way."""
+        with self._state.speculating(asking=True) as speculation:
+            if uid in self._state.ledger.holding:
+                speculation.set_aside([uid])
+            yield
 
     def is_wanted(self, eviction: Evict) -> bool:
         """Is this pod to leave, and does its claim, or another nominated one, still need it to?

@@ -1,0 +1,1 @@
+"""Aliquot beside the real kube-scheduler, on one API server."""
