@@ -131,3 +131,23 @@ def test_a_gang_that_loses_a_pod_of_its_core_says_how_many_leave() -> None:
     world.pod("a", "g-1", amounts(gpu=1), gang="a/g", node="n", terminating=True)
     (gang,) = world.engine.gangs()
     assert (gang.phase, gang.running, gang.leaving) == ("Running", 2, 1)
+
+
+def test_a_gang_without_a_quota_preempts_across_classes_of_nodes() -> None:
+    """One class has room for two of its pods; of the other, one pod makes way."""
+    world = World()
+    world.node("large", amounts(gpu=2), node_class="80GB")
+    world.node("small", amounts(gpu=3), node_class="40GB")
+    for number in range(3):
+        world.pod("x", f"x-{number}", amounts(gpu=1), node="small")
+    world.gang("x/g", 3)
+    charges = tuple((each, amounts(gpu=1, memory=size)) for each, size in _SIZES.items())
+    more = {"priority": 5, "gang": "x/g", "shape": {"charges": charges}}
+    for number in range(3):
+        world.pod("x", f"p-{number}", amounts(gpu=1), **more)
+    world.run()
+    assert len(world.evicted()) == 1
+
+
+_SIZES = {"": 32, "40GB": 40, "80GB": 80}
+"""GB of the cards of a class of nodes."""

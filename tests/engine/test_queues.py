@@ -240,3 +240,17 @@ def test_a_queue_takes_back_up_to_its_capability() -> None:
     world.pod("a", "p", amounts(gpu=2))
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == ["b/x-2", "b/x-3"]
+
+
+def test_what_is_within_deserved_need_not_be_idle_where_the_rest_is() -> None:
+    """Of the cards, one is kept for the guarantee of c; a deserves the other, and cpu is idle."""
+    world = World("queues")
+    world.node("n", amounts(cpu=8, gpu=3))
+    world.quota("a", deserved=amounts(gpu=2), default_weight=1)
+    world.quota("b", deserved=amounts(cpu=8), default_weight=1)
+    world.quota("c", amounts(gpu=1), deserved=amounts(gpu=1), lend=False, default_weight=1)
+    for number in range(2):
+        world.pod("b", f"x-{number}", amounts(cpu=1, gpu=1), node="n")
+    world.pod("a", "p", amounts(cpu=1, gpu=1))
+    assert world.run() == {"a/p": "n"}
+    assert world.evicted() == []
