@@ -84,7 +84,8 @@ class RuleSets:
         if booking.rules is not NO_RULES:
             self.ports.post(booking, sign, held)
             self.volumes.post(booking, sign)
-        self.counts.post(booking, sign, held)
+        if self.counts.active:
+            self.counts.post(booking, sign, held)
 
     def note(self, pod: Pod) -> None:
         """A pod is known: its rules may be about pods that wait."""
