@@ -100,8 +100,8 @@ class Mirror:
         self.gpu_quotas = GpuQuotas(send)
         self._namespaces = Namespaces(send)
         self._weights = Weights(send)
-        self._node_images = NodeImages(send)
         self._default_spread = DefaultSpread(default_constraints) if default_constraints else None
+        self._node_images = NodeImages(send)
         self._dependents = Dependents(owners=bool(default_constraints))
         self._budget_counts = BudgetCounts()
         self._special = special

@@ -1,6 +1,6 @@
 """Queues beyond the scenarios: what there is to deserve, and who is never asked to go."""
 
-from aliquot.engine.model.decisions import evictions
+from aliquot.engine.model.decisions import Wait, evictions
 from aliquot.engine.model.events import PodGone
 from aliquot.engine.model.reasons import Reason
 from tests.build.values import GPU, amounts, node_set
@@ -254,3 +254,19 @@ def test_what_is_within_deserved_need_not_be_idle_where_the_rest_is() -> None:
     world.pod("a", "p", amounts(cpu=1, gpu=1))
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == []
+
+
+def test_a_claim_waits_for_its_victims_though_it_uses_what_is_idle_besides() -> None:
+    """The cpu that it takes above deserved need not come free; the card will."""
+    world = World("queues")
+    world.node("n", amounts(cpu=8, gpu=2))
+    world.quota("a", deserved=amounts(gpu=2), default_weight=1)
+    world.quota("b", deserved=amounts(cpu=8), default_weight=1)
+    world.pod("a", "q", amounts(cpu=1), node="n")
+    for number in range(2):
+        world.pod("b", f"x-{number}", amounts(cpu=1, gpu=1), node="n")
+    world.pod("a", "p", amounts(cpu=1, gpu=1))
+    decisions = world.cycle()
+    assert len(list(evictions(decisions))) == 1
+    told = [each.refusal.reason for each in decisions if isinstance(each, Wait)]
+    assert told == [Reason.WAITING_FOR_VICTIMS]

@@ -269,6 +269,8 @@ class Nominations:
 
     def nodes_of(self, claim: Claim) -> list[str]:
         """The nodes nominated for a claim."""
+        if not self._state.ledger.holding:
+            return []
         entries, holding = self._state.ledger.entries, self._state.ledger.holding
         nodes = (entries[uid].booking.node for uid in claim.uids() if uid in holding)
         return [node for node in nodes if node is not None]

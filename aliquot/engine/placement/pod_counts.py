@@ -142,7 +142,7 @@ class PodCounts:
         self.active = False
         """Has any pod rules about other pods?"""
         self.has_begun = False
-        """Has it just got such rules? Those that wait were let in without a look at their labels."""
+        """Is the first such rule new? The labels of pods that wait were not looked at before."""
         self.version = 0
         """Grows with every rule that is new, and when namespaces change."""
         self._placed: dict[tuple[str, Labels], dict[tuple[int, bool, bool], int]] = {}
@@ -176,7 +176,7 @@ class PodCounts:
 
     def post(self, booking: Booking, sign: int, held: bool) -> None:
         """Count a pod on its node, or stop counting it."""
-        if booking.node is None or not self.active:
+        if booking.node is None:
             return
         slot = self._nodes.slots.take(booking.node)
         ending = booking.terminating

@@ -90,7 +90,8 @@ class RuleSets:
         if booking.rules is not NO_RULES:
             self.ports.post(booking, sign, held)
             self.volumes.post(booking, sign)
-        self.counts.post(booking, sign, held)
+        if self.counts.active:
+            self.counts.post(booking, sign, held)
 
     def renew(self, pods: Collection[Pod]) -> bool:
         """Forget the rules of pods that are gone, where they have become many; were they?"""

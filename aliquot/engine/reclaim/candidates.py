@@ -63,8 +63,10 @@ class Candidates:
         self.evictable = eligible.evictable & self._within_limits()
         self.protected: Mask | None = None
         """Those of them whose disruption budgets allow no further eviction; None where none are."""
-        self.planned: dict[tuple[int, int], int] = {}
+        self._planned: dict[tuple[int, int], int] = {}
         """Room, by row and node, that earlier pods of the claim take, less what victims free."""
+        self._free: dict[int, NDArray[np.int64]] = {}
+        """By row, what every node has free with that plan carried out."""
 
     def _within_limits(self) -> Mask:
         """The pods whose charge is within the limit of their quota."""
@@ -197,12 +199,28 @@ class Candidates:
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 
     def free(self, row: int) -> NDArray[np.int64]:
-        """What every node has free of a resource, with the plan for earlier pods carried out."""
-        free = self._state.placement.free_soon(row, self._state.leaving.room)
-        for (moved_row, node), amount in self.planned.items():
-            if moved_row == row:
-                free[node] -= amount
+        """What every node has free of a resource, with the plan for earlier pods carried out.
+
+        It is asked for each node that is looked at, and worked out once: a search changes nothing.
+        """
+        free = self._free.get(row)
+        if free is None:
+            free = self._state.placement.free_soon(row, self._state.leaving.room)
+            for (moved_row, node), amount in self._planned.items():
+                if moved_row == row:
+                    free[node] -= amount
+            self._free[row] = free
         return free
+
+    @property
+    def has_plan(self) -> bool:
+        """Is there a plan for earlier pods of the claim?"""
+        return bool(self._planned)
+
+    def plan(self, row: int, node: int, amount: int) -> None:
+        """Take this much room of a node for the plan; below zero, give back what a victim frees."""
+        self._planned[row, node] = self._planned.get((row, node), 0) + amount
+        self._free.pop(row, None)
 
     def _rights_reachable(self, rights: Rights, evictable: Mask) -> bool:
         charge = self._state.bound_pods.charge.data

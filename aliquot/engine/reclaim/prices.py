@@ -19,7 +19,7 @@ from aliquot.engine.reclaim.candidates import Candidates
 from aliquot.engine.reclaim.device_fit import DeviceRoom
 from aliquot.engine.reclaim.eviction_units import EvictionUnit
 from aliquot.engine.reclaim.rule_fit import RuleRoom
-from aliquot.engine.reclaim.victim_set import Amounts, PricedUnit, price
+from aliquot.engine.reclaim.victim_set import PRIORITY_OFFSET, Amounts, PricedUnit, price
 from aliquot.engine.state import State
 
 NO_NODE = -1
@@ -68,13 +68,23 @@ class Prices:
         return unit._replace(frees=frees, draws=draws)
 
     def _price(self, unit: EvictionUnit, node: int) -> PricedUnit:
+        if len(unit.uids) == 1:
+            return self._price_of_one(unit.uids[0], node)
         state, slots = self._state, self._state.bound_pods.slots
         pods = [state.pods[uid] for uid in unit.uids]
         each = [self._amounts_of(uid, node) for uid in unit.uids]
-        frees, draws = each[0] if len(each) == 1 else map(_sum, zip(*each, strict=True))
+        frees, draws = map(_sum, zip(*each, strict=True))
         budgets = tuple(map(state.budgets.on, pods))
         importance = [int(self._importance[slots[uid]]) for uid in unit.uids]
         return price(pods, state.bound_pods.name(unit.uids[0]), frees, draws, budgets, importance)
+
+    def _price_of_one(self, uid: str, node: int) -> PricedUnit:
+        """The same for a pod that is evicted alone, as nearly all are: there is nothing to sum."""
+        running, pod = self._state.bound_pods, self._state.pods[uid]
+        level = int(self._importance[running.slots[uid]])
+        age, name, budgets = (pod.started, pod.created), running.name(uid), self._state.budgets
+        amounts, total = self._amounts_of(uid, node), level + PRIORITY_OFFSET
+        return PricedUnit((uid,), level, age, name, *amounts, (budgets.on(pod),), total)
 
     def _amounts_of(self, uid: str, node: int) -> tuple[Amounts, Amounts]:
         """What the eviction of a pod frees, and what it draws on."""

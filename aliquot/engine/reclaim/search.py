@@ -158,7 +158,7 @@ class _Attempt:
         """
         best: tuple[Cost, int, Option, list[PricedUnit]] | None = None
         candidates = self.candidates
-        first = not candidates.planned
+        first = not candidates.has_plan
         self.rules.begin(ask)
         for mask, most, looked_at in candidates.widening():
             if best is not None and looked_at == LAST_NODES:
@@ -203,19 +203,19 @@ class _Attempt:
 
     def _commit(self, ask: Ask, node: int, devices: Option, units: list[PricedUnit]) -> None:
         """Take the node, devices and victims of one pod out of what the next pods may use."""
-        entries, planned = self.state.ledger.entries, self.candidates.planned
+        entries, plan = self.state.ledger.entries, self.candidates.plan
         victims = [uid for unit in units for uid in unit.uids]
         self.gpus.commit(ask, devices, victims)
         self.rules.commit(node, devices, victims)
         for row, amount in ask.room:
-            planned[row, node] = planned.get((row, node), 0) + amount
+            plan(row, node, amount)
         for unit in units:
             self.eviction_units.mark_evicted(unit.uids)
             for uid in unit.uids:
                 self.candidates.evictable[self.state.bound_pods.slots[uid]] = False
                 entry = entries[uid]
                 for row, amount in entry.booking.room:
-                    planned[row, entry.node] = planned.get((row, entry.node), 0) - amount
+                    plan(row, entry.node, -amount)
             for limits in (self.limits, self.eviction_units.limits):
                 limits.update(
                     {key: limits[key] - n for key, n in unit.draws.items() if key in limits}

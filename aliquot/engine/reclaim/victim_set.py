@@ -12,6 +12,7 @@ in the set that could be spared.
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from aliquot.engine.model.importance import Natural
@@ -160,16 +161,13 @@ def choose(
     There is none if even all units are not enough, or may not all be evicted.
     """
     usefulness = _Usefulness(requirements)
-    useful = [unit for unit in units if usefulness.of(unit)]
-    useful.sort(key=lambda unit: unit.name, reverse=True)
-    useful.sort(
-        key=lambda unit: (
-            unit.priority,
-            len(unit.uids) > 1,
-            -usefulness.of(unit),
-            _negated(unit.age),
-        )
-    )
+    order = [
+        (unit.priority, len(unit.uids) > 1, -much, _negated(unit.age), unit)
+        for unit in sorted(units, key=lambda unit: unit.name, reverse=True)
+        if (much := usefulness.of(unit))
+    ]
+    order.sort(key=itemgetter(0, 1, 2, 3))
+    useful = [unit for *_, unit in order]
     start = _greedy(useful, requirements)
     if start is None or len(useful) <= _MOST_UNITS_SEARCHED:
         return _Search(useful[:_MOST_UNITS_DEEP], requirements, bound, start).run()

@@ -33,7 +33,7 @@ class OwedFirst(Turns):
 
     def path(self, claim: Claim) -> tuple[Group, ...]:
         """The claim's quota; claims of it whose start was withdrawn are a group of their own."""
-        return ((claim.quota, self._withdrawn[claim.uid]),)
+        return ((claim.quota, self._withdrawn.get(claim.uid, 0)),)
 
     def turn(self, group: Group, claim: Claim) -> object:
         """0 for a claim within min, or without a quota, which borrows nothing; else 1.
@@ -41,7 +41,7 @@ class OwedFirst(Turns):
         A claim in this queue whose quota was deleted is in another group by now. One whose start
         was withdrawn comes last, and later each time.
         """
-        times = self._withdrawn[claim.uid]
+        times = self._withdrawn.get(claim.uid)
         if times:
             return LAST + times
         if claim.quota not in self._state.tree.quotas:
