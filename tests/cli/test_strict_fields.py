@@ -158,9 +158,9 @@ def test_a_simulation_reads_an_old_version_and_warns(aliquot: Run) -> None:
 
 
 def test_what_only_a_server_refuses_does_not_stop_a_simulation(aliquot: Run) -> None:
-    body = pod("a/p", containers=[{"name": "c", "image": 5}], nodeSelector={"fast": True})
+    body = pod("a/p", containers=[{"name": "c", "workingDir": 5}], nodeSelector={"fast": True})
     assert [each[1] for each in found(aliquot, body)] == [
-        "spec.containers[0].image",
+        "spec.containers[0].workingDir",
         "spec.nodeSelector[fast]",
     ]
     assert aliquot("simulate", [node(), body]).code == 0
