@@ -7,8 +7,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml
 
-# Two workers more than there are cores: many tests wait for servers, and leave cores idle.
-PYTEST := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# Three workers more than there are cores: many tests wait for servers, and leave cores idle.
+PYTEST := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 3)')
 
 # Many tests start Python: without compiled modules, each of them reads the sources anew.
 unexport PYTHONDONTWRITEBYTECODE

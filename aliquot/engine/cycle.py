@@ -105,7 +105,7 @@ class Engine(Questions):
     def cycle(self, now: int = 0, bounded: bool = False) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds).
 
-        `bounded`: only as much as takes some 50 ms; while `unfinished`, a next cycle goes on.
+        `bounded`: only as much as takes some 20 ms; while `unfinished`, a next cycle goes on.
         """
         if not isinstance(now, int):
             raise ArgumentError(f"now: {shown(now)} is not a whole number of nanoseconds")

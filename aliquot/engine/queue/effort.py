@@ -5,12 +5,12 @@ are bounded, by counts and not by a clock: the same events still give the same d
 cycle did not get to is due in the next one.
 """
 
-_MOST_TRIALS = 500
+_MOST_TRIALS = 250
 """A trial takes up to some 100 us at 5,000 nodes."""
 _HOLDING = 5
 """As many trials as one counts for while room is held: it is tried with several holds set aside."""
-_SEARCH_SCALE = 25_000
-"""A search takes some 2 ms among a few thousand pods, and 10 among 50,000: as many fit into 50 ms
+_SEARCH_SCALE = 10_000
+"""A search takes some 2 ms among a few thousand pods, and 10 among 50,000: as many fit into 20 ms
 as this holds a thousand more than there are pods."""
 _FEWEST_SEARCHES = 3
 
