@@ -35,6 +35,7 @@ from aliquot.engine import (
     evictions,
 )
 from tests.build.engines import books
+from tests.campaign import SOAK
 from tests.properties.books import check_books
 from tests.properties.observer import Observer
 from tests.properties.rough_cluster import RoughCluster
@@ -61,7 +62,7 @@ class LongRun:
     ) -> None:
         self.write = write
         self.rng = Random(seed)
-        rules = RoughRules(Random(seed + 2)) if seed % _RULES_EVERY == 0 else None
+        rules = RoughRules(Random(seed + 2)) if SOAK and seed % _RULES_EVERY == 0 else None
         self.cluster = RoughCluster(self.rng, policy, seed % 50 == 49, rules)
         self.engine = Engine(policy, self.cluster.knobs)
         self.observer = Observer(self.engine, self.cluster.knobs.eviction.hold_for)
